@@ -1,10 +1,10 @@
-"""Harvest documents that others publish, keep every byte, and tell where each document came from.
+"""Harvest documents that others publish, archive every byte, and record where each document came from.
 
     import windrow
 
     print(windrow.open("farm").run().exit_code)
 
-`windrow.open(folder)` has a method for every command of the command line: docs/reference/python.md.
+`windrow.open(folder)` returns an object with a method for every command: docs/reference/python.md.
 """
 
 from __future__ import annotations

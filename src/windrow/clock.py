@@ -10,14 +10,14 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def spell(at: datetime) -> str:
+def spell(time: datetime) -> str:
     """Return an aware time as the text that the ledger stores.
 
     >>> spell(datetime(2026, 1, 2, tzinfo=UTC))
     '2026-01-02T00:00:00.000000Z'
     """
-    at = at if at.tzinfo is UTC else at.astimezone(UTC)
-    return f"{at.isoformat(timespec='microseconds')[:26]}Z"
+    time = time if time.tzinfo is UTC else time.astimezone(UTC)
+    return f"{time.isoformat(timespec='microseconds')[:26]}Z"
 
 
 def parse(text: str) -> datetime:
@@ -26,7 +26,7 @@ def parse(text: str) -> datetime:
 
 
 def from_unix_time(seconds: float | None) -> datetime | None:
-    """Convert seconds since 1970 to a time in UTC; None if they are None, or outside of the years 1 to 9999.
+    """Convert UNIX seconds to a time in UTC; return None for None, or for a time outside of the years 1 to 9999.
 
     >>> from_unix_time(0), from_unix_time(2.0**63)
     (datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc), None)

@@ -26,35 +26,35 @@ class Hasher:
         self.size = 0
 
     def update(self, block: bytes | memoryview) -> None:
-        """Add the next block."""
+        """Add the next bytes of the stream."""
         self.size += len(block)
         self._main.update(block)
         for hasher in self._others.values():
             hasher.update(block)
 
     def digest(self) -> str:
-        """Return the SHA-256 that names the content: `sha256:` and 64 hex digits."""
+        """Return the SHA-256 that identifies the content: `sha256:` and 64 hex digits."""
         return f"{ALGORITHM}:{self._main.hexdigest()}"
 
-    def hex(self, name: str) -> str:
-        """Return the digest by one of the other algorithms in hex."""
-        return self._others[name].hexdigest()
+    def hex(self, algorithm: str) -> str:
+        """Return the hex digits of the digest by one of the `other_algorithms`."""
+        return self._others[algorithm].hexdigest()
 
 
 def digest(content: bytes) -> str:
-    """Return the SHA-256 that names these bytes: `sha256:` and 64 hex digits."""
+    """Return the SHA-256 that identifies these bytes: `sha256:` and 64 hex digits."""
     return f"{ALGORITHM}:{hashlib.sha256(content).hexdigest()}"
 
 
-def combine_digests(names: Iterable[str]) -> str:
-    """Return the digest of a list of digests, which names content of several parts in this order."""
-    return digest("\n".join(names).encode())
+def combine_digests(digests: Iterable[str]) -> str:
+    """Return one digest for content of several parts, made from the digests of the parts in their order."""
+    return digest("\n".join(digests).encode())
 
 
 def hash64(text: str) -> int:
-    """Return a hash of a text as a signed 64-bit number (BLAKE2b of 8 bytes), a key for very large tables.
+    """Return a hash of a text as a signed 64-bit integer (BLAKE2b of 8 bytes): a key for very large tables.
 
-    The chance that any two of ten million texts have the same number is three in a million.
+    The chance that any two of ten million texts have the same hash is three in a million.
 
     >>> hash64("https://example.org/")
     7982605172991246264
@@ -64,24 +64,26 @@ def hash64(text: str) -> int:
 
 _BASE32_DIGITS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567"
 _BASE32_PAIRS = [first + second for first in _BASE32_DIGITS for second in _BASE32_DIGITS]
-"""All ten-bit numbers in base 32: a table, since a digest is written for every page of a crawl."""
+"""All ten-bit numbers in base 32: a table is fast, and a digest is written for every page of a crawl."""
 
 
-def warc_digest(name: str) -> str:
-    """Return a digest (`sha256:` and hex digits) as WARC headers have it: the algorithm, a colon and base 32.
+def warc_digest(hex_digest: str) -> str:
+    """Return a digest in the form of WARC headers (`ALGORITHM:BASE32`); `hex_digest` is `ALGORITHM:HEX`.
 
     >>> warc_digest(digest(b""))
     'sha256:4OYMIQUY7QOBJGX36TEJS35ZEQT24QPEMSNZGTFESWMRW6CSXBKQ===='
     """
-    algorithm, _, hex_digits = name.partition(":")
+    algorithm, _, hex_digits = hex_digest.partition(":")
     if len(hex_digits) != 64:
         return f"{algorithm}:{b32encode(bytes.fromhex(hex_digits)).decode()}"
-    padded_bits = int(hex_digits, 16) << 4  # 260 of them: 26 times ten
+    padded_bits = int(hex_digits, 16) << 4  # 260 bits: 26 times ten
     return f"{algorithm}:{''.join([_BASE32_PAIRS[padded_bits >> shift & 1023] for shift in range(250, -1, -10)])}===="
 
 
 def normalise_digest(written: str) -> str:
-    """Return a digest from a WARC file in the form of `warc_digest`: files have hex or base 32, in either case.
+    """Return a digest from a WARC file in the form that `warc_digest` returns.
+
+    In files it is in hex or base 32, in upper or lower case. A text without an algorithm is only stripped of blanks.
 
     >>> normalise_digest("SHA1:da39a3ee5e6b4b0d3255bfef95601890afd80709")
     'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -105,6 +107,6 @@ EMPTY_DIGESTS = frozenset(
 """The digests of an empty payload by each algorithm, as `warc_digest` returns them."""
 
 
-def shorten_digest(name: str) -> str:
-    """Return the first 12 hex digits of a digest, for people."""
-    return name.partition(":")[2][:12]
+def shorten_digest(hex_digest: str) -> str:
+    """Return the first 12 hex digits of a digest (`sha256:HEX`), for messages."""
+    return hex_digest.partition(":")[2][:12]

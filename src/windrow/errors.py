@@ -6,16 +6,16 @@
     │   └── NotAWorkspace       no windrow.toml here or above
     ├── Locked                  another run uses the workspace                    exit 5
     ├── Stopped                 the user stopped the run                          exit 130
-    ├── MissingExtra            a part that is not installed is needed
+    ├── MissingExtra            an extra of windrow is needed and not installed
     ├── LedgerError             the ledger cannot be read or written
     ├── ArchiveError            the archive cannot be read or written
-    │   └── DiskFull            there is no room for the bytes
-    ├── StoreError              a store refused the rows
+    │   └── DiskFull            the disk has no room for the bytes
+    ├── StoreError              a store refused rows, or cannot be read or written
     │   ├── StoreUnreachable    a store's server does not answer                  transient
     │   └── StoreDamaged        a store's file is no longer a valid database
-    │       └── IndexDamaged    a search index is damaged: it is made again
+    │       └── IndexDamaged    a search index is damaged, and must be built again
     ├── StepError               a step cannot read its document
-    ├── ReaderFailed            a process that reads documents ended before its first document
+    ├── ReaderFailed            a reader process ended before its first document
     └── TransportError          a fetch failed
         ├── TransientFailure    may succeed when tried again                      transient
         └── TerminalFailure     will fail again
@@ -25,7 +25,12 @@ Every error has an `exit_code`, a `reason` if the closed list has one for it, a 
 exceptions are mapped to these where they occur.
 """
 
+import errno
+
 from windrow.reasons import Reason
+
+DISK_FULL_ERRNOS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+"""The numbers of an OSError that mean that a disk is full, a quota is used up, or a file is as large as it may be."""
 
 
 class WindrowError(Exception):
@@ -37,7 +42,7 @@ class WindrowError(Exception):
     hint = ""
 
     def __init__(self, message: str, *, hint: str = "", reason: Reason | None = None) -> None:
-        """Keep the message and, if given, a hint and a reason in place of those of the class."""
+        """Store the message, and a hint and a reason that replace those of the class unless they are empty or None."""
         super().__init__(message)
         self.hint = hint or self.hint
         self.reason = reason or self.reason
@@ -78,13 +83,12 @@ class Stopped(WindrowError):
 
 
 class MissingExtra(WindrowError):
-    """A part that is not installed is needed."""
+    """An extra of windrow is needed and not installed."""
 
     def __init__(self, purpose: str, extra: str) -> None:
+        """Make the message `PURPOSE needs the extra 'EXTRA'`, and its hint."""
         super().__init__(
-            f"{purpose} needs the extra '{extra}'",
-            hint=f"pip install 'windrow[{extra}]'",
-            reason=Reason.NO_TRANSPORT,
+            f"{purpose} needs the extra '{extra}'", hint=f"pip install 'windrow[{extra}]'", reason=Reason.NO_TRANSPORT
         )
 
 
@@ -102,14 +106,14 @@ class ArchiveError(WindrowError):
 
 
 class DiskFull(ArchiveError):
-    """There is no room for the bytes."""
+    """The disk has no room for the bytes."""
 
     reason = Reason.DISK_FULL
     hint = "free some space, then: windrow run"
 
 
 class StoreError(WindrowError):
-    """A store refused the rows."""
+    """A store refused rows, or cannot be read or written."""
 
     reason = Reason.STORE_FAILED
 
@@ -125,27 +129,22 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move that file, and those that begin with its name, elsewhere; then: windrow run, which makes a new one"
+    hint = "move this file, and files whose names begin so, elsewhere; then: windrow run, which makes a new one"
 
 
 class IndexDamaged(StoreDamaged):
-    """A search index is damaged: it is made again."""
+    """A search index is damaged, and must be built again."""
 
-    hint = "remove that folder; windrow makes it again"
+    hint = "remove this folder: windrow builds the index again"
 
 
 class StepError(WindrowError):
-    """A step cannot read its document; it fails for that document only, with the error's reason."""
+    """A step cannot read a document; it fails for this document only, with the error's reason."""
 
     def __init__(
-        self,
-        message: str,
-        reason: Reason = Reason.STEP_FAILED,
-        *,
-        line: int | None = None,
-        column: int | None = None,
+        self, message: str, reason: Reason = Reason.STEP_FAILED, *, line: int | None = None, column: int | None = None
     ) -> None:
-        """Keep the reason and, if known, the line and column in the document, counted from 1."""
+        """Store the reason, and the line and column in the document, counted from 1 (None: unknown)."""
         super().__init__(message, reason=reason)
         self.reason: Reason = reason
         self.line = line
@@ -153,18 +152,18 @@ class StepError(WindrowError):
 
 
 class ReaderFailed(WindrowError):
-    """A process that reads documents ended before its first document, so that no document caused it."""
+    """A reader process ended before its first document, so that a document cannot be the cause."""
 
     hint = "give it more memory (`ulimit -v`, the limit of its container), then: windrow run"
 
 
 class TransportError(WindrowError):
-    """A fetch failed; this error always has a reason."""
+    """A fetch failed; `reason` is never None."""
 
     def __init__(
         self, message: str, reason: Reason, *, hint: str = "", wait: float | None = None, target: str = ""
     ) -> None:
-        """Keep the reason, the seconds to wait that the server asked for, and the target of a redirect."""
+        """Store the reason, how many seconds the server asked to wait (None: it did not), and a redirect's target."""
         super().__init__(message, hint=hint, reason=reason)
         self.reason: Reason = reason
         self.wait = wait

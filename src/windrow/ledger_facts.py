@@ -1,8 +1,8 @@
 """The facts of the ledger, which are only ever added, in one order.
 
-Every fact has a number `seq`, unique over all kinds of facts and rising in the order of writing; projections read the
-facts after a checkpoint. Fields that are named after another fact (`session`, `task`, `file`, `attempt`, `item`) have
-its `seq`. Times are aware and in UTC.
+Every fact has a time `at` and a number `seq`, unique over all kinds of facts and rising in the order of writing;
+projections read the facts after a checkpoint. A field that is named after another fact (`session`, `task`, `file`,
+`attempt`, `item`) has the `seq` of that fact. Times are aware and in UTC; None and empty texts mean unknown or absent.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from windrow.reasons import Reason
 
 
 class Subject(NamedTuple):
-    """The listed file or member that a fact is about, as it was before the fact; `NO_SUBJECT` for other facts.
+    """The listed file or member that a fact is about, as it was before the fact; facts about neither have `NO_SUBJECT`.
 
-    `attempt` is the attempt that fetched a member, or the latest attempt to get a file.
+    `attempt` is the attempt that fetched the member, or the latest attempt to get the file (None: not tried yet).
     """
 
     collection: str = ""
@@ -30,7 +30,7 @@ NO_SUBJECT = Subject()
 
 
 class SessionOpened(NamedTuple):
-    """A run began."""
+    """A run began; `holder` names its process: host, boot, process id and start time."""
 
     seq: int
     at: datetime
@@ -45,7 +45,7 @@ class SessionClosed(NamedTuple):
     at: datetime
     session: int
     outcome: int
-    failed: int | None = None  # the first of its tasks that failed
+    failed: int | None = None  # the first of its tasks that failed; None: all succeeded
 
 
 class TaskOpened(NamedTuple):
@@ -71,7 +71,7 @@ class TaskClosed(NamedTuple):
 
 
 class FileFound(NamedTuple):
-    """A source listed a file that no source had listed before; `reason` is why its name was refused."""
+    """A file was listed for the first time, made by `owner`; its name was refused if it has a `reason`."""
 
     seq: int
     at: datetime
@@ -85,7 +85,7 @@ class FileFound(NamedTuple):
 
 
 class MemberFound(NamedTuple):
-    """A member was found in the file that an attempt fetched; `reason` is why its name was refused."""
+    """A member was found in the file that an attempt fetched; its name was refused if it has a `reason`."""
 
     seq: int
     at: datetime
@@ -102,7 +102,7 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began to list a file, or changed its size or time, or was compared with another source, or stopped."""
+    """The listing of a file by a source began, changed or ended, was refused, or was compared with another source."""
 
     seq: int
     at: datetime
@@ -117,7 +117,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began; if it is interrupted, a later session resumes it."""
+    """An attempt to get a listed file from a source began; after an interruption, a later session resumes it."""
 
     seq: int
     at: datetime
@@ -126,7 +126,7 @@ class AttemptOpened(NamedTuple):
     source: str
     path: str
     subject: Subject = NO_SUBJECT
-    cut: int | None = None  # the file's latest attempt that has no end
+    cut: int | None = None  # the file's latest attempt without an end; None: all have ended
     errors: int = 0  # attempts on this file at this source that failed before
 
 
@@ -170,7 +170,7 @@ class Decided(NamedTuple):
 
 
 class DocumentRead(NamedTuple):
-    """A step read a document; `number` is its `Reading.count`, `md5` that of the document if the step computed it."""
+    """A step read a document; `number` is its `Reading.count`, `md5` the document's MD5, or empty if not computed."""
 
     seq: int
     at: datetime
@@ -185,7 +185,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """Something wrong or notable was found in an item, in the phase with number `phase`."""
+    """A finding was made in an item, in the phase with the number `phase`; the last fields are those of `Finding`."""
 
     seq: int
     at: datetime

@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 
 class Status(IntEnum):
-    """How far a phase got, in rising order of severity (tracker report, table a_status)."""
+    """How far a phase got; the numbers are those of the tracker's table a_status."""
 
     PENDING = 1
     RUNNING = 2
@@ -24,7 +24,7 @@ class Status(IntEnum):
 
 
 State = tuple[int, Status]
-"""The number of a phase in its collection, from 1, and how far the phase got; as projections show it."""
+"""The number of a phase in its collection, from 1, and how far it got, as projections show it."""
 
 
 class Level(StrEnum):
@@ -41,7 +41,7 @@ class Finding:
     """Something wrong or notable in a document.
 
     `kind` is its class (`SchemaError`, `UnknownStatusCode`), `message` the details of this case. `line` and `column`
-    count from 1; they are None if unknown, never 0.
+    count from 1, and are None if unknown.
     """
 
     kind: str
@@ -63,7 +63,7 @@ class Secret:
 
 
 class Credential(NamedTuple):
-    """A secret, and where it is sent: in a `header`, after a `prefix`, or as the parameter `query` of the address."""
+    """A secret, and where it is sent: after `prefix` in the field `header`, or else as parameter `query`."""
 
     secret: Secret
     header: str = ""
@@ -72,7 +72,10 @@ class Credential(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """The hosts (`wiki.example`, `.lan.example`) and networks that may be requested though private, or `everything`."""
+    """The private hosts and networks that may be requested; with `everything`, all may be.
+
+    `wiki.example` is this host only, `.lan.example` this host and all hosts below it.
+    """
 
     hosts: tuple[str, ...] = ()
     networks: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -85,16 +88,16 @@ ONLY_PUBLIC = Allowed()
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The server or folder of a source, and how to connect to it. Times are in seconds; an empty text means none."""
+    """The server or folder of a source, and how to connect to it. Times are in seconds; empty texts mean not set."""
 
     scheme: str
-    host: str = ""
-    port: int | None = None
+    host: str = ""  # a host name or an IP address
+    port: int | None = None  # None: the usual port of the scheme
     username: str = ""
     secret: Secret | None = None
-    key: Secret | None = None
-    base: str = "/"
-    timeout: float = 60.0  # for one reply, and for the next bytes of it
+    key: Secret | None = None  # sftp: the private key, of which `secret` is then the passphrase
+    base: str = "/"  # the folder below which all paths of the source are
+    timeout: float = 60.0  # for one response, and for the next bytes of it
     listing_timeout: float = 300.0  # for one whole listing
     min_rate: int = 1000  # least bytes per second of a transfer, measured over `timeout` seconds; 0: no minimum
     proxy: str = ""
@@ -107,12 +110,12 @@ class Site:
     allowed: Allowed = ONLY_PUBLIC  # what `windrow.fetch.politeness.guard` allows besides public IP addresses
 
     def address(self, path: str = "") -> str:
-        """Return the URL of a path below the base, without user and secret, or an empty text without a scheme."""
+        """Return the URL of a path below the base, without user and secret, or an empty text if there is no scheme."""
         return self.origin + join_path(self.base, path) if self.scheme else ""
 
     @property
     def origin(self) -> str:
-        """The beginning of its URLs: scheme, host and port, or an empty text if the site has no scheme."""
+        """Scheme, host name and port, with which its URLs begin, or an empty text if the site has no scheme."""
         if not self.scheme:
             return ""
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -127,7 +130,7 @@ def join_path(base: str, path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A place to look, as declared in TOML."""
+    """A server, site or folder to harvest, as declared in TOML."""
 
     name: str
     collection: str
@@ -136,7 +139,7 @@ class Source:
     active: bool = True
     connections: int = 2
     attempts: int = 3
-    pace: float = 0.0  # least seconds between two requests to its host
+    pace: float = 0.0  # least seconds between two requests to its origin
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # most addresses requested in one run; 0: all that are due
     unusable: str = ""  # why its collection cannot be used; empty: it can
@@ -148,9 +151,9 @@ MAX_INTEGER = 2**63 - 1
 
 
 class ListingEntry(NamedTuple):
-    """One line of a folder's listing. `modified` is aware and in UTC, None if the server does not state it.
+    """One line of a folder's listing; `modified` is aware and in UTC. None stands for what the server does not state.
 
-    If it has a `reason`, the line is not valid or a rule leaves it out; `name` is then the whole line.
+    An entry with a `reason` is a line that cannot be read: `name` is then the beginning of the line.
     """
 
     folder: str
@@ -182,7 +185,10 @@ class Offer(NamedTuple):
 
 
 class OfferingHost(NamedTuple):
-    """A source that lists a file, and its record: attempts, failures, and bytes per second (None: unknown)."""
+    """A source that lists a file, and the number and speed in bytes per second (None: unknown) of its transfers so far.
+
+    `owner` is the centre that runs the source; `attempts` includes the `failures`.
+    """
 
     source: str
     owner: str = ""
@@ -192,7 +198,7 @@ class OfferingHost(NamedTuple):
 
 
 class KnownCapture(NamedTuple):
-    """The record of an address's earlier response: digest, WARC-Date and address (empty texts if there is none)."""
+    """The earlier response of an address: its digest, WARC-Date and address; empty texts if it was never captured."""
 
     digest: str = ""
     date: str = ""
@@ -212,21 +218,21 @@ class ArchivePlace(NamedTuple):
 
 
 class KeptResponse(NamedTuple):
-    """A response as archived: `size` of its body in bytes, `at` its record's WARC-Date, `mime` its media type."""
+    """A response as archived, with the size of its body in bytes and its WARC-Date `at` (None: unknown)."""
 
     digest: str
     size: int
     place: ArchivePlace
-    revisit: bool = False  # whether its record has no body, but refers to an earlier response
+    revisit: bool = False  # whether its record refers to an earlier response in place of a body
     at: datetime | None = None
-    mime: str = ""
+    mime: str = ""  # its media type
 
 
 class Attachment(NamedTuple):
-    """Archived bytes that are inserted into a request's body at the offset `at` while it is sent.
+    """Archived bytes that are inserted at the offset `at` into a request's body while it is sent.
 
-    `offset` and `length` (-1: all the rest) are those in the decoded body that an attempt archived. `place` is that
-    body's place in the archive, None until it is looked up.
+    They are `length` bytes (-1: all) from `offset` on of the decoded body that `attempt` archived. `place` is where
+    this body is in the archive, None until it is looked up.
     """
 
     at: int
@@ -239,8 +245,8 @@ class Attachment(NamedTuple):
 class HttpRequest(NamedTuple):
     """A request that is not a plain GET.
 
-    `context` is a text that the discovery wants to find with the answer, such as the page number of an API. `seconds`
-    is the longest time for the whole answer; 0 stands for the usual limit.
+    `context` is a text that the discovery gets back with the answer, such as the page number of an API. `seconds` is
+    the limit for the whole response; 0 stands for the usual limit.
     """
 
     method: str = "GET"
@@ -268,7 +274,7 @@ class FoundUrl(NamedTuple):
 
 
 class HeldAnswer(NamedTuple):
-    """An answer that another collection got before: its attempt with its number, and its place in the archive."""
+    """An answer that another collection got before: its attempt with the number `seq`, and its place in the archive."""
 
     seq: int
     attempt: Attempt
@@ -276,18 +282,18 @@ class HeldAnswer(NamedTuple):
 
 
 class ListedFile(NamedTuple):
-    """A file as its source lists it, and how it is transferred; `size` in bytes, None if the listing has none."""
+    """A file as its source lists it, and how it is transferred; `size` is in bytes. None: not stated."""
 
     path: str
     size: int | None = None
-    modified: datetime | None = None  # a part of another version is not continued
+    modified: datetime | None = None  # if it changes, a part file of the earlier version is not continued
     sidecar: str = ""  # path of a checksum file beside it
-    part: str = ""  # name of the file with the part of an interrupted transfer
+    part: str = ""  # name of the part file
     compared: bool = False  # only the digest of its last bytes is returned, as its checksum (`COMPARED_SIZE`)
 
 
 class FetchJob(NamedTuple):
-    """What a fetcher is to request: an address, or a `file` that its source lists, which then has a path.
+    """What a fetcher is to request: an address, or if `file` has a path, this listed file.
 
     `target` identifies its attempts: for an address a 64-bit hash of its request, for a file the number of its item.
     """
@@ -295,24 +301,24 @@ class FetchJob(NamedTuple):
     target: int
     url: str
     kind: int = 0  # the collection's number for the kind of content
-    last: KnownCapture = KnownCapture()  # the last capture; an unchanged answer refers to it
+    last: KnownCapture = KnownCapture()  # the last capture; the record of an unchanged response refers to it
     validators: tuple[str, str] = ("", "")  # ETag and Last-Modified of the last capture
-    place: int = 0
-    request: HttpRequest | None = None
-    held: HeldAnswer | None = None
+    place: int = 0  # a job with a lower number is requested first
+    request: HttpRequest | None = None  # None: a plain GET
+    held: HeldAnswer | None = None  # used in place of a request
     file: ListedFile = ListedFile("")
 
     def attempt(self, started: datetime, seconds: float = 0.0) -> Attempt:
-        """Return an attempt at this job, without a result."""
+        """Return an attempt at this job that has no result yet."""
         return Attempt(self.target, self.url, self.kind, True, started, seconds)
 
 
 class Attempt(NamedTuple):
     """One try to get an address or a listed file, and its result. Times are in UTC, durations in seconds.
 
-    `target` and `kind` are those of its job; `allowed` is whether the host's robots.txt allows it; `status` is the
-    protocol's number (200, 226), None without an answer or for protocols without numbers. With a `reason` the attempt
-    failed: there was no answer, or none that could be received completely and read.
+    `target` and `kind` are those of its job; `allowed` is whether the origin's robots.txt allows it. `status` is the
+    protocol's number (200, 226), None without a response or for a protocol without numbers. An attempt with a `reason`
+    failed: no response came, or it was incomplete or could not be read.
     """
 
     target: int
@@ -326,15 +332,15 @@ class Attempt(NamedTuple):
     reason: Reason | None = None
     message: str = ""
     validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
-    location: str = ""
+    location: str = ""  # the target of a redirect
     received: int | None = None  # bytes transferred, if that is not the size of the archived body
     checksum: str = ""  # that of the checksum file, `md5:...` or `sha256:...`, if it was checked
-    retry: bool = False  # trying again may help: there was no complete answer
-    wait: float | None = None  # seconds for which the host asked not to be contacted again
+    retry: bool = False  # whether trying again may help, since no complete response came
+    wait: float | None = None  # seconds for which the origin asked not to be requested
 
 
 class LeftOut(NamedTuple):
-    """An address that a rule keeps out of a crawl; `rule` describes the rule for people."""
+    """An address that a rule excludes from a crawl; `rule` describes the rule for people."""
 
     digest: int
     url: str
@@ -363,7 +369,7 @@ class CdxLine(NamedTuple):
 
 
 class RecordedAttempt(NamedTuple):
-    """An attempt on the ledger: its number, its session and the time when that was opened, and its source."""
+    """An attempt on the ledger: its number, its session, the time when the session was opened, and its source."""
 
     seq: int
     session: int
@@ -374,7 +380,7 @@ class RecordedAttempt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A thing that steps process: a listed file, a member of one, or the answer of an attempt."""
+    """What a step processes: a listed file, a member, an imported WARC file, or the answer of an attempt."""
 
     id: int
     collection: str
@@ -386,16 +392,16 @@ class Item:
     member: str = ""  # its name within the capture, empty for the whole
 
     def __reduce__(self) -> tuple[type[Item], tuple[object, ...]]:
-        """Pickle in a quarter of the time of a dataclass with slots: one is sent with every document."""
+        """Pickle in a quarter of the usual time: an item is sent to a reader with every document."""
         return Item, (
             self.id, self.collection, self.kind, self.key, self.rank, self.attempt, self.digest, self.member,
         )  # fmt: skip
 
 
 class StoreLookUp(NamedTuple):
-    """A look-up that a step leaves to the store: whether it has `key` among the keys called `question`.
+    """A question that a step leaves to the store: whether `key` is one of the keys that the store calls `question`.
 
-    If it does not, `finding` is added to those of the reading.
+    If it is not, `finding` is added to the findings of the reading.
     """
 
     question: str
@@ -404,7 +410,7 @@ class StoreLookUp(NamedTuple):
 
 
 class Member(NamedTuple):
-    """A document within a capture, such as a file in a zip: read from there, and not archived again."""
+    """A document within a capture, such as a file in a zip; `size` is in bytes (None: unknown)."""
 
     name: str
     size: int | None
@@ -419,11 +425,11 @@ class Member(NamedTuple):
 class Reading:
     """The result of a step for one document, as the ledger records it."""
 
-    reason: Reason | None = None  # None: done
+    reason: Reason | None = None  # why the document could not be used; None: it was read
     findings: tuple[Finding, ...] = ()
     members: tuple[Member, ...] = ()
     lookups: tuple[StoreLookUp, ...] = ()
-    count: int = 0  # of the records, rows or elements that the step counts
+    count: int = 0  # how many records, rows or elements the step counted
     md5: str = ""
 
     def __reduce__(self) -> tuple[type[Reading], tuple[object, ...]]:
@@ -432,12 +438,12 @@ class Reading:
 
     @property
     def done(self) -> bool:
-        """Whether the document goes on to the next step."""
+        """Whether the document was read, so that its next step may begin."""
         return self.reason is None
 
 
 class TextChange(NamedTuple):
-    """A short text that changed; `before` or `after` is empty if there was or is no text."""
+    """A field of which the short text changed; `before` or `after` is empty if the field did not or does not exist."""
 
     field: str
     before: str
@@ -445,7 +451,7 @@ class TextChange(NamedTuple):
 
 
 class DiffLine(NamedTuple):
-    """A line of a difference: `sign` is `+`, `-`, a blank for an unchanged line, or `@` for lines left out."""
+    """A line of a comparison: `sign` is `+`, `-`, a blank for an unchanged line, or `@` in place of lines left out."""
 
     sign: str
     text: str
@@ -456,22 +462,22 @@ class Limits:
     """The limits of one transfer and one document; sizes are in bytes, times in seconds."""
 
     transfer_size: int = 64 * 2**30
-    members: int = 10_000
+    members: int = 10_000  # of one archive file
     member_size: int = 2 * 2**30
-    total_size: int = 8 * 2**30
-    ratio: int = 200
-    elements: int = 5_000_000
+    total_size: int = 8 * 2**30  # of all members of one archive file
+    ratio: int = 200  # inflated bytes for each compressed byte
+    elements: int = 5_000_000  # of one XML document
     cpu_time: float = 120.0  # CPU time, which does not depend on how busy the machine is
     memory: int = 2 * 2**30
     free_space: int = 256 * 2**20  # space that must stay free on the disk
-    answer_time: float = 120.0  # for the whole answer to one request of a crawl
+    answer_time: float = 120.0  # for the whole response to one request of a crawl
 
 
 @dataclass(frozen=True, slots=True)
 class Resource:
     """A file that the workspace names for its steps, such as a schema or a list; its digest identifies its content.
 
-    Steps open no files, so the engine fills `content`, and `siblings` with the files that this one refers to (a
+    Steps do not open files, so the engine fills `content`, and `siblings` with the files that this one refers to (a
     schema's imports, by the file name in their paths).
     """
 

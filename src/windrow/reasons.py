@@ -18,7 +18,7 @@ class Reason(StrEnum):
     meaning: str
 
     def __new__(cls, word: str, meaning: str = "") -> Self:
-        """Make a member from a word and its meaning."""
+        """Make a reason from its word, which is its value, and its meaning, a phrase for people."""
         member = str.__new__(cls, word)
         member._value_ = word
         member.meaning = meaning
@@ -26,14 +26,14 @@ class Reason(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
-        """Return the reason that was called by this word in an older ledger, None if there is none."""
+        """Return the reason that an older ledger calls `value`, or None if no reason was ever called so."""
         from windrow.renamed import REASONS  # noqa: PLC0415 windrow.content imports no other package
 
         return cls(REASONS[value]) if isinstance(value, str) and value in REASONS else None
 
     @property
     def class_name(self) -> str:
-        """The word in the style of a class name, used as the kind of a finding.
+        """The reason as the name of a class, which is used as the kind of a finding.
 
         >>> Reason.LOGIN_FAILED.class_name
         'LoginFailed'
@@ -58,12 +58,12 @@ class Reason(StrEnum):
     DNS_FAILED = "dns_failed", "the host name could not be resolved"
     CONNECT_FAILED = "connect_failed", "the connection was refused or reset, or the host is unreachable"
     TLS_FAILED = "tls_failed", "the TLS handshake or the certificate check failed"
-    TIMEOUT = "timeout", "the server did not answer in time"
+    TIMEOUT = "timeout", "the server did not answer within the timeout"
     LOGIN_FAILED = "login_failed", "the server refused the user name, password or key"
-    NO_SECRET = "no_secret", "the secret is not at the place the source names"
+    NO_SECRET = "no_secret", "the secret is not at the place that the source names"
     HOST_KEY_UNKNOWN = "host_key_unknown", "the server's host key is not pinned yet"
     HOST_KEY_CHANGED = "host_key_changed", "the server has another host key than the pinned one"
-    PROTOCOL_ERROR = "protocol_error", "the server's answer breaks its protocol"
+    PROTOCOL_ERROR = "protocol_error", "the server's response is not valid in its protocol"
     SERVER_ERROR = "server_error", "the server reported an error of its own"
     RATE_LIMITED = "rate_limited", "the server asked for a pause before further requests"
     PERMISSION_DENIED = "permission_denied", "the server or the file system does not allow reading it"
@@ -128,11 +128,11 @@ class Reason(StrEnum):
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
     NOT_VALID = "not_valid", "the document is not valid against its schema"
     WRONG_ROOT = "wrong_root", "the root element is not the one that the document's name requires"
-    NO_SCHEMA = "no_schema", "no schema is named for this kind of document"
+    NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
-    TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times as long in all"
+    TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times the limit in real time"
     MEMORY_LIMIT = "memory_limit", "reading it took more memory than the limit"
-    WORKER_DIED = "worker_died", "the worker process died while reading it, twice"
+    WORKER_DIED = "worker_died", "two reader processes died while reading it"
     STEP_FAILED = "step_failed", "the reader itself failed; the finding has the details"
     ALREADY_EXTRACTED = "already_extracted", "the table has the result of another extractor, which is kept"
 
@@ -148,12 +148,12 @@ class Reason(StrEnum):
     # records and stores
     INCOMPLETE_RECORD = "incomplete_record", "it lacks something that its standard requires, such as a title or a time"
     DUPLICATE_RECORD = "duplicate_record", "the document has the same record twice"
-    PLACEHOLDER = "placeholder", "it only states that there is nothing"
+    PLACEHOLDER = "placeholder", "its title is one that the source uses for placeholders"
     INTEGRITY_FATAL = "integrity_fatal", "an integrity check of level fatal failed"
     STORE_FAILED = "store_failed", "the database refused the rows"
     UNKNOWN_RECORD = "unknown_record", "the record to edit or delete does not exist"
     ALREADY_LOADED = "already_loaded", "the same bytes are loaded already"
-    SUPERSEDED = "superseded", "a newer submission took its place"
+    SUPERSEDED = "superseded", "a newer document replaced it"
 
     # people and runs
     CANCELLED = "cancelled", "an operator cancelled it"
@@ -168,10 +168,10 @@ TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Transient reasons why a document was not read: later runs read it again without a person's request."""
+"""Reasons of failed readings that may pass: later runs read the document again without an order of an operator."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
-"""Reasons of failures that windrow and not the bytes caused: the result is not recorded, and the task fails.
+"""Reasons of failed readings that the bytes did not cause: the result is not recorded, and the task fails.
 
 A document that failed for another reason is read again only by another version of the step.
 """
@@ -196,7 +196,7 @@ _REASONS_BY_STATUS = {
 
 
 def reason_of_status(status: int, default: Reason = Reason.PROTOCOL_ERROR) -> Reason:
-    """Return why an HTTP status other than success refuses a document; `default` for one that says no more.
+    """Return the reason for an HTTP status that is not a success; `default` for one below 500 without its own reason.
 
     >>> reason_of_status(410).value, reason_of_status(503).value, reason_of_status(418).value
     ('gone', 'server_error', 'protocol_error')

@@ -1,4 +1,4 @@
-"""Old public names that are still accepted, each with its new name: docs/reference/promises.md.
+"""Tables of old public names that are still accepted, each with its new name (docs/reference/promises.md).
 
 An old name is accepted for at least one release after the release that renamed it.
 """
@@ -9,13 +9,13 @@ import warnings
 from collections.abc import Mapping
 
 SETTINGS: dict[str, str] = {}
-"""Settings: with their table for a workspace (`drops.attempts`), without it for a source (`delay`)."""
+"""New names of settings by old name: of a workspace with its table (`drops.attempts`), of a source (`delay`)."""
 
 COMMANDS: dict[str, str] = {}
-"""Commands as typed: `windrow check`, `windrow config trust`. Both names belong to the same group of commands."""
+"""New names of commands by old name, as typed (`windrow config trust`); both are in one group of commands."""
 
 OPTIONS: dict[str, str] = {}
-"""Options with their command: `windrow run --limit`."""
+"""New names of options by old name, with their command (`windrow run --limit`)."""
 
 REASONS: dict[str, str] = {}
 
@@ -25,7 +25,7 @@ class RenamedWarning(FutureWarning):
 
 
 def current_name(table: Mapping[str, str], name: str, prefix: str = "") -> str:
-    """Return the new name for an old one, with a warning that begins with `prefix`; other names are returned unchanged.
+    """Return the new name of an old one, and warn with a message that begins with `prefix`; return others unchanged.
 
     >>> current_name({"pace": "delay"}, "timeout")
     'timeout'
@@ -38,7 +38,7 @@ def current_name(table: Mapping[str, str], name: str, prefix: str = "") -> str:
 
 
 def all_names(table: Mapping[str, str], name: str) -> tuple[str, ...]:
-    """Return a name, followed by the old names that stand for it.
+    """Return a name, followed by the old names for it in a table of this module.
 
     >>> all_names({"pace": "delay", "wait": "delay"}, "delay")
     ('delay', 'pace', 'wait')

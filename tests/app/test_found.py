@@ -282,16 +282,16 @@ FOUND: dict[str, set[str]] = {
 """The addresses of the pages found, by query."""
 RELAXED = {"a name with colons", "some of many"}
 NOTES = {
-    "a linker's error": "'-lssl' excludes nothing here",
+    "a linker's error": "'-lssl' does not exclude a word here",
     "a long word": "the first 64 characters",
     "an emoji": "'😀'",
     "signs": "'+++', '!!!'",
     "with C++": "'c++' as 'c'",
     "a name with dots": "searched for one by one",
-    "a linker's error with a label": "'-lssl' excludes nothing here; -\"lssl\" does",
+    "a linker's error with a label": "'-lssl' does not exclude a word here; -\"lssl\" does",
     "a longer word": "only the first 64 characters of a word are searched for",
     "a long beginning": "only the first 64 characters of a word are searched for",
-    "signs beside a filter": "left out, since an index has no signs: '😀'",
+    "signs beside a filter": "left out, since only letters and digits are searched for: '😀'",
     "without C++": "signs are not searched for: '-c++' as 'c'",
     "a name with colons": "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately",
 }

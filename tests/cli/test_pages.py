@@ -172,7 +172,7 @@ def test_crawling_alone_leaves_reading_for_later(root, small, windrow) -> None:
         ('operator = "tester"\ncontact = "nowhere"', ["windrow.toml: pages.contact"]),
         (
             'user_agent = "somebody"',
-            ["windrow.toml: pages.user_agent", "expected the address of a web page or a mailbox in it"],
+            ["windrow.toml: pages.user_agent", "it must contain the address of a web page or a mailbox"],
         ),
     ],
 )

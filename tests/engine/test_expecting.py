@@ -29,8 +29,8 @@ class LoggingConnection(Connection):
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         self.calls.append(f"get {path}")
-        sink.open(sink.listed)
-        sink.write(bytes(sink.listed or 0))
+        sink.open(sink.listed_size)
+        sink.write(bytes(sink.listed_size or 0))
         if path == "halt":
             self._pool.halt()
         return TransferEnd()

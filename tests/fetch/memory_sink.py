@@ -21,7 +21,7 @@ class MemorySink:
         self.start = len(held)
         self.validator = validator
         self.modified = modified
-        self.listed = listed
+        self.listed_size = listed
         self.size: int | None = None
         self.head = self.request = b""
         self.opened = self.restarted = 0

@@ -16,13 +16,13 @@ import pytest
 from tests.fetch.memory_sink import MemorySink
 from tests.servers.tls import Certificates
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
+from windrow.fetch.http_client import ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.http_connection import ATTEMPT_DELAY_SECONDS, connect_web
 from windrow.model import ONLY_PUBLIC, Allowed, HttpRequest, Secret, Site
 from windrow.reasons import Reason
 
 ANYWHERE = Allowed(everything=True)
-BOUNDS = ReplyLimits(1 << 20, 30.0)
+BOUNDS = ResponseLimits(1 << 20, 30.0)
 HELLO = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
 SITE = Site("https", "a.example", timeout=30.0)
 CONNECTED = b"HTTP/1.1 200 Connection established\r\n\r\n"
@@ -232,7 +232,7 @@ def attempt_through(
 ) -> Any:
     """Ask a site through a proxy; return the work's result, by default the reply and its sink."""
 
-    async def attempt(client: HttpClient) -> tuple[Reply, MemorySink]:
+    async def attempt(client: HttpClient) -> tuple[ClientResponse, MemorySink]:
         sink = MemorySink()
         return await client.send(f"{site.origin}/a", {}, sink, BOUNDS), sink
 

@@ -201,7 +201,7 @@ def test_who_waits_is_told_that_the_connection_is_lost() -> None:
 
 def test_a_read_asks_for_what_the_server_allows_and_never_for_less_than_all_servers_give() -> None:
     async def block(client: Any) -> int:
-        return int(client.block)
+        return int(client.block_size)
 
     for most, asked in ((1, 1 << 15), (261_120, 261_120), (2**63, 1 << 18)):
         channel = Channel({200: [(EXTENDED_REPLY, struct.pack(">QQQQ", 1 << 18, most, 1, 1))]})

@@ -14,7 +14,7 @@ from tests.fetch.memory_sink import MemorySink
 from tests.servers.tls import Certificates
 from windrow.errors import TransportError
 from windrow.fetch import http_connection
-from windrow.fetch.http_client import HttpClient, Reply, ReplyLimits
+from windrow.fetch.http_client import ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.http_connection import HttpConnection
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.http import redecode_as_utf_8
@@ -23,7 +23,7 @@ from windrow.reasons import Reason
 
 HOST = "127.0.0.9"
 HERE = Site("http", HOST, timeout=60.0, allowed=Allowed(everything=True))
-BOUNDS = ReplyLimits(1 << 20, 10.0)
+BOUNDS = ResponseLimits(1 << 20, 10.0)
 OK = b"HTTP/1.1 200 OK\r\n"
 HELLO = OK + b"Content-Length: 5\r\n\r\nhello"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -75,19 +75,19 @@ def run_connected(server: Server, work: Work, site: Site = HERE, certificates: C
     return asyncio.run(asyncio.wait_for(connect_and_work(), 30))
 
 
-async def ask(client: HttpClient, url: str, bounds: ReplyLimits = BOUNDS) -> tuple[Reply, MemorySink]:
+async def ask(client: HttpClient, url: str, bounds: ResponseLimits = BOUNDS) -> tuple[ClientResponse, MemorySink]:
     """Request one page."""
     sink = MemorySink()
     return await client.send(url, {}, sink, bounds), sink
 
 
-def reply_to(answer: bytes, *, close: bool = False, **bounds: Any) -> tuple[Reply, MemorySink]:
+def reply_to(answer: bytes, *, close: bool = False, **bounds: Any) -> tuple[ClientResponse, MemorySink]:
     """Return the reply and sink of a request with this answer."""
 
-    async def work(client: HttpClient, origin: str) -> tuple[Reply, MemorySink]:
+    async def work(client: HttpClient, origin: str) -> tuple[ClientResponse, MemorySink]:
         return await ask(client, f"{origin}/a", BOUNDS._replace(**bounds))
 
-    exchange: tuple[Reply, MemorySink] = run_connected(Server((answer,), close=close), work)
+    exchange: tuple[ClientResponse, MemorySink] = run_connected(Server((answer,), close=close), work)
     return exchange
 
 
@@ -102,7 +102,7 @@ def test_of_a_length_and_chunks_the_chunks_count_and_the_line_is_not_used_again(
     both = OK + b"Content-Length: 500\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
     server = Server((both, HELLO))
 
-    async def work(client: HttpClient, origin: str) -> list[tuple[Reply, MemorySink]]:
+    async def work(client: HttpClient, origin: str) -> list[tuple[ClientResponse, MemorySink]]:
         return [await ask(client, f"{origin}/{name}") for name in "ab"]
 
     (_, first), (_, second) = run_connected(server, work)
@@ -176,7 +176,7 @@ def test_a_value_keeps_its_last_letter() -> None:
 def test_an_error_without_a_length_ends_with_its_line() -> None:
     server = Server((b"HTTP/1.1 404 Not Found\r\nConnection: keep-alive\r\n\r\nnothing here", HELLO), close=True)
 
-    async def work(client: HttpClient, origin: str) -> list[tuple[Reply, MemorySink]]:
+    async def work(client: HttpClient, origin: str) -> list[tuple[ClientResponse, MemorySink]]:
         return [await ask(client, f"{origin}/{name}") for name in "ab"]
 
     (lost, page), (ok, second_page) = run_connected(server, work)
@@ -274,7 +274,7 @@ def test_a_field_cannot_say_more_than_its_value() -> None:
 def test_a_host_by_its_number_of_ipv6() -> None:
     server = Server((HELLO,))
 
-    async def work(client: HttpClient, origin: str) -> tuple[Reply, MemorySink]:
+    async def work(client: HttpClient, origin: str) -> tuple[ClientResponse, MemorySink]:
         return await ask(client, f"{origin}/a")
 
     here = Site("http", "::1", timeout=60.0, allowed=read_allowed(["[::1]"]))

@@ -148,7 +148,7 @@ def test_a_torn_index_is_our_error_for_who_reads_and_made_anew_for_who_writes(tm
     DAMAGES[damage](tmp_path / "text")
     with pytest.raises(StoreError) as caught:
         FullTextIndex(tmp_path, FIELDS, "1")
-    assert "windrow makes it again" in caught.value.hint
+    assert "windrow builds the index again" in caught.value.hint
     rebuilt = open_index(tmp_path)
     assert rebuilt.fresh
     assert len(rebuilt) == 0

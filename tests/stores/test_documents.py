@@ -213,7 +213,7 @@ def test_sqlite_finds_titles_first_then_the_newest_within_a_span_and_page_by_pag
     documents += [document(number, title="Other", place="board room") for number in (7, 2)]
     store.write("a", documents)
     assert ids(store.search("a", "board")) == ["d9", "d5", "d3", "d1", "d7", "d2"]
-    assert ids(store.search("a", "board", span=ViewRange(limit=2, skip=3))) == ["d1", "d7"]
+    assert ids(store.search("a", "board", bounds=ViewRange(limit=2, skip=3))) == ["d1", "d7"]
     assert ids(store.search("a", "board hall", "kind", ViewRange(("b",), start="2026-01-03", end="2026-01-09"))) == [
         "d5",
         "d3",
@@ -324,7 +324,7 @@ def test_rows_that_are_not_of_a_couchdb_are_an_error_that_names_the_setting(rows
 def test_an_answer_to_a_write_that_is_not_of_a_couchdb_is_an_error(rows):
     with answering(lambda _method, path: (201, rows) if path.endswith("_bulk_docs") else (200, {"rows": []})) as url:
         store = CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
-        with pytest.raises(StoreError, match="not an answer of CouchDB"):
+        with pytest.raises(StoreError, match="not one of CouchDB"):
             store.write("a", [document(1)])
         store.close()
 

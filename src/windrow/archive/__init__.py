@@ -1,4 +1,4 @@
-"""The archive: all received bytes, in WARC files with a CDXJ index."""
+"""The archive: all bytes that were received, in WARC files."""
 
 from windrow.archive.capture_sink import UNARCHIVED_PREFIX, ArchiveWriter, CaptureSink
 from windrow.archive.indexed import LineBlock, read_blocks, verify_record

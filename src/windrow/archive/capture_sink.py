@@ -37,13 +37,14 @@ from windrow.reasons import Reason
 
 PARTS_FOLDER = "parts"
 LARGE_PREFIX = "large-"
+"""The prefix of WARC files that contain one large transfer."""
 UNARCHIVED_PREFIX = "unarchived-"
 """The prefix of files with responses that are not archived; a file is removed once no step waits for its responses."""
 LOCK_FILE = ".lock"
 
 
-def shared_lock(folder: Path) -> int:
-    """Lock the archive as one of its writers, for which `lock_archive` waits; return the lock's file descriptor."""
+def _lock_as_writer(folder: Path) -> int:
+    """Lock the archive as one of several writers, so that `lock_archive` waits; return the lock's file descriptor."""
     lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     fcntl.flock(lock, fcntl.LOCK_SH)
     return lock
@@ -55,36 +56,34 @@ class ArchiveWriter:
     def __init__(
         self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
     ) -> None:
-        """Write files in `folder` whose names begin with `prefix`, which no other process may use.
+        """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
 
-        `rotate` is the size in bytes at which a file is closed, `agent` the user agent for the warcinfo record. Unless
-        `archived`, the files are removed once no step needs their records.
+        `rotate` is the size in bytes from which on the next file is begun, `agent` the user agent for the warcinfo
+        record. Unless `archived`, the names show that the files may be removed once no step needs their records.
         """
-        self._large = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
+        self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
         prefix = prefix if archived else f"{UNARCHIVED_PREFIX}{prefix}"
         self.folder = folder
         self.limits = limits
-        self.info = [("software", agent), ("format", "WARC File Format 1.1")]
-        self.info.append(
-            ("conformsTo", "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/")
-        )
+        standard = "https://iipc.github.io/warc-specifications/specifications/warc-format/warc-1.1/"
+        self.info = [("software", agent), ("format", "WARC File Format 1.1"), ("conformsTo", standard)]
         (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
-        self._lock = shared_lock(folder)
+        self._lock = _lock_as_writer(folder)
         self._spare_bytes = 0  # so many bytes may be written before the free space is read again
         self._checked_at = 0.0  # when the free space was last read
         self._gzip = WarcWriter(folder, prefix, gzip=True, rotate=rotate, info=self.info)
         self._plain = WarcWriter(folder, prefix, gzip=False, rotate=rotate, info=self.info)
 
     def part_path(self, name: str) -> Path:
-        """Return the path of a large transfer's part file."""
+        """Return the path of the part file `name`."""
         return self.folder / PARTS_FOLDER / f"{name}.warc"
 
     def large_path(self, name: str) -> Path:
-        """Return the path of a large transfer's WARC file when it is complete."""
-        return self.folder / f"{self._large}{name}.warc"
+        """Return the path to which the part file `name` is moved when it is complete."""
+        return self.folder / f"{self._large_prefix}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise `DiskFull` unless `size` bytes and `limits.free_space` fit on the disk."""
+        """Raise DiskFull unless `size` more bytes leave `limits.free_space` bytes of the disk free."""
         self._spare_bytes -= size
         if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
@@ -93,18 +92,19 @@ class ArchiveWriter:
         self._spare_bytes, self._checked_at = (free - size - self.limits.free_space) // 16, time.monotonic()
         if free < size + self.limits.free_space:
             raise DiskFull(
-                f"{free} bytes are free on the disk, {size} are needed and {self.limits.free_space} must stay free",
-                hint="make room or lower limits.free_space, then: windrow run",
+                f"{free} bytes are free on the disk of {self.folder}: {size} are needed, and"
+                f" {self.limits.free_space} must stay free",
+                hint="free some space or lower limits.free_space, then: windrow run",
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write the record `preceding` and then `record`, and return the place of `record`."""
+        """Write `preceding`, if not empty, and `record`, uncompressed if `plain`; return the place of `record`."""
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
-        """Copy a record from another file and return its new place; `packed` is whether it is a gzip member.
+        """Copy a record from another file and return its new place; `packed` is whether it is a gzip member there.
 
-        With `arc`, the record of an ARC file is converted to WARC.
+        With `arc`, the other file is an ARC file, and the record is converted to WARC.
         """
         self.need_room(length)
         if arc:
@@ -132,12 +132,12 @@ MAX_COMPRESSED_BODY = 64 << 20
 
 @lru_cache(maxsize=1024)
 def _guess_media_type(suffixes: str) -> str:
-    """Return the media type for the last suffixes of a file's name, such as "tar.gz"."""
+    """Return the media type for the suffixes of a file's name, such as "tar.gz"; octet-stream if it is unknown."""
     return mimetypes.guess_type(f"x.{suffixes}", strict=False)[0] or "application/octet-stream"
 
 
 def _is_dense(body: bytes) -> bool:
-    """Return whether compression saves less than 5 % of the start of a body; False for a short body."""
+    """Return whether compression saves less than 5 % of the first 4 kB of a body; False for a shorter body."""
     start = body[: 1 << 12]
     return len(start) == 1 << 12 and len(igzip.compress(start, 0)) > len(start) * 0.95
 
@@ -145,62 +145,62 @@ def _is_dense(body: bytes) -> bool:
 class CaptureSink:
     """The sink of one transfer (`windrow.fetch.transport.Sink`), which becomes one record of the archive."""
 
-    def __init__(self, archive: ArchiveWriter, job: FetchJob, at: datetime) -> None:
-        """Take the transfer's job and time, and continue the part file of an earlier transfer if one exists."""
+    def __init__(self, archive: ArchiveWriter, job: FetchJob, started: datetime) -> None:
+        """Prepare for a transfer that begins at `started`; continue the part file of an earlier one if it exists."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
         self._address = escape_target(job.url)
-        self._at = self._now = at
+        self._warc_time = self._started = started
         self._id = new_record_id()
         self._head = b""
         self._request = b""
-        self._announced: int | None = None  # the size that the server announced
+        self._announced: int | None = None  # the size in bytes that the server announced
         self._memory = bytearray()
-        self._cached_date: tuple[datetime | None, str] = (None, "")
+        self._cached_date: tuple[datetime | None, str] = (None, "")  # a time, and its text
         self._memory_bytes = b""  # a copy of `_memory`, made when all of it is read
         self._part: PartFile | None = None
         self.cut = False  # whether only the beginning of the body is kept; it is in memory
         self.request_cut = False  # whether the request had a body, which is not kept
         self.modified = file.modified
-        self.listed = file.size  # the size that the source's listing states
+        self.listed_size = file.size
         self.validator = ""
         if file.part and (file.size is None or file.size > MAX_BODY_IN_MEMORY):
             path = archive.part_path(file.part)
             self._part = PartFile(path) if path.exists() else None
         self.start = self._part.held if self._part else 0
         if self._part and self.start:
-            # Keep the head of the first response, not that of a response to a range request.
+            # The head of the first response is archived, not that of a response to a range request.
             self._head, self._request = self._part.head, self._part.request
-            self._at = datetime.fromisoformat(self._part.date) if self._part.date else at
+            self._warc_time = datetime.fromisoformat(self._part.date) if self._part.date else started
             self.validator = find_validator(read_head(self._head).fields)
-        self.received = 0
-        self.on_grown: Callable[[int], None] | None = None
+        self.received = 0  # bytes of the body that this transfer received
+        self.on_grown: Callable[[int], None] | None = None  # is called with `size` after each block
 
     @property
     def size(self) -> int:
-        """The number of bytes of the body that were received so far, including earlier transfers."""
+        """The number of bytes of the body that were received so far, also by earlier transfers."""
         return self._part.held if self._part else len(self._memory)
 
     @property
     def answered(self) -> HttpHead:
-        """The head of the response, or of the earlier response if this transfer continued an earlier one."""
+        """The head of the response, or of the first response if this transfer continues an earlier one."""
         return read_head(self._head)
 
     @property
     def whole(self) -> bool:
-        """Whether an earlier transfer received as many bytes as the listing states."""
-        return bool(self.start) and self.start == self.listed
+        """Whether earlier transfers received as many bytes as the listing states."""
+        return bool(self.start) and self.start == self.listed_size
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin the body; `size` is that of the whole document, `head` and `request` are the HTTP heads as sent.
+        """Begin the body of a document of `size` bytes (None: unknown); `head` and `request` are HTTP heads as sent.
 
-        Raises TerminalFailure if it is larger than allowed, and DiskFull.
+        Raises TerminalFailure if the document is larger than allowed, and DiskFull.
         """
         self._announced = size
         if not self.start:
             self._head, self._request = head, request
-        expected = size if size is not None else self.listed
+        expected = size if size is not None else self.listed_size
         self._check_limit(expected or 0)
         self._archive.need_room((expected or 0) - self.start)
         if self._part is None and expected is not None and expected > MAX_BODY_IN_MEMORY:
@@ -212,10 +212,10 @@ class CaptureSink:
         """Discard the bytes that an earlier transfer received."""
         if self._part:
             self._part.clear()
-        self.start, self.validator, self._at = 0, "", self._now
+        self.start, self.validator, self._warc_time = 0, "", self._started
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add the next bytes of the body; raise TerminalFailure if it grows beyond the limit."""
+        """Add the next bytes of the body; raise TerminalFailure if it exceeds the limit, and DiskFull."""
         self.received += len(block)
         if self._part is None and len(self._memory) + len(block) > MAX_BODY_IN_MEMORY:
             self._move_to_part()
@@ -239,7 +239,7 @@ class CaptureSink:
         return self._memory_bytes
 
     def _check_limit(self, size: int) -> None:
-        """Discard the transfer and raise TerminalFailure if `size` is larger than allowed."""
+        """If `size` bytes are more than allowed, discard the transfer and raise TerminalFailure."""
         if size > self._archive.limits.transfer_size:
             self.drop()
             limit = self._archive.limits.transfer_size
@@ -255,7 +255,7 @@ class CaptureSink:
             self._memory.clear()
 
     def _begin_part(self, part: PartFile) -> None:
-        info, _ = format_warcinfo(self._archive.large_path(part.path.stem).name, self._archive.info, self._at)
+        info, _ = format_warcinfo(self._archive.large_path(part.path.stem).name, self._archive.info, self._warc_time)
         part.begin(
             info + (self._request_record() if self._request else b""),
             format_open_header("response" if self._head else "resource", self._headers()),
@@ -263,16 +263,16 @@ class CaptureSink:
         )
 
     def _media_type(self) -> str:
-        """Return the media type that the response states, or the one that the address suggests."""
+        """Return the media type that the response states, or else that of the suffixes in the address."""
         stated = read_media_type(read_head(self._head).fields) if self._head else ""
         return stated or _guess_media_type(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
     def _make_response(self, digest: str, size: int, place: ArchivePlace, *, revisit: bool = False) -> KeptResponse:
-        return KeptResponse(digest, size, place, revisit, self._at, self._media_type())
+        return KeptResponse(digest, size, place, revisit, self._warc_time, self._media_type())
 
     def _warc_date(self) -> str:
-        if self._at is not self._cached_date[0]:
-            self._cached_date = (self._at, spell(self._at))
+        if self._warc_time is not self._cached_date[0]:
+            self._cached_date = (self._warc_time, spell(self._warc_time))
         return self._cached_date[1]
 
     def _headers(self, address: str = "") -> list[tuple[str, str]]:
@@ -282,25 +282,26 @@ class CaptureSink:
         return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", content_type), *truncation]
 
     def check(self) -> None:
-        """Compare the size with those that server and listing state; raise TransientFailure if they differ."""
+        """Compare the size with those that the server and the listing state; raise TransientFailure if one differs."""
         size = self.size
         if self._announced is not None and size < self._announced:
             raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
-        for expected, origin in ((self._announced, "the server announced"), (self.listed, "the listing states")):
+        statements = ((self._announced, "the server announced"), (self.listed_size, "the listing states"))
+        for expected, statement in statements:
             if expected is not None and size != expected:
                 self.drop()
                 raise TransientFailure(
-                    f"{self._address} has {size} bytes, but {origin} {expected}", Reason.SIZE_MISMATCH
+                    f"{self._address} has {size} bytes, but {statement} {expected}", Reason.SIZE_MISMATCH
                 )
 
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
-        """Check the size, write the body to the archive as one record, and return the response that was kept.
+        """Check the size, write the body to the archive as one record, and return the archived response.
 
-        An `unchanged` response (304) is kept as a metadata record with its head, because replay tools show a revisit
-        record for it as an empty page.
+        Of an `unchanged` response (304) only the head is written, as a metadata record: replay tools would show a
+        revisit record of it as an empty page.
         """
         if unchanged:
-            # Indexers would take a metadata record under the page's own address for a version of the page.
+            # Indexers would take a metadata record with the page's own address for a version of the page.
             fields = self._headers(NOT_MODIFIED_PREFIX + self._address)
             record = format_header("metadata", fields, len(self._head)) + self._head + END
             return self._make_response(self._last.digest, 0, self._write(record, plain=False), revisit=True)
@@ -314,7 +315,7 @@ class CaptureSink:
         )
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
-        """Move a complete part file into the archive; a body that is known or compressible is written as a record."""
+        """Move a complete part file into the archive, or write an unchanged or compressible body as a record."""
         body_digest, size = part.digest(), part.held
         if body_digest == self._last.digest:
             part.drop()
@@ -336,7 +337,7 @@ class CaptureSink:
         return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, body_digest: str) -> ArchivePlace:
-        """Write the body as a record, or as a revisit record without a body if the last capture has its digest."""
+        """Write the body as a record, or if it has the digest of the last capture, a revisit record without a body."""
         fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(body_digest))]
         previous = self._last
         is_revisit = body_digest == previous.digest
@@ -353,11 +354,11 @@ class CaptureSink:
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
-        """Append a record, with the request's record in front of it."""
+        """Append a record to the archive, after the request's record if there is a request."""
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
-        """Compare the body with a checksum (`md5:...`); raise TransientFailure with DIGEST_MISMATCH if it differs."""
+        """Compare the body with a checksum (`md5:HEX`); if it differs, discard it and raise TransientFailure."""
         algorithm, _, expected = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:
@@ -371,7 +372,7 @@ class CaptureSink:
             )
 
     def leave(self) -> None:
-        """End a broken transfer, and keep its part file for the next transfer of the same file."""
+        """End an interrupted transfer; the part file of a listed file stays for the next transfer of that file."""
         if self._part:
             if self._part_name:
                 self._part.close()
@@ -379,7 +380,7 @@ class CaptureSink:
                 self._part.drop()
 
     def drop(self) -> None:
-        """End a transfer and discard its bytes."""
+        """End the transfer and discard its bytes, also those of earlier transfers."""
         if self._part:
             self._part.drop()
         self._memory.clear()

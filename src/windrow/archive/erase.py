@@ -1,9 +1,8 @@
 """Erase records of the archive by overwriting them with records of the same length, so that no offset changes.
 
 A record is replaced by a `metadata` record that states that it was taken down, padded with blanks; in a compressed file
-this is a gzip member of exactly the same length. The padding of a member is in its extra field (RFC 1952, section
-2.3.1.1), or in stored blocks if it is long. Erasing can be repeated, also after a crash: it writes the same kind of
-record to the same place.
+the new record is a gzip member of exactly the same length. The padding of a member is in its extra field (RFC 1952,
+section 2.3.1.1), or if it is long, in stored blocks. Erasing can be repeated, also after a crash.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive.warc_reader import read_records
-from windrow.archive.warc_writer import guarded
+from windrow.archive.warc_writer import map_write_errors
 from windrow.clock import spell
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, format_header, new_record_id
@@ -28,33 +27,34 @@ _NOTICE = b"This record was taken down.\n"
 _MAX_EXTRA_FIELD = 65_000  # the most bytes of a gzip member's extra field that are used
 _MAX_STORED_BLOCK = 65_535  # bytes of one stored block (RFC 1951, section 3.2.4)
 _GZIP_MAGIC = b"\x1f\x8b\x08"
+_GZIP_FRAME_SIZE = 18  # bytes of a member's shortest header and its trailer
 _URN_PREFIX = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
 
 
 class ErasedSpan(NamedTuple):
-    """The position of a record in its file, in bytes."""
+    """The offset and length of a record in its file, in bytes."""
 
     offset: int
     length: int
 
 
-def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int:
+def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime) -> int:
     """Overwrite records of the file `warc`, flush it to the disk, and return the number of bytes overwritten.
 
-    `at` is the time of the new records. A file with several hard links, such as an imported file, is copied first.
-    Raises ArchiveError if the file does not exist or is not in this archive.
+    `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported
+    file, is copied first. Raises ArchiveError if the file is not in the archive `folder`, or cannot be written.
     """
     path = folder / warc
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():
         raise ArchiveError(f"{warc} is not a file of the archive {folder}", hint=f"ls -l {folder}")
-    with guarded(path):
+    fill = _fill_member if warc.endswith(".gz") else _fill_record
+    with map_write_errors(path):
         if path.stat().st_nlink > 1:
             _unlink_copy(path)
         fd = os.open(path, os.O_RDWR)
         try:
             for span in spans:
-                record = _fill_member(span.length, at) if warc.endswith(".gz") else _fill_record(span.length, at)
-                _write_at(fd, record, span.offset)
+                _write_at(fd, fill(span.length, erased_at), span.offset)
             os.fdatasync(fd)
         finally:
             os.close(fd)
@@ -62,7 +62,7 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], at: datetime) -> int
 
 
 def target_address(fields: Mapping[str, str]) -> str:
-    """Return the address that a record with these fields is about, as it is written there, or an empty text.
+    """Return the address that a record with these WARC fields is about, without a URN before it, or an empty text.
 
     >>> target_address({"warc-target-uri": "<urn:text:https://example.org/a>"})
     'https://example.org/a'
@@ -84,8 +84,8 @@ def related_records(
 ) -> Iterator[ErasedSpan]:
     """Yield the records of a file that are about an address for which `is_target` returns True.
 
-    `bounds` are the offsets between which the records begin; the first is 0 or the end of a record. Requests have the
-    address of their response, and so have other crawlers' records about the response (`target_address`).
+    Only records that begin between the two offsets `bounds` are read, including the first, which must be 0 or the end
+    of a record. Requests, and other crawlers' records about a response, have the address of the response.
     """
     start, end = bounds
     for record in read_records(path, start, limits):
@@ -96,11 +96,11 @@ def related_records(
             yield ErasedSpan(record.offset, record.length)
 
 
-def _fill_record(length: int, at: datetime) -> bytes:
-    """Return a record of exactly `length` bytes, or if that is too short for a record, empty lines of that length."""
-    # The digits of the block's size take room themselves: if no size fits, one fits with another blank in the header.
+def _fill_record(length: int, erased_at: datetime) -> bytes:
+    """Return a record of exactly `length` bytes, or if that is too short for a record, so many bytes of line breaks."""
+    # The digits of the block's size need room themselves: if no size fits, one fits with another blank in the header.
     for content_type in ("text/plain", "text/plain "):
-        fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(at)), ("Content-Type", content_type)]
+        fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(erased_at)), ("Content-Type", content_type)]
         room = length - len(format_header("metadata", fields, 0)) - len(END)
         for digit_count in range(1, 12):
             size = room - digit_count + 1
@@ -109,21 +109,21 @@ def _fill_record(length: int, at: datetime) -> bytes:
     return (b"\r\n" * length)[:length]  # readers skip empty lines
 
 
-def _fill_member(length: int, at: datetime) -> bytes:
-    """Return a gzip member of exactly `length` bytes that contains one record, or none if that is too short."""
-    fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(at)), ("Content-Type", "text/plain")]
+def _fill_member(length: int, erased_at: datetime) -> bytes:
+    """Return a gzip member of exactly `length` bytes with one record, or empty if that is too short for a record."""
+    fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(erased_at)), ("Content-Type", "text/plain")]
     record = format_header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
     packed = packer.compress(record) + packer.flush()
-    padding = length - len(packed) - 18
+    padding = length - len(packed) - _GZIP_FRAME_SIZE
     if padding > _MAX_EXTRA_FIELD:
-        room = length - 18 - 64
-        record = _fill_record(room - 5 * (room // _MAX_STORED_BLOCK + 1), at)
+        room = length - _GZIP_FRAME_SIZE - 64
+        record = _fill_record(room - 5 * (room // _MAX_STORED_BLOCK + 1), erased_at)
         packed = _store_blocks(record)
-        padding = length - len(packed) - 18
+        padding = length - len(packed) - _GZIP_FRAME_SIZE
     if padding < 0:  # too short for a record: an empty member
         record, packed = b"", b"\x03\0"
-        padding = length - len(packed) - 18
+        padding = length - len(packed) - _GZIP_FRAME_SIZE
     if padding < 0:
         raise ArchiveError(f"a record of {length} bytes cannot be erased: it is too short for a gzip member")
     trailer = zlib.crc32(record).to_bytes(4, "little") + (len(record) & 0xFFFFFFFF).to_bytes(4, "little")
@@ -131,7 +131,7 @@ def _fill_member(length: int, at: datetime) -> bytes:
 
 
 def _gzip_head(padding: int) -> bytes:
-    """Return a gzip member's header with `padding` additional bytes."""
+    """Return a gzip member's header that is `padding` bytes longer than the shortest one."""
     if padding == 0:
         return _GZIP_MAGIC + b"\0" * 6 + b"\xff"
     if padding < 6:  # too few for an extra field: a comment of blanks
@@ -142,7 +142,7 @@ def _gzip_head(padding: int) -> bytes:
 
 
 def _store_blocks(content: bytes) -> bytes:
-    """Return content as deflate blocks that are stored without compression."""
+    """Return a deflate stream in which the content is stored without compression."""
     blocks = []
     for start in range(0, len(content), _MAX_STORED_BLOCK):
         part = content[start : start + _MAX_STORED_BLOCK]

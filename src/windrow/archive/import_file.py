@@ -1,8 +1,8 @@
 """Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
 
-A file is repacked if reading cannot begin at any of its records: if it is a single gzip stream, Zstandard, or ARC. The
-new file is named after the digest of the original. WARC records are not changed; the header line of an ARC record is
-replaced by a WARC header. Broken records are copied, so that they are reported as in any other file.
+A file is repacked if it is a single gzip stream or Zstandard, in which reading cannot begin at every record, or if it
+is ARC. The name of the new file is the digest of the original. WARC records are not changed; the header line of an ARC
+record is replaced by a WARC header. Broken records are copied, so that they are reported as in any other file.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from typing import BinaryIO, NamedTuple, cast
 from isal import isal_zlib
 
 from windrow.archive.warc_reader import GZIP, ZSTD, WarcForm, WarcRecord, detect_form, read_records
-from windrow.archive.warc_writer import guarded
+from windrow.archive.warc_writer import map_write_errors
 from windrow.digest import ALGORITHM, Hasher
 from windrow.errors import ArchiveError, DiskFull
 from windrow.formats.warc import END, MAX_ARC_LINE_BYTES, escape_target, format_header, read_arc_line
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-_PACKED_BLOCK_SIZE = 1 << 20
-_FREE_INFLATION = 64 << 20  # bytes that any file may inflate to
+_BLOCK_SIZE = 1 << 20  # bytes
+_FREE_INFLATION = 64 << 20  # bytes to which any file may inflate, at whatever ratio
 _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
-_MAX_DICTIONARY = 16 << 20
+_MAX_DICTIONARY = 16 << 20  # bytes
 _GZIP_LEVEL = 6
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _MAX_ZSTD_WINDOW = 128 << 20  # bytes of the largest zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`; return a message on what could not be unpacked, or an empty text.
+    """Repack `source` as `destination`; return a message that says where it is broken, or an empty text.
 
-    `digest` is that of the source. Raises ArchiveError if nothing can be unpacked, and DiskFull.
+    `digest` is that of `source`, `form` its form. Raises ArchiveError if nothing can be unpacked, and DiskFull.
     """
     plain, problem = source, ""
     if not form.arc or _read_magic(source) == GZIP:
@@ -48,9 +48,9 @@ def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits:
     try:
         if plain != source:
             problem = _decompress_file(source, plain, limits)
-        with guarded(destination), destination.open("wb") as out, plain.open("rb") as plain_file:
+        with map_write_errors(destination), destination.open("wb") as out, plain.open("rb") as plain_file:
             for record in read_records(plain, 0, limits):
-                _check_free_space(destination.parent, record.length, limits)
+                _check_free_space(destination.parent, record.length, limits.free_space)
                 for block in _compress(_record_pieces(plain_file, record, form, digest)):
                     out.write(block)
             out.flush()
@@ -62,12 +62,12 @@ def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits:
 
 
 def _read_magic(path: Path) -> bytes:
-    with guarded(path), path.open("rb") as file:
+    with map_write_errors(path), path.open("rb") as file:
         return file.read(len(GZIP))
 
 
 def _record_pieces(file: BinaryIO, record: WarcRecord, form: WarcForm, digest: str) -> Iterator[bytes]:
-    """Yield a record of a file as WARC; `digest` is that of the original file."""
+    """Yield the bytes of a record as WARC; `digest` is that of the original file, `form` its form."""
     blocks = _read_blocks(file, record.offset, record.length)
     if form.arc and record.reason in {None, Reason.TOO_LARGE}:
         yield from arc_to_warc(blocks, f"{digest}/{record.offset}")
@@ -79,7 +79,7 @@ def _record_pieces(file: BinaryIO, record: WarcRecord, form: WarcForm, digest: s
 
 def _read_blocks(file: BinaryIO, offset: int, length: int) -> Iterator[bytes]:
     file.seek(offset)
-    while length and (block := file.read(min(length, _PACKED_BLOCK_SIZE))):
+    while length and (block := file.read(min(length, _BLOCK_SIZE))):
         length -= len(block)
         yield block
 
@@ -93,17 +93,17 @@ def convert_arc_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
 
 
 def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Inflate a gzip member, which is known to be complete."""
+    """Inflate a gzip member that was checked to be complete."""
     stream = isal_zlib.decompressobj(wbits=31)
     for block in blocks:
-        piece = stream.decompress(block, _PACKED_BLOCK_SIZE)
+        piece = stream.decompress(block, _BLOCK_SIZE)
         while piece:
             yield piece
-            piece = stream.decompress(stream.unconsumed_tail, _PACKED_BLOCK_SIZE) if not stream.eof else b""
+            piece = stream.decompress(stream.unconsumed_tail, _BLOCK_SIZE) if not stream.eof else b""
 
 
 def arc_to_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
-    """Replace the header line of an ARC record by a WARC header, with a record id that is derived from `identity`."""
+    """Yield an ARC record with a WARC header in place of its header line; the record id is a hash of `identity`."""
     start = b""
     for block in blocks:
         start += block
@@ -132,7 +132,7 @@ _FIELD_SPELLINGS = {
 
 
 def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Compress pieces to a gzip member."""
+    """Compress pieces of bytes to one gzip member, and yield its blocks."""
     stream = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
     for piece in pieces:
         yield stream.compress(piece)
@@ -140,57 +140,56 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
-    """Decompress a file; return a message on where it is broken, or an empty text if it is complete.
+    """Decompress `source` to `plain`; return a message that says where it is broken, or an empty text.
 
-    Raises ArchiveError if it inflates too much, or if nothing can be decompressed.
+    Raises ArchiveError if it inflates beyond the limits, or if nothing can be decompressed, and DiskFull.
     """
     limit = max(_FREE_INFLATION, limits.ratio * source.stat().st_size)
     written, problem = 0, ""
-    with guarded(plain), source.open("rb") as file, plain.open("wb") as out:
+    with map_write_errors(plain), source.open("rb") as file, plain.open("wb") as out:
         is_zstd = _read_magic(source) in {magic[: len(GZIP)] for magic in ZSTD}
         blocks = _unzstd(file) if is_zstd else _ungzip(file)
         try:
             for block in blocks:
                 written += len(block)
                 if written > limit:
-                    raise ArchiveError(
-                        f"the file inflates beyond {limits.ratio} times its size", reason=Reason.BOMB_RATIO
-                    )
-                _check_free_space(plain.parent, len(block), limits)
+                    message = f"the file inflates to more than {limits.ratio} times its size"
+                    raise ArchiveError(message, reason=Reason.BOMB_RATIO)
+                _check_free_space(plain.parent, len(block), limits.free_space)
                 out.write(block)
         except _BrokenStream as error:
-            problem = f"after {written} bytes: {error}"
+            problem = f"after {written} decompressed bytes: {error}"
     if not written:
         raise ArchiveError(problem or "the file is empty", reason=Reason.CORRUPT)
     return problem
 
 
 class _BrokenStream(Exception):
-    """The compressed file is broken; it is caught in this module."""
+    """The compressed file is broken; this error is caught in this module."""
 
 
 def _ungzip(file: BinaryIO) -> Iterator[bytes]:
-    """Inflate all members of a gzip file (RFC 1952), one after the other."""
-    packed = file.read(_PACKED_BLOCK_SIZE)
+    """Inflate all members of a gzip file (RFC 1952); raise `_BrokenStream` where it is broken."""
+    packed = file.read(_BLOCK_SIZE)
     while packed.strip(b"\0"):
         stream = isal_zlib.decompressobj(wbits=31)
         while not stream.eof:
             try:
-                block = stream.decompress(packed, _PACKED_BLOCK_SIZE)
+                block = stream.decompress(packed, _BLOCK_SIZE)
             except _INFLATE_ERROR as error:
                 raise _BrokenStream(f"it cannot be inflated: {error}"[:200]) from None
             if block:
                 yield block
             packed = stream.unconsumed_tail
             if not packed and not stream.eof:
-                packed = file.read(_PACKED_BLOCK_SIZE)
+                packed = file.read(_BLOCK_SIZE)
                 if not packed:
                     raise _BrokenStream("the file ends within its gzip stream")
-        packed = stream.unused_data or file.read(_PACKED_BLOCK_SIZE)
+        packed = stream.unused_data or file.read(_BLOCK_SIZE)
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
-    """Decompress Zstandard frames (RFC 8878), with the dictionary that may precede them."""
+    """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for them."""
     try:
         import zstandard  # noqa: PLC0415 an optional part
     except ImportError:
@@ -210,31 +209,30 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
             file.seek(0)
         decompressor = zstandard.ZstdDecompressor(dict_data=dictionary, max_window_size=_MAX_ZSTD_WINDOW)
         with decompressor.stream_reader(file, read_across_frames=True, closefd=False) as stream:
-            while block := stream.read(_PACKED_BLOCK_SIZE):
+            while block := stream.read(_BLOCK_SIZE):
                 yield block
     except zstandard.ZstdError as error:
         raise _BrokenStream(f"it cannot be decompressed: {error}"[:200]) from None
 
 
-def _check_free_space(folder: Path, size: int, limits: Limits) -> None:
-    """Raise DiskFull unless `size` bytes and `limits.free_space` fit on the disk of a folder."""
+def _check_free_space(folder: Path, size: int, free_space: int) -> None:
+    """Raise DiskFull unless `size` more bytes leave `free_space` bytes of the disk of a folder free."""
     disk = os.statvfs(folder)
-    if disk.f_bavail * disk.f_frsize < size + limits.free_space:
-        raise DiskFull(f"the disk of {folder} is full: {limits.free_space} bytes must stay free")
+    if disk.f_bavail * disk.f_frsize < size + free_space:
+        raise DiskFull(f"the disk of {folder} is full: {size} bytes are needed, and {free_space} must stay free")
 
 
 IMPORTED_FOLDER = "foreign"
-"""The folder of the archive for imported files, which are named by digest, so that each is stored once."""
+"""The folder of the archive for imported files; their names are their digests, so that each is stored once."""
 
-_BLOCK_SIZE = 1 << 20
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
-"""The temporary names of a file until its digest is known, and of its repacked form."""
+"""The temporary names of a file that is being imported, of its decompressed bytes and of its repacked form."""
 
 
 class ImportedFile(NamedTuple):
-    """An imported file: its name below the archive's folder, the digest of the original, and its size.
+    """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
-    `trouble` is a message on what could not be unpacked, or an empty text.
+    `digest` is that of the original file; `trouble` says where the original is broken, or is an empty text.
     """
 
     warc: str
@@ -244,10 +242,10 @@ class ImportedFile(NamedTuple):
 
 
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
-    """Import a file into an archive; raise ArchiveError if it is not a WARC file or cannot be read, and DiskFull."""
+    """Import a file into an archive; raise ArchiveError if it is not WARC or ARC or cannot be read, and DiskFull."""
     form = detect_form(path)
     folder = archive / IMPORTED_FOLDER
-    with guarded(folder):
+    with map_write_errors(folder):
         folder.mkdir(parents=True, exist_ok=True)
     temporary = folder / f".{uuid.uuid4().hex}"
     try:
@@ -257,7 +255,7 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
             return _import_repacked(archive, temporary, imported, form, limits)
         destination = archive / imported.warc
         if not destination.exists():
-            with guarded(destination):
+            with map_write_errors(destination):
                 temporary.rename(destination)
                 sync(folder)
         return imported
@@ -270,27 +268,27 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
 def _import_repacked(
     archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
-    """Repack a file and move the result into the archive, unless it is there already."""
+    """Repack the file `temporary`, which `imported` describes, into the archive, unless it is there already."""
     name, problem = f"{imported.warc.partition('.')[0]}.repacked.warc.gz", ""
     destination = archive / name
     if not destination.exists():
         repacked = temporary.with_name(f"{temporary.name}.warc.gz")
         problem = repack(temporary, repacked, form, imported.digest, limits)
-        with guarded(destination):
+        with map_write_errors(destination):
             repacked.rename(destination)
             sync(destination.parent)
     return ImportedFile(name, imported.digest, destination.stat().st_size, problem)
 
 
 def remove_leftovers(archive: Path) -> None:
-    """Remove temporary files that a crash left during an import."""
+    """Remove the temporary files of imports that crashed."""
     for leftover in (archive / IMPORTED_FOLDER).glob(".*"):
         if _TEMPORARY.fullmatch(leftover.name):
             leftover.unlink(missing_ok=True)
 
 
 def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
-    """Make `temporary` a hard link to a file, or a copy if `free_space` bytes stay free on the disk."""
+    """Make `temporary` a hard link to a file, or if that fails, a copy that leaves `free_space` bytes free."""
     with suppress(OSError):
         os.link(path.resolve(), temporary)  # fails on another disk, or without permission: then it is copied
         return
@@ -299,19 +297,18 @@ def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
         source = path.open("rb")
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
-    disk = os.statvfs(temporary.parent)
-    if disk.f_bavail * disk.f_frsize < size + free_space:
-        raise DiskFull(f"the disk is full: {path.name} has {size} bytes, and {free_space} must stay free")
-    with source, guarded(temporary), temporary.open("wb") as target:
-        shutil.copyfileobj(source, target, _BLOCK_SIZE)
-        target.flush()
-        os.fsync(target.fileno())
+    with source:
+        _check_free_space(temporary.parent, size, free_space)
+        with map_write_errors(temporary), temporary.open("wb") as target:
+            shutil.copyfileobj(source, target, _BLOCK_SIZE)
+            target.flush()
+            os.fsync(target.fileno())
 
 
 def _describe_content(temporary: Path) -> ImportedFile:
-    """Return the name that a file gets in the archive, with its digest and size."""
+    """Return the path that a file will have below the archive's folder, with its digest and size."""
     hasher = Hasher()
-    with guarded(temporary), temporary.open("rb") as file:
+    with map_write_errors(temporary), temporary.open("rb") as file:
         magic = file.read(len(GZIP))
         hasher.update(magic)
         while block := file.read(_BLOCK_SIZE):
@@ -322,7 +319,7 @@ def _describe_content(temporary: Path) -> ImportedFile:
 
 
 def sync(path: Path) -> None:
-    """Flush a file, or a folder's entries, to the disk, so that a new name survives a loss of power."""
+    """Flush a file or a folder to the disk, so that its content, or the names in it, survive a power cut."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

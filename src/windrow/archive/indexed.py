@@ -1,6 +1,6 @@
 """Read CDX and CDXJ files, and verify the records that they point to.
 
-The files are untrusted: the length of lines and the inflated size of records are limited.
+The files come from others: the length of lines and the inflated size of records are limited.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from windrow.formats.http import decode_body, read_head
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-_BLOCK_SIZE = 1 << 20
-_MAX_PAYLOAD_IN_MEMORY = 8 << 20  # bytes of a payload that are held in memory; larger ones go to a temporary file
+_BLOCK_SIZE = 1 << 20  # bytes
+_MAX_PAYLOAD_IN_MEMORY = 8 << 20  # bytes; a larger payload is written to a temporary file
 _open_gzip = cast("Callable[[BinaryIO], BinaryIO]", igzip.open)
 _INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class LineBlock(NamedTuple):
-    """Complete lines of an index file; `first` is the number of the first line, from 1, `legend` its column layout."""
+    """Complete lines of an index file; `first` is the number of the first line in the file, from 1.
+
+    `legend` is the layout of the columns before these lines, None if the file has not declared one yet.
+    """
 
     first: int
     content: bytes
@@ -38,9 +41,9 @@ class LineBlock(NamedTuple):
 def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
     """Yield the lines after line `after_line` of a CDX or CDXJ file, plain or gzip, in blocks of about a megabyte.
 
-    Lines that are too long are cut. Raises ArchiveError if the file cannot be read or inflated.
+    A line that is too long is cut. Raises ArchiveError if the file cannot be read or inflated.
     """
-    number, legend = 1, None
+    first_number, legend = 1, None
     lines: list[bytes] = []
     size = 0
     try:
@@ -49,19 +52,19 @@ def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
             size += len(line) + 1
             if size < _BLOCK_SIZE:
                 continue
-            yield from _slice_block(number, lines, legend, after_line)
+            yield from _slice_block(first_number, lines, legend, after_line)
             legend = _last_legend(lines, legend)
-            number, lines, size = number + len(lines), [], 0
-        yield from _slice_block(number, lines, legend, after_line)
+            first_number, lines, size = first_number + len(lines), [], 0
+        yield from _slice_block(first_number, lines, legend, after_line)
     except _INFLATE_ERRORS as error:  # type: ignore[misc]
-        yield from _slice_block(number, lines, legend, after_line)
-        raise ArchiveError(f"the rest of {path} cannot be inflated: {error}", reason=Reason.TRUNCATED) from error
+        yield from _slice_block(first_number, lines, legend, after_line)
+        raise ArchiveError(f"the end of {path} cannot be inflated: {error}", reason=Reason.TRUNCATED) from error
     except OSError as error:
         raise ArchiveError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, after_line: int) -> Iterator[LineBlock]:
-    """Yield the lines after line `after_line` as one block, if there are any; `legend` is the layout before them."""
+    """Yield those of `lines` that are after line `after_line` as one block; `legend` is the layout before `lines`."""
     if first_number + len(lines) - 1 <= after_line or not lines:
         return
     skipped = max(0, after_line + 1 - first_number)
@@ -69,7 +72,7 @@ def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, a
 
 
 def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
-    """Return the layout of the last line that declares one, or the previous layout."""
+    """Return the layout that the last layout line among `lines` declares, or `previous` if there is no such line."""
     for line in reversed(lines):
         if line[:5] in {b" CDX ", b"CDX N"} and type(legend := parse_line(line)) is Layout:
             return legend
@@ -77,7 +80,7 @@ def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
-    """Yield lines without their line feeds; a line that is too long is cut to one byte more than allowed."""
+    """Yield lines without their line feeds; a line that is too long is cut to one byte more than is allowed."""
     with path.open("rb") as raw:
         is_gzip = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
@@ -99,15 +102,16 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
     """Read the record that begins at `offset` in a WARC or ARC file, compare its payload with a digest, and return it.
 
-    `digest` is spelt as in WARC files, with its algorithm, or as in CDX files: SHA-1 in base 32; if it is empty,
-    nothing is compared, and neither is a revisit, which has no payload. Raises ArchiveError with a reason if the file
-    or record is missing or broken, if it inflates to too many bytes, or if neither the payload nor its content without
-    chunks has the digest (DIGEST_MISMATCH).
+    `digest` has the form of WARC files, with its algorithm, or of CDX files, SHA-1 in base 32. Nothing is compared if
+    it is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a reason if the file or
+    record is missing or broken, if the record inflates to too many bytes, or if neither the payload nor its content
+    without chunks has the digest (DIGEST_MISMATCH).
     """
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = expected.partition(":")[0]
     if expected and algorithm not in _ALGORITHMS:
-        raise ArchiveError(f"the digest algorithm {algorithm[:20]!r} is not supported", reason=Reason.UNSUPPORTED)
+        message = f"{path.name} at {offset}: the digest algorithm {algorithm[:20]!r} is not supported"
+        raise ArchiveError(message, reason=Reason.UNSUPPORTED)
     with SpooledTemporaryFile(max_size=_MAX_PAYLOAD_IN_MEMORY) as payload:
         record = read_record_at(path, offset, limits, payload.write, *([algorithm] if expected else []))
         if record.reason is not None:
@@ -121,13 +125,13 @@ _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
 def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits: Limits) -> None:
-    """Raise ArchiveError with DIGEST_MISMATCH unless the payload, or its content without chunks, has this digest."""
+    """Raise ArchiveError (DIGEST_MISMATCH) unless the payload, or its content without chunks, has digest `expected`."""
     algorithm = expected.partition(":")[0]
     payload_digest = warc_digest(f"{algorithm}:{record.digests[algorithm]}")
     if payload_digest == expected:
         return
     coding = read_head(record.head).fields.get("transfer-encoding", "")
-    if "chunked" in coding.lower():  # some crawlers digest the content of the chunks
+    if "chunked" in coding.lower():  # some crawlers compute the digest of the content of the chunks
         payload.seek(0)
         try:
             body = decode_body(
@@ -135,13 +139,10 @@ def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits
             )
         except StepError:
             body = b""
-        if _digest(algorithm, body) == expected:
+        body_hash = hashlib.new(algorithm, body, usedforsecurity=False)
+        if warc_digest(f"{algorithm}:{body_hash.hexdigest()}") == expected:
             return
     raise ArchiveError(
-        f"the record at {record.offset} has {payload_digest}, but the index says {expected}",
+        f"the record at {record.offset} has {payload_digest}, but the index states {expected}",
         reason=Reason.DIGEST_MISMATCH,
     )
-
-
-def _digest(algorithm: str, body: bytes) -> str:
-    return warc_digest(f"{algorithm}:{hashlib.new(algorithm, body, usedforsecurity=False).hexdigest()}")

@@ -1,8 +1,8 @@
 """The part file of a large transfer: an unfinished WARC file.
 
-It begins with a warcinfo record, and the header of the capture's record with blanks for length and digest. The body is
-appended as it arrives. When a transfer breaks off, the file stays, and the next transfer continues at its end. When the
-body is complete, length and digest are filled in and the file is moved into the archive.
+It begins with a warcinfo record and the header of the capture's record, with blanks in place of length and digest. The
+body is appended while it arrives. If a transfer is interrupted, the file stays, and the next transfer continues at its
+end. When the body is complete, length and digest are filled in and the file is moved into the archive.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
-from windrow.archive.warc_writer import guarded, write_all
+from windrow.archive.warc_writer import map_write_errors, write_all
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, Header, fill_open_header, read_header
 
-_BLOCK_SIZE = 1 << 20
+_BLOCK_SIZE = 1 << 20  # bytes
 
 
 def find_document(head: bytes) -> tuple[int, Header]:
-    """Return the offset and header of the document's record, which follows the warcinfo and request records."""
+    """Return the offset and header of the first record in a file's beginning that is neither warcinfo nor a request."""
     offset = 0
     while (record := read_header(head[offset:])).kind in {"warcinfo", "request"}:
         offset += record.length + int(record.fields["content-length"]) + len(END)
@@ -40,18 +40,18 @@ def find_request(head: bytes) -> bytes:
 
 
 class PartFile:
-    """The part file of a transfer; a thread computes the digest of the body while it is written."""
+    """The part file of one transfer; a thread computes the digest of the body while the body is written."""
 
     def __init__(self, path: Path) -> None:
         """Open the part file that an earlier transfer left, or create it."""
         self.path = path
-        with guarded(path):
+        with map_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         self._size = os.fstat(self._fd).st_size
         self._record_offset = self._block_offset = self._body_offset = 0
-        self.head = self.request = b""  # the HTTP heads of the first transfer
-        self.date = ""  # its WARC-Date
+        self.head = self.request = b""  # the HTTP heads of the first transfer, as sent
+        self.date = ""  # the WARC-Date of the first transfer
         self._changed = threading.Condition()
         self._is_complete = False
         self._digest_thread: threading.Thread | None = None
@@ -61,7 +61,7 @@ class PartFile:
             self._find_body()
 
     def _find_body(self) -> None:
-        """Find the record and its body in the part file of an earlier transfer, or empty the file if it is broken."""
+        """Find the record and its body in the file that an earlier transfer left, or empty the file if it is broken."""
         head = os.pread(self._fd, 65536, 0)
         try:
             self._record_offset, record = find_document(head)
@@ -95,7 +95,7 @@ class PartFile:
         self.date = ""
 
     def begin(self, info: bytes, header: bytes, http_head: bytes) -> None:
-        """Empty the file, and write the warcinfo record `info`, the record's WARC header and its HTTP head."""
+        """Empty the file, and write the records `info`, the WARC header of the capture's record, and its HTTP head."""
         self.clear()
         write_all(self._fd, info + header + http_head, self.path)
         self._record_offset = len(info)
@@ -114,7 +114,7 @@ class PartFile:
             self._changed.notify()
 
     def _digest_body(self) -> None:
-        """Compute the digest of the body while it grows: reading it back costs less than making the writer wait."""
+        """Compute the digest of the body while it grows, from the file, so that `write` does not wait for it."""
         offset = self._body_offset
         buffer = bytearray(_BLOCK_SIZE)
         try:
@@ -132,7 +132,7 @@ class PartFile:
             self._read_error = error
 
     def digest(self) -> str:
-        """Wait until the whole body is digested, and return the digest; raise ArchiveError if it cannot be read."""
+        """Return the digest of the complete body; raise ArchiveError if the body cannot be read from the file."""
         if self._digest_thread is None:
             self._digest_thread = threading.Thread(target=self._digest_body, daemon=True)
             self._digest_thread.start()
@@ -141,11 +141,11 @@ class PartFile:
             self._changed.notify()
         self._digest_thread.join()
         if self._read_error:
-            raise ArchiveError(f"{self.path.name} cannot be read back: {self._read_error.strerror}")
+            raise ArchiveError(f"{self.path} cannot be read: {self._read_error.strerror}")
         return self._hasher.digest()
 
     def read(self, count: int | None = None, start: int = 0) -> bytes:
-        """Return the whole body, or `count` bytes from `start`."""
+        """Return `count` bytes of the body from `start` on; None: as many as the body has."""
         return os.pread(self._fd, self.held if count is None else count, self._body_offset + start)
 
     def finish(self, digest: str, destination: Path) -> tuple[int, int]:
@@ -156,7 +156,7 @@ class PartFile:
         except ArchiveError:
             os.ftruncate(self._fd, self._size)  # the next transfer continues at the end of the body
             raise
-        with guarded(self.path):
+        with map_write_errors(self.path):
             open_header = os.pread(self._fd, self._block_offset - self._record_offset, self._record_offset)
             os.pwrite(
                 self._fd, fill_open_header(open_header, digest, self._size - self._block_offset), self._record_offset

@@ -16,13 +16,13 @@ from windrow.errors import ArchiveError, ConfigError
 
 MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
-"""The name of the file in an archive that contains the identity of its ledger."""
+"""The name of the file in an archive that contains the identity of the archive's ledger."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """The names of the WARC files that a session writes."""
 
 
 _LOCK_TIMEOUT = 30.0
-"""The seconds to wait for the processes of another run to end: the fetchers of a killed run take a moment."""
+"""Seconds to wait for the processes of another run to end: the fetchers of a killed run end a moment later."""
 
 
 @contextmanager
@@ -46,31 +46,31 @@ def lock_archive(folder: Path) -> Iterator[None]:
 
 
 def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, int]) -> None:
-    """Raise ConfigError if an archive belongs to another ledger: repairing it by this ledger would remove captures.
+    """Raise ConfigError if an archive belongs to another ledger: `repair_archive` would then remove its captures.
 
     `ledger` is the identity of this ledger, empty before its first session; for `recorded_ends` see `repair_archive`.
     """
     try:
-        owner = (folder / LEDGER_MARK).read_text()
+        marked_ledger = (folder / LEDGER_MARK).read_text()
     except FileNotFoundError:
-        owner = ""
+        marked_ledger = ""
     files = [path.name for path in (*folder.glob("*.warc"), *folder.glob("*.warc.gz"))]
-    if owner:
-        is_foreign = owner != ledger
+    if marked_ledger:
+        is_foreign = marked_ledger != ledger
     elif not ledger:
         is_foreign = bool(files)
-    else:  # the archive has no mark
+    else:  # the archive does not have the file
         is_foreign = bool(files and recorded_ends) and not any(name in recorded_ends for name in files)
     if is_foreign:
-        origin = "that this ledger did not write" if ledger else "and the ledger is new"
-        problem = f"contains WARC files {origin}" if files else "belongs to another ledger"
+        contrast = "that this ledger did not write" if ledger else "and the ledger is new"
+        problem = f"contains WARC files {contrast}" if files else "belongs to another ledger"
         hint = "set ledger.path to the archive's own ledger, or archive.folder to another folder"
         hint += f"; if the archive is empty and not needed: rm {folder / LEDGER_MARK}" if not files else ""
         raise ConfigError(f"the archive {folder} {problem}; nothing in it was touched", hint=hint)
 
 
 def mark_ledger(folder: Path, ledger: str) -> None:
-    """Write the identity of the archive's ledger into the archive."""
+    """Write the identity of the archive's ledger into the archive, unless it is there already."""
     path = folder / LEDGER_MARK
     if not path.exists() or path.read_text() != ledger:
         part = folder / f"{LEDGER_MARK}.part"
@@ -81,9 +81,9 @@ def mark_ledger(folder: Path, ledger: str) -> None:
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
     """Truncate every file after its last capture on the ledger; return a message for each repair or missing capture.
 
-    `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Later bytes were
-    written but not recorded, so they will be fetched again; a large transfer that was complete but not recorded
-    becomes a part file again, and need not be fetched. Files with other names than windrow's are not changed.
+    `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
+    written but not recorded, so they will be fetched again; a file without a recorded capture is removed, but that of a
+    complete large transfer becomes a part file again. Files whose names are not windrow's are not changed.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
@@ -91,23 +91,23 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
         if size == end or not (end or _SESSION_FILE.fullmatch(path.name)):
             continue
         if size < end:
-            messages.append(f"{path.name} has {size} bytes, the ledger expects {end}: captures in it are lost")
+            messages.append(f"{path.name} has {size} bytes, but the ledger expects {end}: captures in it are lost")
         elif end:
             with path.open("r+b") as file:
                 file.truncate(end)
-            messages.append(f"{path.name} cut back from {size} to {end} bytes")
+            messages.append(f"{path.name} was cut from {size} to {end} bytes, after its last recorded capture")
         elif path.name.startswith(LARGE_PREFIX):
             messages.append(_restore_part(folder, path))
         else:
             path.unlink()
             if not path.name.startswith(UNARCHIVED_PREFIX):  # its responses are not needed any more
-                messages.append(f"{path.name} removed: nothing in it was recorded")
+                messages.append(f"{path.name} was removed: the ledger has none of its captures")
     missing_names = [name for name in recorded_ends if not (folder / name).exists()]
     return messages + [f"{name} is missing: captures in it are lost" for name in missing_names]
 
 
 def _restore_part(folder: Path, path: Path) -> str:
-    """Make a complete large capture a part file again, or remove it if it is broken; return a message about it."""
+    """Make the file of a complete large transfer a part file again, or remove it if it is broken; return a message."""
     with path.open("rb") as file:
         head = file.read(65536)
     try:
@@ -115,15 +115,15 @@ def _restore_part(folder: Path, path: Path) -> str:
         end = offset + record.length + int(record.fields["content-length"])
     except (ArchiveError, KeyError, ValueError):
         path.unlink()
-        return f"{path.name} removed: it is not a WARC file"
+        return f"{path.name} was removed: it is not a WARC file"
     with path.open("r+b") as file:
         file.truncate(end)
     path.rename(folder / PARTS_FOLDER / path.name.removeprefix(LARGE_PREFIX))
-    return f"{path.name} is a part file again: it was not recorded"
+    return f"{path.name} is a part file again: the ledger does not have its capture"
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove part files that no transfer has written for 14 days: their documents have changed or were removed."""
+    """Remove part files that were not written for 14 days: their documents have changed or were removed."""
     for path in (folder / PARTS_FOLDER).glob("*.warc"):
         if time() - path.stat().st_mtime > MAX_PART_AGE:
             path.unlink()

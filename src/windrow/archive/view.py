@@ -1,4 +1,4 @@
-"""Read captures back: the body of a capture as a seekable, read-only file."""
+"""Read captures from the archive: the body of a capture as a seekable, read-only file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,7 @@ from windrow.formats.http import HttpHead, find_body, read_head
 from windrow.formats.warc import HTTP_START, is_http_message, read_header
 from windrow.model import ArchivePlace
 
-_HEADER_SIZE = 1 << 16
-"""The number of bytes that are read of a record for its header."""
+_HEADER_SIZE = 1 << 16  # the number of bytes of a record that are read to find its header
 
 
 class FileSlice(io.RawIOBase):
@@ -29,7 +28,7 @@ class FileSlice(io.RawIOBase):
         self._file = path.open("rb", buffering=0)
         self._start = start
         self._size = size
-        self._at = 0
+        self._position = 0
 
     def readable(self) -> bool:
         """Return True."""
@@ -40,17 +39,17 @@ class FileSlice(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go to a position within the part and return it."""
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = max(0, base + offset)
-        return self._at
+        """Change the position, which counts from the start of the part, and return it."""
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, base + offset)
+        return self._position
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read into the buffer, at most to the end of the part."""
-        room = max(0, min(len(buffer), self._size - self._at))
-        self._file.seek(self._start + self._at)
+        """Read into the buffer up to the end of the part; return the number of bytes."""
+        room = max(0, min(len(buffer), self._size - self._position))
+        self._file.seek(self._start + self._position)
         count = self._file.readinto(memoryview(buffer)[:room]) or 0
-        self._at += count
+        self._position += count
         return count
 
     def close(self) -> None:
@@ -60,9 +59,9 @@ class FileSlice(io.RawIOBase):
 
 
 class Capture(NamedTuple):
-    """A capture's body, and the fields of its HTTP response by name in lower case.
+    """A capture: `view` is its body as a file, `fields` those of its HTTP response by name in lower case.
 
-    Without an HTTP response, `fields` has only the media type of the record.
+    Without an HTTP response, `fields` has only the record's media type, if that is stated, and `status` is None.
     """
 
     view: BinaryIO
@@ -71,12 +70,12 @@ class Capture(NamedTuple):
 
 
 def open_capture(folder: Path, place: ArchivePlace) -> BinaryIO:
-    """Open a capture's body; raise ArchiveError if it is not in the archive."""
+    """Open a capture's body; raise ArchiveError if it cannot be read from the archive."""
     return open_response(folder, place).view
 
 
 def open_response(folder: Path, place: ArchivePlace) -> Capture:
-    """Open a capture's body, and read its HTTP status and fields; raise ArchiveError if it is not in the archive."""
+    """Open a capture's body, and read its HTTP status and fields; raise ArchiveError if they cannot be read."""
     path = f"{folder}/{place.warc}"
     try:
         if place.warc.endswith(".gz"):
@@ -94,7 +93,7 @@ def open_response(folder: Path, place: ArchivePlace) -> Capture:
 
 
 def record_id(folder: Path, place: ArchivePlace) -> str:
-    """Return a record's WARC-Record-ID; raise ArchiveError if the record is not in the archive."""
+    """Return a record's WARC-Record-ID, or an empty text if it has none; raise ArchiveError if it cannot be read."""
     try:
         head = _read_range(f"{folder}/{place.warc}", place.offset, min(place.length, _HEADER_SIZE))
         if place.warc.endswith(".gz"):
@@ -105,7 +104,7 @@ def record_id(folder: Path, place: ArchivePlace) -> str:
 
 
 def _read_range(path: str, offset: int, length: int) -> bytes:
-    """Read at most `length` bytes of a file from `offset` on; without a file object, since documents are small."""
+    """Read at most `length` bytes of a file from `offset` on; without a file object, which would take longer."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.pread(descriptor, length, offset)
@@ -114,7 +113,7 @@ def _read_range(path: str, offset: int, length: int) -> bytes:
 
 
 def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
-    """Return the body's offset in the record, its length, and the HTTP head in front of it."""
+    """Return the body's offset in the record and its length, and the HTTP head before it."""
     header = read_header(record)
     content_type, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
     if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):

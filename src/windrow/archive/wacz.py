@@ -17,11 +17,11 @@ from windrow.errors import ArchiveError, DiskFull
 WACZ_SUFFIX = ".wacz"
 _FOLDER = "archive/"
 _MAX_PACKAGE_SIZE = WACZ_LIST_BYTES.number  # bytes of datapackage.json
-_BLOCK_SIZE = 1 << 20
+_BLOCK_SIZE = 1 << 20  # bytes
 
 
 class UnpackedWarc(NamedTuple):
-    """A WARC file that was unpacked: its name in the WACZ file, and its path."""
+    """A WARC file that was unpacked: its name in the WACZ file, and the path of the unpacked file."""
 
     name: str
     path: Path
@@ -39,8 +39,8 @@ def is_wacz(path: Path) -> bool:
 def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
     """Unpack the WARC files of a WACZ file into a folder, and yield each.
 
-    Raises ArchiveError for a damaged file, or one that differs from its digest in datapackage.json, and DiskFull if
-    there is no room for all of them.
+    Raises ArchiveError if the WACZ file is damaged, or if a WARC file does not have its digest in datapackage.json, and
+    DiskFull if the folder has too little room for all WARC files.
     """
     try:
         with ZipFile(path) as package:
@@ -48,7 +48,7 @@ def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
             size = sum(member.file_size for member in members)
             if size > shutil.disk_usage(folder).free:
                 raise DiskFull(
-                    f"{path} cannot be unpacked: its WARC files have {size:,} bytes, more than {folder} has room"
+                    f"{path} cannot be unpacked: its WARC files have {size:,} bytes, more than are free in {folder}"
                 )
             for number, member in enumerate(members):
                 unpacked = folder / f"{number}-{Path(member.filename).name}"
@@ -61,7 +61,7 @@ def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
                 if expected.startswith("sha256:") and expected != f"sha256:{hasher.hexdigest()}":
                     raise ArchiveError(
                         f"{path}: {member.filename} differs from its digest in datapackage.json",
-                        hint=f"copy the file again, or unpack it and import {member.filename} by itself",
+                        hint=f"copy the file again, or unpack it and import {member.filename} alone",
                     )
                 yield UnpackedWarc(member.filename, unpacked)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
@@ -77,7 +77,7 @@ def _warc_members(package: ZipFile) -> Iterator[ZipInfo]:
 
 
 def _read_digests(package: ZipFile) -> dict[str, str]:
-    """Return the digests of the files that datapackage.json lists; none if it is missing or not valid."""
+    """Return the digests in datapackage.json by file name; an empty dict if it is missing or not valid."""
     try:
         with package.open("datapackage.json") as file:
             resources = json.loads(file.read(_MAX_PACKAGE_SIZE))["resources"]

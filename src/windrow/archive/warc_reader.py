@@ -3,8 +3,8 @@
 Heritrix, browsertrix, Common Crawl, wget: WARC 0.17 to 1.1 (ISO 28500) and ARC, plain, or with a gzip member for each
 record. A broken record is returned with a reason, and reading continues at the next record that can be found.
 
-FastWARC and warcio read the same formats; neither continues after a broken record, limits the inflated size of a
-record, or begins in the middle of a file, all of which untrusted files need.
+FastWARC and warcio read the same formats, but files of other crawlers need more than they do: continuing after a
+broken record, a limit on the inflated size of a record, and beginning in the middle of a file.
 """
 
 from __future__ import annotations
@@ -30,28 +30,28 @@ WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 """The suffixes of the names of WARC and ARC files."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
-"""The first bytes of a Zstandard file, which begins with a frame or with a dictionary for all frames."""
+"""The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 _MAX_PROBED_RECORDS = 4  # records that are read to see whether a gzip file has a member for each
 _MAX_HEADER = WARC_HEADER_BYTES.number  # bytes of a record's header, and of an HTTP head
-_BLOCK_SIZE = 256 * 1024
+_BLOCK_SIZE = 256 * 1024  # bytes
 _FIRST_READ = 16 * 1024  # bytes read first of a gzip member: most are not larger
 _PROBE_SIZE = 16 * 1024  # bytes that contain the first line of any record
 _SHORT_PROBE_SIZE = 64  # bytes that contain the first line of a WARC record, after the usual blank lines
 _FREE_INFLATION = 16 * 1024 * 1024  # bytes that a record may inflate to at any ratio
-_MAX_SEARCH_WINDOW = 1 << 20
+_MAX_SEARCH_WINDOW = 1 << 20  # bytes
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _BLANK_LINES = re.compile(rb"[\r\n]*+")
 _RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-_MAX_WASTE_FLAT = 64 * 1024 * 1024  # broken records of a file may cost reading so many bytes, and in addition
+_MAX_WASTE_FLAT = 64 * 1024 * 1024  # bytes that may be read in vain in broken records of a file, in addition to
 _MAX_WASTE_RATIO = 4  # so many times the file's size
 
 
 class WarcRecord(NamedTuple):
-    """A record, or a broken part of a file; with a `reason` it cannot be used.
+    """A record of a file, or a broken part of the file, which has a `reason` and cannot be used.
 
-    `offset` and `length` are its place in the file, `next` is the offset of the next record. `head` is the HTTP head at
-    the start of its block; `digest` and `size` are those of the payload, which follows the head.
+    `offset` and `length` are those in the file, `next` is the offset of the next record or of the end. `head` is the
+    HTTP head at the start of the record's block; `digest` and `size` are those of the payload, which follows the head.
     """
 
     offset: int
@@ -64,7 +64,7 @@ class WarcRecord(NamedTuple):
     size: int = 0
     reason: Reason | None = None
     message: str = ""
-    digests: Mapping[str, str] = {}  # further digests of the payload in hex, by algorithm
+    digests: Mapping[str, str] = {}  # other digests of the payload in hex, by algorithm
     arc: bool = False  # whether the file is ARC
     packed: bool = False  # whether the record is a gzip member
 
@@ -84,7 +84,7 @@ class _Form(NamedTuple):
 
 
 class _BrokenRecord(Exception):
-    """A record is broken; it is caught in this module."""
+    """A record is broken; this error is caught in this module."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -102,14 +102,14 @@ class _PlainSource:
 
     @property
     def bytes_read(self) -> int:
-        """The number of bytes that were read from the file."""
+        """The number of bytes that were read from the file for this record."""
         return self._file.tell() - self._offset
 
     def read(self, max_size: int) -> bytes:
         return self._file.read(max_size)
 
     def check_length(self, size: int, form: _Form) -> None:
-        """Raise `_BrokenRecord` unless another record or the end of the file follows after `size` more bytes."""
+        """Raise `_BrokenRecord` unless `size` more bytes are followed by another record or the end of the file."""
         position = self._file.tell()
         if position + size > self._size:
             missing = position + size - self._size
@@ -121,7 +121,7 @@ class _PlainSource:
         self._file.seek(position)
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next record; `surplus` are bytes that were read after the end of this one."""
+        """Return the offset of the next record; `surplus` are bytes read already after the end of this record."""
         offset = self._file.tell() - len(surplus)
         while True:
             self._file.seek(offset)
@@ -145,14 +145,14 @@ class _GzipSource:
 
     @property
     def bytes_read(self) -> int:
-        """The number of bytes that were read from the file."""
+        """The number of bytes that were read from the file for this record."""
         return self._bytes_read
 
     def check_length(self, size: int, form: _Form) -> None:
-        """Do nothing: the next bytes are only known after inflating the record."""
+        """Do nothing: the length is checked while the record is inflated."""
 
     def read(self, max_size: int) -> bytes:
-        """Return at most `max_size` inflated bytes, or none at the end; raise `_BrokenRecord` if they are broken."""
+        """Return at most `max_size` inflated bytes, or empty bytes at the end; raise `_BrokenRecord` if that fails."""
         stream = self._stream
         while not stream.eof:
             packed = stream.unconsumed_tail
@@ -168,34 +168,35 @@ class _GzipSource:
             if block:
                 self._inflated_size += len(block)
                 if self._inflated_size > max(_FREE_INFLATION, self._ratio * self._bytes_read):
-                    raise _BrokenRecord(Reason.BOMB_RATIO, f"the record inflates beyond {self._ratio} times its size")
+                    message = f"the record inflates to more than {self._ratio} times its size"
+                    raise _BrokenRecord(Reason.BOMB_RATIO, message)
                 return block
         return b""
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next gzip member; `surplus` are inflated bytes after the end of the record.
+        """Return the offset of the next gzip member; `surplus` are bytes inflated already after the end of the record.
 
-        Raises `_BrokenRecord` if the gzip member contains anything but blank lines after the record.
+        Raises `_BrokenRecord` if more than blank lines follow the record in its gzip member.
         """
         while not surplus.strip(b"\r\n") and (block := self.read(_MAX_HEADER)):
             surplus = block
         surplus_text = surplus.lstrip(b"\r\n")
         if warc.RECORD_BEGIN.match(surplus_text) or warc.ARC_BEGIN.match(surplus_text):
-            raise _BrokenRecord(Reason.UNSUPPORTED, "one gzip stream holds several records")
+            raise _BrokenRecord(Reason.UNSUPPORTED, "one gzip member contains several records")
         if surplus_text:
             raise _BrokenRecord(Reason.SIZE_MISMATCH, "the record is longer than its header states")
         return self._offset + self._bytes_read - len(self._stream.unused_data)
 
 
 class WarcForm(NamedTuple):
-    """The form of a file: whether it is ARC, and whether it must be repacked before its records can be read."""
+    """The form of a file: whether it is ARC, and whether it must be repacked to be read from any record on."""
 
     arc: bool
     must_repack: bool
 
 
 def detect_form(path: Path) -> WarcForm:
-    """Determine a file's form from its first records; raise ArchiveError if it is not a WARC or ARC file."""
+    """Determine a file's form from its first records; raise ArchiveError if it is not WARC or ARC or cannot be read."""
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
@@ -211,8 +212,8 @@ def detect_form(path: Path) -> WarcForm:
 def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
     """Yield the records of a file from offset `start`, which must be 0 or the `next` of a record.
 
-    A payload above `limits.transfer_size` bytes is skipped. Each record's `digests` has a digest for each of
-    `algorithms`. Raises ArchiveError if the file is not a WARC or ARC file or cannot be read.
+    A record whose payload has more than `limits.transfer_size` bytes is yielded with a reason. `digests` of each record
+    has a digest for each of `algorithms`. Raises ArchiveError if the file is not a WARC or ARC file or cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -225,9 +226,9 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
 def read_record_at(
     path: Path, offset: int, limits: Limits, write: Callable[[bytes], object], *algorithms: str
 ) -> WarcRecord:
-    """Return the record that begins at an offset of a file; its payload is passed to `write` piece by piece.
+    """Return the record that begins at an offset of a file; `write` is called with each piece of its payload.
 
-    Its `digests` has a digest of the payload for each of `algorithms`. A broken record is returned with a reason.
+    `digests` of the record has a digest for each of `algorithms`. A broken record is returned with a reason.
     Raises ArchiveError like `read_records`.
     """
     try:
@@ -245,27 +246,24 @@ def read_record_at(
             except _BrokenRecord as error:
                 return WarcRecord(offset, 0, offset, reason=error.reason, message=str(error))
     except OSError as error:
-        raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=_read_error_reason(error)) from error
-
-
-def _read_error_reason(error: OSError) -> Reason:
-    return Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
+        reason = Reason.NOT_FOUND if isinstance(error, FileNotFoundError) else Reason.DISK_FAILED
+        raise ArchiveError(f"{path} cannot be read: {error.strerror}", reason=reason) from error
 
 
 def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
-    """Yield the records of a file from offset `start`, the broken ones with a reason."""
+    """Yield the records of a file from offset `start` on; broken records have a reason."""
     form, size = _detect_records_form(file), os.fstat(file.fileno()).st_size
     source_class = _GzipSource if form.is_gzip else _PlainSource
     offset, wasted_bytes = start, 0
     while offset < size:
         source = source_class(file, offset, limits.ratio)
         try:
-            record = _read_record(source, offset, limits, form, (_ignore_payload, algorithms))
+            record = _read_record(source, offset, limits, form, (lambda _piece: None, algorithms))
         except _BrokenRecord as error:
             wasted_bytes += source.bytes_read
             if wasted_bytes > _MAX_WASTE_FLAT + _MAX_WASTE_RATIO * size:
                 # Nested records with false lengths would be read again and again.
-                message = "too much of the file is broken: the rest is not read"
+                message = "too much of the file is broken: the remainder is not read"
                 record = WarcRecord(offset, size - offset, size, reason=Reason.CORRUPT, message=message)
             else:
                 next_offset = _find_next_record(file, offset + 1, form)
@@ -278,7 +276,7 @@ _cached_forms: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the l
 
 
 def _cached_form(file: BinaryIO, status: os.stat_result) -> _Form:
-    """Return the form of a file, and cache it, since records of the same file are mostly read one after the other."""
+    """Return the form of a file; cache that of the last file, whose records are mostly read one after the other."""
     identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if not _cached_forms or _cached_forms[0][0] != identity:
         _cached_forms[:] = [(identity, _detect_records_form(file))]
@@ -292,29 +290,25 @@ def _detect_records_form(file: BinaryIO) -> _Form:
     is_gzip = head.startswith(GZIP)
     if is_gzip:
         try:
-            head = _GzipSource(file, 0, _MAX_WASTE_FLAT).read(_PROBE_SIZE)
+            head = _GzipSource(file, 0, Limits().ratio).read(_PROBE_SIZE)
         except _BrokenRecord:
             head = b""
     if warc.ARC_BEGIN.match(head) and head.lstrip(b"\r\n").startswith(b"filedesc:"):
         return _Form(is_gzip, warc.ARC_BEGIN, warc.read_arc_line, is_arc=True)
     if is_gzip or not head or warc.RECORD_BEGIN.match(head):
         return _Form(is_gzip, warc.RECORD_BEGIN, warc.read_header, is_arc=False)
-    message = "it is Zstandard, which must be imported first" if head[:4] in ZSTD else "it is not a WARC or ARC file"
+    message = "it is Zstandard and must be imported first" if head[:4] in ZSTD else "it is not a WARC or ARC file"
     raise ArchiveError(message, hint="see docs/howto/read-warc-files.md", reason=Reason.UNSUPPORTED)
 
 
-def _ignore_payload(_piece: bytes) -> None:
-    """Ignore a piece of a payload."""
-
-
 _PayloadSink = tuple[Callable[[bytes], object], tuple[str, ...]]
-"""A function that is called with each piece of a payload, and the algorithms of further digests of it."""
+"""A function that is called with each piece of a payload, and the algorithms of other digests of it."""
 
 
 def _read_record(
     source: _PlainSource | _GzipSource, offset: int, limits: Limits, form: _Form, payload_sink: _PayloadSink
 ) -> WarcRecord:
-    """Read the record at an offset of the file."""
+    """Read the record at `offset` from `source`; raise `_BrokenRecord` if it is broken."""
     text = b""
     while not form.header_ends(text):
         block = source.read(_MAX_HEADER) if len(text) < _MAX_HEADER else b""
@@ -329,7 +323,7 @@ def _read_record(
         raise _BrokenRecord(Reason.CORRUPT, "no record begins here") from None
     length_text = header.fields.get("content-length", "")
     if not (length_text.isascii() and length_text.isdecimal() and len(length_text) < 16):
-        raise _BrokenRecord(Reason.CORRUPT, f"the record's length is {length_text[:40]!r}")
+        raise _BrokenRecord(Reason.CORRUPT, f"the record's Content-Length {length_text[:40]!r} is not valid")
     body = _Block(source, text[header.length :], int(length_text))
     source.check_length(int(length_text) - len(text) + header.length, form)
     head = b""
@@ -353,7 +347,7 @@ def _read_record(
 
 
 class _Block:
-    """A record's block: `remaining` bytes are not consumed yet, `surplus` was read after its end."""
+    """A record's block: `remaining` bytes of it are not consumed yet; `surplus` was read already after its end."""
 
     def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
         self._source = source
@@ -368,7 +362,7 @@ class _Block:
         return self._start[:count]
 
     def read_head(self, max_size: int) -> bytes:
-        """Consume and return an HTTP head of at most `max_size` bytes; empty if the block does not begin with one."""
+        """Consume and return the HTTP head with which the block begins; empty if it is longer than `max_size` bytes."""
         while (end := find_body(self._start[:max_size])) < 0 and len(self._start) < min(max_size, self.remaining):
             self._start += self._read_more(self.remaining - len(self._start))
         if end < 0:
@@ -392,7 +386,7 @@ class _Block:
 
 
 def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
-    """Return the offset of the first record from `start` on, or of the end of the file."""
+    """Return the offset of the first record from `start` on, or that of the end of the file."""
     offset, window_size = start, _PROBE_SIZE
     while True:
         file.seek(offset - 1)
@@ -405,7 +399,7 @@ def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
 
 
 def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
-    """Yield the offsets in a window, except 0, at which a record may begin."""
+    """Yield the offsets in a window, a part of the file, at which a record may begin, except 0."""
     if not form.is_gzip:
         yield from (
             match.start() for match in _RECORD_START.finditer(window) if form.start_pattern.match(window, match.start())
@@ -419,7 +413,7 @@ def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
 
 
 def _begins_record(start: bytes, form: _Form) -> bool:
-    """Return whether these bytes are the start of a gzip member with a record."""
+    """Return whether the bytes `start` begin a gzip member with a record."""
     try:
         return bool(form.start_pattern.match(isal_zlib.decompressobj(wbits=31).decompress(start, _PROBE_SIZE)))
     except _INFLATE_ERROR:

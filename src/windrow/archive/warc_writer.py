@@ -11,20 +11,18 @@ from pathlib import Path
 
 from isal import igzip_lib
 
-from windrow.errors import ArchiveError, DiskFull
+from windrow.errors import DISK_FULL_ERRNOS, ArchiveError, DiskFull
 from windrow.formats.warc import format_warcinfo
 from windrow.model import ArchivePlace
 
 ISAL_LEVEL = 2
-"""The level of ISA-L with nearly the ratio of zlib's default, at ten times its speed."""
+"""The level of ISA-L that compresses nearly as well as zlib's default, at ten times its speed."""
 
-_BLOCK_SIZE = 1 << 20
-
-NO_ROOM_ERRNOS = {28, 27, 122}  # ENOSPC, EFBIG, EDQUOT
+_BLOCK_SIZE = 1 << 20  # bytes
 
 
 @contextmanager
-def guarded(path: Path) -> Iterator[None]:
+def map_write_errors(path: Path) -> Iterator[None]:
     """Raise `DiskFull` or `ArchiveError` for an OSError in this block; `path` is the file that is written."""
     try:
         yield
@@ -33,13 +31,13 @@ def guarded(path: Path) -> Iterator[None]:
 
 
 def _write_error(error: OSError, path: Path) -> DiskFull | ArchiveError:
-    if error.errno in NO_ROOM_ERRNOS:
+    if error.errno in DISK_FULL_ERRNOS:
         return DiskFull(f"the disk is full: {path.name} cannot be written")
     return ArchiveError(f"{path.name} cannot be written: {error.strerror}")
 
 
 def _compress(record: bytes) -> bytes:
-    """Return a record as a gzip member without a time, which is in the record."""
+    """Return a record as a gzip member."""
     return igzip_lib.compress(record, ISAL_LEVEL, igzip_lib.COMP_GZIP)
 
 
@@ -53,7 +51,7 @@ def write_all(fd: int, content: bytes | memoryview, path: Path) -> None:
         raise _write_error(error, path) from error
 
 
-def _read_record(path: Path, offset: int, length: int) -> Iterator[bytes]:
+def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
     """Yield the bytes of a record in a file block by block; raise ArchiveError if the file ends within the record."""
     with path.open("rb", buffering=0) as file:
         file.seek(offset)
@@ -69,7 +67,7 @@ class WarcWriter:
     """Appends records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
-        """Write files in `folder`; the first record opens a file, and another is begun after `rotate` bytes.
+        """Write files in `folder`; the first record opens a file, and the next file is begun after `rotate` bytes.
 
         `info` are the fields of the warcinfo record with which each file begins.
         """
@@ -86,7 +84,7 @@ class WarcWriter:
         self._name = ""
 
     def append(self, record: bytes, preceding: bytes = b"") -> ArchivePlace:
-        """Write a record, after the record `preceding` if that is given, and return the place of `record`."""
+        """Write the record `preceding`, unless it is empty, and then `record`; return the place of `record`."""
         if self._gzip:
             record = _compress(record)
             preceding = preceding and _compress(preceding)
@@ -103,11 +101,11 @@ class WarcWriter:
             return ArchivePlace(self._name, offset, len(record))
 
     def copy(self, path: Path, offset: int, length: int) -> ArchivePlace:
-        """Copy a record from another file, which must be compressed if this one is, and return its place here."""
-        return self.write(_read_record(path, offset, length))
+        """Copy a record from another file, and return its new place; both files must be gzip, or neither."""
+        return self.write(_read_blocks(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place; if `blocks` raises, the written part is removed."""
+        """Write a record block by block, and return its place; if `blocks` raises an error, remove what was written."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._open_next()
@@ -130,7 +128,7 @@ class WarcWriter:
             self._number += 1
             self._path = self._folder / f"{self._prefix}-{self._number:05}.warc{'.gz' if self._gzip else ''}"
             # In a session of several harvests, several fetchers use the same prefix, one after another.
-            with guarded(self._path), suppress(FileExistsError):
+            with map_write_errors(self._path), suppress(FileExistsError):
                 self._fd = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o644)
         self._name = self._path.name
         info_record, _ = format_warcinfo(self._name, self._info, datetime.now(UTC))
@@ -138,7 +136,7 @@ class WarcWriter:
         try:
             write_all(self._fd, info_record, self._path)
         except ArchiveError:
-            # After half a record, the offsets of all later records would be wrong.
+            # After a part of a record, the offsets of all later records would be wrong.
             os.close(self._fd)
             self._fd = -1
             self._path.unlink()
@@ -147,7 +145,7 @@ class WarcWriter:
 
     def sync(self) -> None:
         """Flush the current file to the disk."""
-        with self._lock:  # another thread may close the file, to open the next one
+        with self._lock:  # another thread may close the file and open the next one
             fd = os.dup(self._fd) if self._fd >= 0 else -1
         if fd >= 0:
             try:

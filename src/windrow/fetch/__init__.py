@@ -1,1 +1,1 @@
-"""Ways to reach a source: an address in, bytes out. Import from its modules; the package itself loads nothing."""
+"""The transports, which fetch bytes from sources. Import from the modules: the package itself imports nothing."""

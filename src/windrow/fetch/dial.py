@@ -1,6 +1,6 @@
-"""Connecting to a server, for all transports: allowed addresses, sockets, TLS contexts, and their errors.
+"""Connect to servers, for all transports: allowed IP addresses, sockets, TLS contexts, and their errors.
 
-`windrow.fetch.politeness.guard` checks every address before it is connected to.
+`windrow.fetch.politeness.guard` checks every IP address before a connection to it is opened.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from windrow.reasons import Reason
 SOCKET_FAMILIES = {"any": socket.AF_UNSPEC, "ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
 
 ResolvedAddress = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
-"""An address as `getaddrinfo` returns it; the last part begins with the IP address."""
+"""An address as `getaddrinfo` returns it: family, kind, protocol, name, and a tuple that begins with the IP address."""
 
 
 def connect_socket(site: Site, default_port: int) -> socket.socket:
-    """Connect to the first of a site's IP addresses that accepts; each has `site.timeout` seconds.
+    """Connect to the first of a site's IP addresses that accepts within `site.timeout` seconds.
 
-    Raises a TransportError if the guard allows none of the addresses, or if none accepts.
+    Raises a TransportError if the host name cannot be resolved, or if the guard or the server refuses every address.
     """
-    last_error: OSError = OSError("the name has no address")
+    last_error: OSError = OSError("the host name has no IP address")
     try:
         family = SOCKET_FAMILIES[site.address_family]
         resolved = socket.getaddrinfo(site.host, site.port or default_port, family, socket.SOCK_STREAM)
@@ -49,9 +49,9 @@ def connect_socket(site: Site, default_port: int) -> socket.socket:
 
 
 def allowed_addresses(site: Site, resolved: Sequence[ResolvedAddress]) -> list[ResolvedAddress]:
-    """Return the addresses of a site's host that the guard allows; raise the first refusal if it allows none.
+    """Return those of the `resolved` addresses of a site's host that the guard allows.
 
-    If a name has public and private addresses, the private ones are skipped.
+    If it refuses all, the TerminalFailure for the first is raised.
     """
     allowed, refusals = [], []
     for resolved_address in resolved:
@@ -67,13 +67,13 @@ def allowed_addresses(site: Site, resolved: Sequence[ResolvedAddress]) -> list[R
 
 
 def refuse_behind_proxy(site: Site) -> None:
-    """Raise TerminalFailure if a site's host is a forbidden IP address; host names are resolved by the proxy."""
+    """Raise TerminalFailure if the host of a site with a proxy is not valid, or is a forbidden IP address."""
     if reason := refusal_behind_proxy(site.host, site.allowed):
         raise TerminalFailure(f"{public_address(site)}: {describe_refusal(site.host, reason)}", reason)
 
 
 def tls_context(site: Site) -> ssl.SSLContext:
-    """Return a context that verifies a site's certificate and name; raises TerminalFailure for a bad `ca_bundle`."""
+    """Return a context that verifies a site's certificate; raises TerminalFailure if `ca_bundle` is unusable."""
     try:
         return _cached_tls_context(site.ca_bundle)
     except (OSError, ssl.SSLError) as error:
@@ -86,37 +86,37 @@ def tls_context(site: Site) -> ssl.SSLContext:
 
 @lru_cache(maxsize=16)
 def _cached_tls_context(ca_bundle: str) -> ssl.SSLContext:
-    """Return one context for all sites with the same CA bundle: each takes half a megabyte."""
+    """Return one context for all sites with the same CA bundle, since a context takes half a megabyte."""
     context = ssl.create_default_context(cafile=ca_bundle or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     return context
 
 
 def refuse_proxy(site: Site) -> None:
-    """Raise TerminalFailure if the site has a proxy, for a transport that does not support one."""
+    """Raise TerminalFailure if a site has a proxy; transports that do not support proxies call this."""
     if site.proxy:
         raise TerminalFailure(
-            f"{public_address(site)}: only http and https can go through a proxy", Reason.NO_TRANSPORT
+            f"{public_address(site)}: only http and https support a proxy", Reason.NO_TRANSPORT, hint="windrow config"
         )
 
 
 NETWORK_ERRORS = (OSError, EOFError)
-"""The errors that sockets, resolvers and TLS raise; `map_network_error` maps all of these."""
+"""The errors that sockets, resolvers and TLS raise; `map_network_error` maps all of them."""
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:
     """Return the TransportError for an error of a socket, the resolver or TLS.
 
-    `address` is named in the message; `was_open` is true if the connection was open before the error.
+    The message names `address`; `was_open` is whether the connection was open before the error.
     """
     if isinstance(error, TransportError):
         return error
     message = f"{address}: {printable(str(error)) or type(error).__name__}"
     if isinstance(error, ssl.SSLCertVerificationError):
-        hint = "name the right certificates in ca_bundle of this source"
+        hint = "set ca_bundle of this source to a file with the certificates of its authority"
         return TerminalFailure(message, Reason.TLS_FAILED, hint=hint)
     if isinstance(error, TimeoutError | BlockingIOError):
-        return TransientFailure(f"{address}: no answer in time", Reason.TIMEOUT)
+        return TransientFailure(f"{address}: the server did not answer within the timeout", Reason.TIMEOUT)
     for error_type, reason in _REASONS_BY_ERROR:
         if isinstance(error, error_type):
             return TransientFailure(message, reason)

@@ -22,7 +22,7 @@ from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
 MAX_FILES_WITH_TIMES = FTP_TIMES.number
-"""The most files of one folder whose times are requested, one by one, after LIST or NLST."""
+"""The most files of a folder whose times are requested one by one, if the folder was listed by LIST or NLST."""
 
 _SIZE_IN_REPLY = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
 _SAFE_NAME = re.compile(r"[^\x00-\x1f\x7f/]+")  # can be sent in a command
@@ -49,7 +49,7 @@ _REASONS_BY_WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError, whose message names `address`, for an error of ftplib, a socket or TLS."""
+    """Return the TransportError for an error of ftplib, a socket or TLS; its message names `address`."""
     if not isinstance(error, ftplib.Error):
         return map_network_error(error, address, was_open=True)
     reply = str(error)
@@ -67,7 +67,10 @@ def map_error(error: BaseException, address: str) -> TransportError:
 
 
 class _EarlyRequest(NamedTuple):
-    """A file requested in advance: its size (None if not requested or unknown), and its data socket or the error."""
+    """A file that was requested in advance; `path` is the one given to `expect`.
+
+    `size` is None if it was not requested or is unknown; `source` is the socket for `accept_data`, or an error.
+    """
 
     path: str
     size: int | None
@@ -75,10 +78,10 @@ class _EarlyRequest(NamedTuple):
 
 
 class FtpConnection(Connection):
-    """A session that the next call opens again after a broken connection."""
+    """A session with a server; after a broken connection, the next call opens a new one."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare for a site; `open` connects."""
+        """Prepare a session with a site; `open` connects."""
         self._site = site
         self._context = tls_context(site) if site.scheme == "ftps" else None
         self._session: FtpSession | None = None
@@ -98,7 +101,7 @@ class FtpConnection(Connection):
         return self._session
 
     def _disconnect(self) -> None:
-        """Close the connection at once: after an error it is unknown which replies follow."""
+        """Close the connection at once: after an error it is unknown to which command the next reply belongs."""
         session, self._session = self._session, None
         expected, self._expected = self._expected, None
         if session:
@@ -108,9 +111,12 @@ class FtpConnection(Connection):
 
     @contextmanager
     def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
-        """Yield a session for `path` and map its errors; connect anew if another file than `requested_path` is sent."""
+        """Yield a session, and map errors in the block to errors about `path`.
+
+        The session is a new one if the server was asked in advance for another file than `requested_path`.
+        """
         if self._expected and self._expected.path != requested_path:
-            self._disconnect()  # the server is sending another file that is not needed
+            self._disconnect()  # the server sends a file that is not needed
         session = self.open()
         try:
             yield session
@@ -128,7 +134,7 @@ class FtpConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file (RETR) into the sink, resuming at `sink.start` if the server supports it (REST).
 
-        Raises TransientFailure (SIZE_MISMATCH) if more or fewer bytes arrive than announced: the file may be growing.
+        Raises TransientFailure (SIZE_MISMATCH) unless as many bytes arrive as were announced: the file may be growing.
         """
         full_path = server_path(self.open().site, path)
         with self._use_session(path, "" if sink.start else path) as session:
@@ -149,7 +155,7 @@ class FtpConnection(Connection):
         return TransferEnd(code)
 
     def expect(self, path: str) -> None:
-        """Request the next file, so that the server sends it while the current one is still being written."""
+        """Request the next file, so that the server sends it while the present one is still being written."""
         session, size = self._session, None
         if session is None or self._expected is not None:
             return
@@ -159,7 +165,7 @@ class FtpConnection(Connection):
             size = None if self._states_size else session.size(full_path)
             source = session.request_data(f"RETR {full_path}")
         except TransportError:
-            return  # the name is unsafe: `get` raises this
+            return  # the name is unsafe: `get` will raise this error
         except (ftplib.Error, *NETWORK_ERRORS) as error:
             source = error
         self._expected = _EarlyRequest(path, size, source)
@@ -167,7 +173,7 @@ class FtpConnection(Connection):
     def _start_transfer(
         self, session: FtpSession, full_path: str, sink: Sink
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
-        """Start a transfer; return its offset, the size if known, and (data connection, reply before the data)."""
+        """Start a transfer; return its offset, the file's size (None: not known yet), and what `open_data` returns."""
         expected, self._expected = self._expected, None
         if expected is not None:
             if isinstance(expected.source, Exception):
@@ -183,7 +189,7 @@ class FtpConnection(Connection):
             return 0, size, session.open_data(f"RETR {full_path}")
 
     def _resume(self, session: FtpSession, full_path: str, sink: Sink) -> tuple[int, int | None]:
-        """Return the offset at which to start, and the size, which is None if a later reply states it or if unknown."""
+        """Return the offset at which to start, and the size (None: it is unknown or stated in a later reply)."""
         start = sink.start
         size = None if self._states_size and not start else session.size(full_path)
         is_shorter = size is not None and start > size
@@ -193,9 +199,9 @@ class FtpConnection(Connection):
         return start, size
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by MLSD, by LIST if the server has no MLSD, or by NLST if the format of LIST is unknown.
+        """List a folder by MLSD, by LIST if the server lacks MLSD, or by NLST if the format of LIST is unknown.
 
-        MLSD includes times; after LIST and NLST, those of the first `MAX_FILES_WITH_TIMES` files are requested (MDTM).
+        MLSD returns times; after LIST and NLST, those of the first `MAX_FILES_WITH_TIMES` files are requested by MDTM.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -218,7 +224,7 @@ class FtpConnection(Connection):
             return _add_times(session, full_path, entries)
 
     def _list_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return the entries of a folder by NLST; a name for which SIZE returns a size is a file."""
+        """Return a folder's entries by NLST; a name is a file if SIZE returns a size, or if the server lacks SIZE."""
         entries = []
         for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
             size = session.size(name) if _SAFE_NAME.fullmatch(name) else None
@@ -234,7 +240,7 @@ class FtpConnection(Connection):
 
 
 def _copy_data(session: FtpSession, connection: socket.socket, sink: Sink, expected: int | None) -> int:
-    """Copy a file's data into the sink and return the number of bytes; `expected` is the number announced, if any."""
+    """Copy a file's data into the sink and return the number of bytes; `expected` is that announced (None: unknown)."""
     view, receive, write, received = session.view, connection.recv_into, sink.write, 0
     try:
         while count := receive(view):
@@ -248,14 +254,14 @@ def _copy_data(session: FtpSession, connection: socket.socket, sink: Sink, expec
 
 
 def _raise_unless_missing(error: ftplib.Error) -> None:
-    """Raise the error, unless it means that the folder does not exist."""
+    """Raise an error of listing a folder, unless it means that the folder does not exist."""
     means_missing = str(error).startswith("501") or map_error(error, "").reason is Reason.NOT_FOUND
     if not means_missing:
         raise error
 
 
 def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries:
-    """Add the times of files to the entries of the folder `full_path`, and return these, if the server has MDTM."""
+    """Add times to the entries of files in the folder `full_path` if the server has MDTM; return the entries."""
     if not session.has_feature("MDTM"):
         return entries
     indexes = [
@@ -281,7 +287,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Return a connection with an open session, logged in; `ftps` is FTP with AUTH TLS on the ordinary port."""
+    """Return a connection that is logged in; `ftps` is FTP on its usual port, encrypted by AUTH TLS."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

@@ -1,4 +1,4 @@
-"""An FTP session: ftplib's commands with limits on replies, and data connections."""
+"""An FTP session: the commands of ftplib, with limits on the replies, and data connections."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from windrow.formats.listing import LineSplitter
 from windrow.model import Site
 
 Broken, Refused, Delayed = ftplib.error_proto, ftplib.error_perm, ftplib.error_temp
-"""ftplib's errors for: a protocol error, a permanent refusal (5yz), a temporary one (4yz)."""
+"""ftplib's errors for a protocol error, for a permanent refusal (5yz), and for a temporary refusal (4yz)."""
 
 BLOCK_SIZE = 256 * 2**10
-"""Bytes per read."""
+"""The most bytes that are read from a data connection at a time."""
 
 _MAX_LINE = 8 * 2**10  # bytes
 _MAX_REPLY = 256 * 2**10  # bytes
@@ -31,20 +31,19 @@ _EPSV_PORT = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
 class FtpSession(ftplib.FTP):
     """A control connection, logged in and in binary mode, with the server's features (FEAT, RFC 2389).
 
-    Names may contain any bytes. Replies are limited in time and size: to 8 kB for a line and 256 kB for a reply (ftplib
-    does not limit the number of lines).
-
-    `features` is None if the server does not have FEAT. `site.base` is made absolute.
+    File names may contain any bytes. Replies are limited in time and size: a line to 8 kB and a reply to 256 kB (ftplib
+    does not limit the number of lines). `features` is None if the server does not have FEAT. The session's `site` has
+    an absolute base.
     """
 
     def __init__(self, site: Site, password: str, context: ssl.SSLContext | None) -> None:
-        """Connect, encrypt with `context` if given, and log in; each wait lasts at most the site's timeout."""
+        """Connect, encrypt unless `context` is None, and log in; each wait lasts at most the site's timeout."""
         super().__init__(timeout=site.timeout, encoding="utf-8")
         self.site = site
         self.host = site.host
-        self.view = memoryview(bytearray(BLOCK_SIZE))
-        self.deadline = 0.0  # time.monotonic() at which a running listing must have ended; 0: none runs
-        self._rest = b""  # received bytes after the last line that was read
+        self.view = memoryview(bytearray(BLOCK_SIZE))  # the buffer for received data
+        self.deadline = 0.0  # time.monotonic() before which a listing must end; 0: no listing is under way
+        self._unread = b""  # received bytes after the last line that was returned
         self._context: ssl.SSLContext | None = None
         self.sock = connect_socket(site, 21)
         self.af = self.sock.family
@@ -70,7 +69,7 @@ class FtpSession(ftplib.FTP):
     def _secure(self, context: ssl.SSLContext) -> None:
         """Encrypt this connection (RFC 4217: AUTH TLS) and every data connection (PBSZ 0, PROT P)."""
         self.voidcmd("AUTH TLS")
-        if self._rest:  # sent unencrypted, but would be read as if encrypted
+        if self._unread:  # sent unencrypted, but would be read as if encrypted
             raise Broken("the server sent text before the TLS handshake")
         assert self.sock is not None
         self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
@@ -88,7 +87,7 @@ class FtpSession(ftplib.FTP):
             raise type(error)(f"{reply[:3]} refused" if password and password in reply else reply) from None
 
     def _read_features(self) -> frozenset[str] | None:
-        """Return the server's features in upper case, by FEAT, or None if it does not have FEAT."""
+        """Return the names of the features in the reply to FEAT, in upper case, or None if the server lacks FEAT."""
         try:
             reply = self.sendcmd("FEAT")
         except Refused:
@@ -101,7 +100,7 @@ class FtpSession(ftplib.FTP):
         return self.features is not None and feature in self.features
 
     def putline(self, line: str) -> None:
-        """Send a command; raises Broken if it contains a line break."""
+        """Send the command `line`; raises Broken if it contains a line break."""
         if "\r" in line or "\n" in line:
             raise Broken("the command contains a line break")
         self.push(line.encode("utf-8", "surrogateescape") + b"\r\n")
@@ -131,19 +130,19 @@ class FtpSession(ftplib.FTP):
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
-        """Read one line without its end; raises TimeoutError after `deadline` (time.monotonic())."""
+        """Read one line without its line break; raises TimeoutError after `deadline` (time.monotonic())."""
         assert self.sock is not None
-        while (line_end := self._rest.find(b"\n")) < 0:
-            if len(self._rest) > _MAX_LINE:
+        while (line_end := self._unread.find(b"\n")) < 0:
+            if len(self._unread) > _MAX_LINE:
                 raise Broken("a line of the reply is longer than 8 kB")
             if time.monotonic() >= deadline:
-                raise TimeoutError("the reply did not end in time")
+                raise TimeoutError("the reply did not end within the timeout")
             block = self.sock.recv(4096)
             if not block:
                 raise EOFError("the server closed the connection")
-            self._rest += block
-        line = self._rest[:line_end]
-        self._rest = self._rest[line_end + 1 :]
+            self._unread += block
+        line = self._unread[:line_end]
+        self._unread = self._unread[line_end + 1 :]
         if line_end > _MAX_LINE:
             raise Broken("a line of the reply is longer than 8 kB")
         return line[:-1] if line.endswith(b"\r") else line
@@ -155,11 +154,11 @@ class FtpSession(ftplib.FTP):
             self.sock = None
 
     def open_data(self, command: str) -> tuple[socket.socket, str]:
-        """Send a command whose answer is data; return the data connection and the reply that precedes the data."""
+        """Send a command for data; return the data connection and the reply that precedes the data."""
         return self.accept_data(self.request_data(command))
 
     def request_data(self, command: str) -> socket.socket:
-        """Send a command whose answer is data; return the socket for `accept_data`, which must be called next."""
+        """Send a command for data; return the socket for `accept_data`, which must be called next."""
         source = self._dial_data() if self.site.passive else self.makeport()
         try:
             self.putline(command)
@@ -169,7 +168,7 @@ class FtpSession(ftplib.FTP):
         return source
 
     def accept_data(self, source: socket.socket) -> tuple[socket.socket, str]:
-        """Wait for the requested data; return the data connection and the reply that precedes the data."""
+        """Wait until the server sends data, over the socket `source`; return what `open_data` returns."""
         try:
             reply = self.getmultiline()
             if reply[:1] == "2":  # some servers send a completion reply too early
@@ -183,7 +182,7 @@ class FtpSession(ftplib.FTP):
             raise
 
     def _dial_data(self) -> socket.socket:
-        """Open a data connection to the host of the control connection, by EPSV or PASV."""
+        """Open a data connection to the IP address of the control connection, at the port that EPSV or PASV returns."""
         self.push(b"EPSV\r\n" if self._uses_epsv else b"PASV\r\n")
         reply = self.getmultiline()
         if reply[:1] == "5" and self._uses_epsv and self.af == socket.AF_INET:
@@ -196,11 +195,11 @@ class FtpSession(ftplib.FTP):
             connection.connect((self._peer[0], port, *self._peer[2:]))
         except OSError as error:
             connection.close()
-            raise Delayed(f"425 no data connection: {error}") from error
+            raise Delayed(f"425 the data connection cannot be opened: {error}") from error
         return connection
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:
-        """Accept the data connection that the server opens; raises Broken if another host opens it."""
+        """Accept the data connection that the server opens; raises Broken if it comes from another IP address."""
         connection, peer_address = listener.accept()
         listener.close()
         if peer_address[0] != self._peer[0]:
@@ -212,7 +211,7 @@ class FtpSession(ftplib.FTP):
     def _encrypt_data(self, connection: socket.socket) -> socket.socket:
         """Encrypt a data connection if the session is encrypted, resuming the TLS session of the control connection.
 
-        Some servers require this resumption as proof that both connections are from the same client.
+        Some servers require this, as proof that both connections are from the same client.
         """
         if self._context is None:
             return connection
@@ -236,7 +235,7 @@ class FtpSession(ftplib.FTP):
 
     @contextmanager
     def listing(self) -> Iterator[None]:
-        """Limit the time of the commands within `with` to the site's listing timeout."""
+        """Limit the time of the commands in the block to the site's listing timeout."""
         self.deadline = time.monotonic() + self.site.listing_timeout
         try:
             yield
@@ -244,7 +243,7 @@ class FtpSession(ftplib.FTP):
             self.deadline = 0.0
 
     def lines(self, command: str, address: str) -> list[str]:
-        """Send a listing command and return the lines of its data; `address` is named in errors."""
+        """Send a listing command and return the lines of its data; errors name `address`."""
         splitter = LineSplitter(address)
         connection, _ = self.open_data(command)
         with connection:
@@ -256,7 +255,7 @@ class FtpSession(ftplib.FTP):
         return list(splitter.end())
 
     def restart_at(self, start: int) -> bool:
-        """Ask for the next transfer to begin at the offset `start` (REST); return whether the server agrees."""
+        """Send REST, so that the next transfer begins at the offset `start`; return whether the server accepts it."""
         reply = self._query(f"REST {start}")
         return reply[:1] == "3"
 
@@ -273,7 +272,7 @@ class FtpSession(ftplib.FTP):
         return None
 
     def ask_all(self, commands: Iterable[str]) -> list[str]:
-        """Send commands with short replies, several before reading replies; return the replies in order."""
+        """Send commands with short replies, several at a time; return the replies in the order of the commands."""
         unsent, replies = list(commands), []
         for start in range(0, len(unsent), _MAX_UNANSWERED):
             batch = unsent[start : start + _MAX_UNANSWERED]
@@ -284,10 +283,10 @@ class FtpSession(ftplib.FTP):
 
     def _check_deadline(self) -> None:
         if self.deadline and time.monotonic() > self.deadline:
-            raise TimeoutError("the listing did not end in time")
+            raise TimeoutError("the listing did not end within listing_timeout")
 
     def _query(self, command: str) -> str:
-        """Send a command and return its reply; raise an error only for 421, which ends the session."""
+        """Send a command and return its reply, even an error; raise Delayed for 421, which ends the session."""
         self.putline(command)
         reply = self.getmultiline()
         if reply.startswith("421"):
@@ -296,7 +295,7 @@ class FtpSession(ftplib.FTP):
 
 
 def reply_error(reply: str) -> ftplib.Error:
-    """Return the ftplib exception for an unexpected reply, by its first digit."""
+    """Return ftplib's error for an unexpected reply, by the first digit of the reply."""
     return {"4": Delayed, "5": Refused}.get(reply[:1], Broken)(reply)
 
 

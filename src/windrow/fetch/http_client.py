@@ -1,6 +1,6 @@
-"""HTTP client of the crawler, for which a response of any status is a result and not an error.
+"""The HTTP client of crawls, for which a response of any status is a result and not an error.
 
-Below the client are functions for the heads of requests and responses as sent and archived, and for their fields.
+Below it are functions for the heads of requests and responses, as sent and as archived, and for their fields.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ WITHOUT_BODY = frozenset({204, 304})
 """Statuses whose responses have no body, whatever their Content-Length."""
 
 GET = HttpRequest()
-"""A plain GET."""
+"""A GET without fields or a body of its own."""
 
 
-class ReplyLimits(NamedTuple):
-    """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for all of it.
+class ResponseLimits(NamedTuple):
+    """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for the whole response.
 
-    With `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the
-    longest time without data in seconds; 0 stands for the site's timeout.
+    With `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the most
+    seconds without data; 0 stands for the site's timeout.
     """
 
     max_size: int
@@ -49,7 +49,7 @@ class ReplyLimits(NamedTuple):
 
 
 class RequestBody(Protocol):
-    """A request body that is read while it is sent; `size` is in bytes."""
+    """A body of a request that is read while it is sent; `size` is in bytes."""
 
     size: int
 
@@ -58,8 +58,8 @@ class RequestBody(Protocol):
         ...
 
 
-class Reply(NamedTuple):
-    """A server's response without its body; `wait` is its Retry-After in seconds."""
+class ClientResponse(NamedTuple):
+    """A response without its body; `wait` is its Retry-After in seconds, None if that is missing or not valid."""
 
     status: int
     fields: Mapping[str, str]  # in the form of `windrow.formats.http.join_fields`
@@ -68,10 +68,10 @@ class Reply(NamedTuple):
 
 
 class HttpClient:
-    """A session with one origin over one connection at a time."""
+    """A client of one origin, with one connection at a time."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare a session; the first request opens the connection."""
+        """Prepare for a site; the first request opens the connection."""
         self._site = site
         self._origin = site.origin
         self._target_prefix = target_prefix(site)
@@ -82,7 +82,7 @@ class HttpClient:
         self.stale = 0  # how often the last request was repeated because the server had closed the connection
 
     async def __aenter__(self) -> Self:
-        """Return the session."""
+        """Return the client."""
         return self
 
     async def __aexit__(
@@ -93,20 +93,20 @@ class HttpClient:
             self._connection.close()
 
     async def send(
-        self, url: str, headers: Mapping[str, str], sink: Sink, limits: ReplyLimits, request: HttpRequest = GET,
+        self, url: str, headers: Mapping[str, str], sink: Sink, limits: ResponseLimits, request: HttpRequest = GET,
         *, body: RequestBody | None = None, secrets: SentSecrets | None = None,
-    ) -> Reply:  # fmt: skip
-        """Send a request for a URL of this origin and write the response's body into the sink while it arrives.
+    ) -> ClientResponse:  # fmt: skip
+        """Send a request for a URL of this origin, and write the response into `sink` while it arrives.
 
-        A request other than GET is sent once only, over a new connection, which cannot be stale. A `body` is sent in
-        place of the request's own body. The sink gets neither that body nor the `secrets`, which are overwritten in the
-        response.
+        A request other than GET is sent over a new connection, so that it is sent once only. A `body` replaces the body
+        in `request` and is not written into the sink; neither are the `secrets`, which are overwritten in the response.
+        `headers` are added to those of the site. Raises a TransportError, and what the sink raises.
         """
         address = printable(url, 1000)
         target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
         request_line = f"{request.method} {target} HTTP/1.1\r\n"
         header_lines, kept_lines = self._header_lines, self._kept_header_lines
-        if any(name.lower() == "accept" for name in headers):  # in place of the one of all requests
+        if any(name.lower() == "accept" for name in headers):  # it replaces the field that all requests have
             header_lines, kept_lines = header_lines.replace(_ACCEPT, ""), kept_lines.replace(_ACCEPT, "")
         if secrets:
             # A compressed response could not be searched for secrets.
@@ -134,7 +134,7 @@ class HttpClient:
             if hiding_sink:
                 hiding_sink.end()
         except TimeoutError as error:
-            message = str(error) or f"no complete answer within {limits.seconds:g} seconds"
+            message = str(error) or f"no complete response within {limits.seconds:g} seconds"
             raise TransientFailure(f"{address}: {message}", Reason.TIMEOUT) from error
         except NETWORK_ERRORS as error:
             raise map_network_error(error, address, was_open=self._connection is not None) from error
@@ -142,12 +142,12 @@ class HttpClient:
         fields = read_head(secrets.hide(bounded_sink.head.text) if secrets else bounded_sink.head.text).fields
         wait_text = fields.get("retry-after", "")
         wait = pace.retry_after(wait_text, datetime.now(UTC)) if wait_text else None
-        return Reply(bounded_sink.head.status, fields, wait, bounded_sink.is_cut)
+        return ClientResponse(bounded_sink.head.status, fields, wait, bounded_sink.is_cut)
 
     async def _exchange(
-        self, request: bytes, sink: _BoundedSink, address: str, limits: ReplyLimits, body: RequestBody | None
+        self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or a new one if it is missing or stale; errors name `address`."""
+        """Send a request over the open connection, or a new one if that is missing or stale; errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection
@@ -167,11 +167,11 @@ class HttpClient:
 
 
 class _BoundedSink:
-    """Writes a response into a sink, up to the limit of its body; `head` is the response's head."""
+    """Writes a response into a sink up to the limit of its body; `head` is None until the head has arrived."""
 
     __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "head", "is_cut")
 
-    def __init__(self, sink: Sink, limits: ReplyLimits, address: str, kept_request: bytes) -> None:
+    def __init__(self, sink: Sink, limits: ResponseLimits, address: str, kept_request: bytes) -> None:
         self._sink, self._limits, self._address, self._kept_request = sink, limits, address, kept_request
         self._size = 0  # bytes of the body so far
         self.head: AnswerHead | None = None
@@ -186,7 +186,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
-        """Write a block of the body; at the limit, raise StopReading or TerminalFailure."""
+        """Write a block of the body; beyond the limit, raise StopReading if the body is cut, else TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.max_size
         if excess <= 0:
@@ -219,7 +219,7 @@ _ERRORS_BY_STATUS: dict[int, tuple[type[TransportError], Reason]] = {
 
 
 def field_lines(fields: Mapping[str, str]) -> str:
-    r"""Return fields as header lines, without fields whose values contain a line break or control character.
+    r"""Return fields as header lines; a field whose value is not printable, such as one with a line break, is left out.
 
     >>> field_lines({"If-None-Match": '"x"', "Cookie": "a\r\nb"})
     'If-None-Match: "x"\r\n'
@@ -228,12 +228,12 @@ def field_lines(fields: Mapping[str, str]) -> str:
 
 
 def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields that are archived: all except those that contain secrets."""
+    """Return those of the header fields that may be archived: all except those with secrets."""
     return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
 def kept_head(head: AnswerHead) -> bytes:
-    """Return a response's head as it is archived: as sent, except for chunked framing and line ends other than CRLF."""
+    """Return a response's head as it is archived: lines end with CRLF, and for chunks, framing fields get `x-orig-`."""
     head_bytes = head.text
     if head_bytes.count(b"\n") != head_bytes.count(b"\r\n"):
         head_bytes = head_bytes.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
@@ -242,10 +242,10 @@ def kept_head(head: AnswerHead) -> bytes:
     return head_bytes
 
 
-def range_size(content_range: str, start: int) -> tuple[bool, int | None]:
-    """Return whether a Content-Range (RFC 9110, section 14.4) is from `start` to the end, and the total size if known.
+def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
+    """Return whether a Content-Range (RFC 9110, section 14.4) is from `start` to the end, and the file's size or None.
 
-    >>> range_size("bytes 100-199/200", 100), range_size("bytes 0-199/200", 100), range_size("", 100)
+    >>> match_range("bytes 100-199/200", 100), match_range("bytes 0-199/200", 100), match_range("", 100)
     ((True, 200), (False, 200), (False, None))
     """
     match = _CONTENT_RANGE.fullmatch(content_range.strip())
@@ -257,7 +257,7 @@ def range_size(content_range: str, start: int) -> tuple[bool, int | None]:
 
 
 def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the first and last byte of a Content-Range (RFC 9110, section 14.4), or two None if it has none.
+    """Return the offsets of the first and last byte of a Content-Range (RFC 9110, section 14.4), or (None, None).
 
     >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))
@@ -269,9 +269,10 @@ def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
 def status_error(
     status: int, reason: str, address: str, *, target: str, retry_after: str, now: datetime
 ) -> TransportError:
-    """Return the error for a response from `address` with a status other than success.
+    """Return the error for a response from `address` with a status that is not a success.
 
-    `reason` is the text after the status; `target` is its Location and `retry_after` its Retry-After, or empty texts.
+    `reason` is the text after the status. `target` is the Location and `retry_after` the Retry-After of
+    the response, or an empty text.
     """
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
@@ -286,7 +287,7 @@ def status_error(
 
 
 def target_prefix(site: Site) -> str:
-    """Return the prefix of the path in a request line: the origin for a plain HTTP proxy (RFC 9112, section 3.2.2).
+    """Return what precedes the path in a request line: for http through a proxy, the origin (RFC 9112, section 3.2.2).
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')
@@ -295,7 +296,7 @@ def target_prefix(site: Site) -> str:
 
 
 def request_fields(site: Site) -> dict[str, str]:
-    """Return the fields of every request to a site; raises TerminalFailure if a password would be sent unencrypted."""
+    """Return the fields of every request to a site; raises TerminalFailure if a password would not be encrypted."""
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):
         fields["Proxy-Authorization"] = authorization

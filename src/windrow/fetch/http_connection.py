@@ -1,7 +1,6 @@
 """Connections to web servers, direct or through a proxy, with one request at a time.
 
-The work for a response is proportional to its size. The guard checks every IP address except that of a proxy, which the
-configuration names.
+The guard checks every IP address, except that of a proxy: the configuration names it.
 """
 
 from __future__ import annotations
@@ -33,40 +32,40 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 MAX_IDLE_SECONDS = 15.0
-"""Seconds after which an idle connection is not used again: many servers and routers close it by then."""
+"""Seconds after which an idle connection is closed: many servers and routers have closed it by then."""
 
 _RECEIVE_BUFFER = memoryview(bytearray(1 << 17))
-"""Receive buffer of all connections: a connection's bytes are processed before another one can receive."""
+"""The receive buffer of all connections: received bytes are processed before another connection can receive."""
 
 ATTEMPT_DELAY_SECONDS = 0.25
-"""Seconds after which the next IP address is tried while another one has not answered (RFC 8305, section 5)."""
+"""Seconds after which the next IP address is tried as well (RFC 8305, section 5)."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class StaleConnection(Exception):
-    """The server closed an idle connection before its next request."""
+    """The server closed an idle connection before it received the next request."""
 
 
 class StopReading(Exception):
-    """Raised by a reader to stop reading a response."""
+    """Raised while a response is received, to stop receiving it."""
 
 
 class HttpConnection(asyncio.BufferedProtocol):
-    """A connection for one request at a time; check `is_usable` before each."""
+    """A connection for one request at a time; before each request, the caller checks `is_usable`."""
 
     def __init__(self) -> None:
-        """Create the protocol, not connected yet."""
+        """Create the object that asyncio connects."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._reader: AnswerReader | None = None
-        self._answered: asyncio.Future[None] | None = None
+        self._response_done: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        # Times of the event loop: at `_deadline` a request fails for lack of data, or an idle connection is closed;
-        # `_last_deadline` is that of the whole response, `_silence` the most seconds without data.
+        # Times of the event loop: `_deadline`, when a request fails without more data or an idle connection is closed;
+        # `_last_deadline`: when the whole response must be complete; `_silence`: the most seconds without data.
         self._deadline = self._last_deadline = self._silence = 0.0
-        self._buffer_freed: asyncio.Future[None] | None = None  # exists while the send buffer is full
-        self.is_fresh = True  # whether no request was completed yet
+        self._buffer_freed: asyncio.Future[None] | None = None  # is set while the send buffer is full
+        self.is_fresh = True  # whether no request has been completed since it was opened
         self.is_usable = True
 
     def pause_writing(self) -> None:
@@ -74,7 +73,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._buffer_freed = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Let `exchange` send on."""
+        """Let `exchange` continue, since the send buffer has room."""
         if self._buffer_freed is not None and not self._buffer_freed.done():
             self._buffer_freed.set_result(None)
         self._buffer_freed = None
@@ -92,7 +91,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Pass received bytes to the reader of the response."""
         reader = self._reader
         if reader is None:
-            self.close()  # data without a request
+            self.close()  # the server sent data without a request
             return
         self._deadline = min(self._last_deadline, self._loop.time() + self._silence)
         try:
@@ -104,7 +103,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._finish(None)
 
     def eof_received(self) -> None:
-        """Handle the end of the server's data; the connection is closed."""
+        """Handle the end of the server's data; asyncio then closes the connection."""
         self._handle_loss(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -112,7 +111,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
-        """End the open request after the connection was lost, without error if the response is complete."""
+        """End the open request after the connection was lost: without an error if the response is complete."""
         self.is_usable = False
         self.resume_writing()
         reader = self._reader
@@ -131,29 +130,29 @@ class HttpConnection(asyncio.BufferedProtocol):
 
     def _finish(self, error: Exception | None) -> None:
         """End the open request, and close the connection after an error or if it cannot be used again."""
-        reader, answered = self._reader, self._answered
-        self._reader = self._answered = None
-        self.resume_writing()  # a waiting sender checks whether the request is still open
-        if reader is None or answered is None or answered.done():
+        reader, response_done = self._reader, self._response_done
+        self._reader = self._response_done = None
+        self.resume_writing()  # `exchange`, which may wait to send, checks whether the request is still open
+        if reader is None or response_done is None or response_done.done():
             return
         if error is not None or not reader.is_reusable:
             self.close()
         if error is not None:
-            answered.set_exception(error)
+            response_done.set_exception(error)
         else:
-            answered.set_result(None)
+            response_done.set_result(None)
 
     async def exchange(
         self, request: bytes, reader: AnswerReader, seconds: float, silence: float, body: Iterable[bytes] = ()
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block sent;
-        StaleConnection if the server had closed the idle connection.
+        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block was
+        sent, and StaleConnection if the server had closed the idle connection.
         """
         assert self._transport is not None
         self._reader = reader
-        answered = self._answered = self._loop.create_future()
+        response_done = self._response_done = self._loop.create_future()
         now = self._loop.time()
         self._last_deadline, self._silence = now + seconds, silence
         self._deadline = min(self._last_deadline, now + silence)
@@ -167,11 +166,11 @@ class HttpConnection(asyncio.BufferedProtocol):
             for block in body:
                 self._transport.write(block)
                 await (self._buffer_freed or asyncio.sleep(0))
-                if answered.done():
-                    self.close()  # answered before the body was complete: the rest would be read as another request
+                if response_done.done():
+                    self.close()  # the server would take the remaining body for another request
                     break
                 self._deadline = min(self._last_deadline, self._loop.time() + silence)
-            await answered
+            await response_done
         except BaseException:
             self._reader = None
             self.close()
@@ -180,12 +179,12 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._deadline = self._loop.time() + MAX_IDLE_SECONDS
 
     def lift_deadline(self) -> None:
-        """Remove the deadline of the whole response; the limit for silence stays."""
+        """Remove the deadline of the whole response; the limit of the time without data stays."""
         self._last_deadline = math.inf
         self._deadline = self._loop.time() + self._silence
 
-    async def start_tls(self, context: ssl.SSLContext, host: str, seconds: float) -> None:
-        """Start TLS within `seconds` and verify the certificate of `host`; close the connection if that fails."""
+    async def start_tls(self, context: ssl.SSLContext, host_name: str, seconds: float) -> None:
+        """Start TLS within `seconds` and verify the certificate of `host_name`; close the connection if that fails."""
         assert self._transport is not None
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None
@@ -194,20 +193,20 @@ class HttpConnection(asyncio.BufferedProtocol):
                 async with asyncio.timeout(seconds):
                     # asyncio's own limit is later, since it does not raise TimeoutError.
                     transport = await self._loop.start_tls(
-                        self._transport, self, context, server_hostname=host, ssl_handshake_timeout=2 * seconds
+                        self._transport, self, context, server_hostname=host_name, ssl_handshake_timeout=2 * seconds
                     )
         except BaseException:
             self.close()
             raise
         if transport is None or not self.is_usable:
             self.close()
-            raise ConnectionResetError("the connection ended before it was encrypted")
+            raise ConnectionResetError("the connection was closed before it was encrypted")
         self._transport, self.is_fresh = transport, True
 
     def _check_deadline(self) -> None:
-        """End the request if it is late, close an idle connection, or set the timer again if the deadline was moved.
+        """Fail the request or close the idle connection if its deadline has passed; otherwise set the timer again.
 
-        One timer serves many requests, since it is only set again when it fires.
+        So one timer serves many requests: a deadline that is moved later is noticed when the timer fires.
         """
         if self._loop.time() < self._deadline:
             self._alarm = self._loop.call_at(self._deadline, self._check_deadline)
@@ -217,7 +216,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             self.close()
         else:
             is_late = self._loop.time() >= self._last_deadline
-            # Without a message the transport's error says that the server was late.
+            # The caller replaces an empty message.
             self._finish(TimeoutError("" if is_late else f"nothing received for {self._silence:g} seconds"))
 
     def close(self) -> None:
@@ -236,8 +235,8 @@ class HttpConnection(asyncio.BufferedProtocol):
 async def connect_web(site: Site) -> HttpConnection:
     """Connect to a web site, directly or through its proxy, encrypted if its scheme is https.
 
-    Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake as many. `ca_bundle`
-    applies to sites and proxies.
+    Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake as many. `ca_bundle` is
+    used for the site and for its proxy. Raises a TransportError.
     """
     port = site.port or _DEFAULT_PORTS[site.scheme]
     tls = tls_context(site) if site.scheme == "https" else None
@@ -250,17 +249,18 @@ async def connect_web(site: Site) -> HttpConnection:
     except (*NETWORK_ERRORS, UnicodeError) as error:
         raise map_network_error(error, public_address(site), was_open=False) from error
     if not connection.is_usable:
-        raise TransientFailure(f"{public_address(site)}: the connection ended before the request", Reason.INTERRUPTED)
+        message = f"{public_address(site)}: the server closed the connection before the first request"
+        raise TransientFailure(message, Reason.INTERRUPTED)
     return connection
 
 
 async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
-    """Connect to a site's proxy; if `tls` is given, open a tunnel to the site's `port` and start TLS in it."""
+    """Connect to a site's proxy; unless `tls` is None, open a tunnel to the site's `port` and start TLS in it."""
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
-    addresses = await _resolve(proxy.host, proxy.port, site.address_family)
+    addresses = await _resolve(proxy.host_name, proxy.port, site.address_family)
     proxy_tls = tls_context(site) if proxy.is_encrypted else None
-    connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host)
+    connection = await _connect_any(addresses, site.timeout, proxy_tls, proxy.host_name)
     if tls:
         await _open_tunnel(connection, site, port, proxy)
         await connection.start_tls(tls, site.host, site.timeout)
@@ -268,9 +268,9 @@ async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | No
 
 
 class HttpProxy(NamedTuple):
-    """The address of a site's proxy; `authorization` is the value of Proxy-Authorization, or empty."""
+    """The address of a site's proxy; `authorization` is the value of Proxy-Authorization, or an empty text."""
 
-    host: str
+    host_name: str
     port: int
     is_encrypted: bool
     authorization: str
@@ -294,21 +294,22 @@ class HttpProxy(NamedTuple):
         return cls(parts.hostname, port, parts.scheme == "https", authorization)
 
 
-async def _resolve(host: str, port: int, family: str) -> Sequence[ResolvedAddress]:
+async def _resolve(host_name: str, port: int, family: str) -> Sequence[ResolvedAddress]:
     loop = asyncio.get_running_loop()
-    return await loop.getaddrinfo(host, port, family=SOCKET_FAMILIES[family], type=socket.SOCK_STREAM)
+    return await loop.getaddrinfo(host_name, port, family=SOCKET_FAMILIES[family], type=socket.SOCK_STREAM)
 
 
 async def _connect_any(
-    addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host: str
+    addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host_name: str
 ) -> HttpConnection:
-    """Connect to the first IP address that accepts within `seconds` (RFC 8305), with TLS for `host` if `tls` is given.
+    """Connect to the IP address that accepts first (RFC 8305); unless `tls` is None, start TLS for `host_name`.
 
-    The next address is tried after a failure, or when an address has not answered for `ATTEMPT_DELAY_SECONDS`.
+    Each address has `seconds`; the next is tried as well after a failure, or after `ATTEMPT_DELAY_SECONDS`. If all
+    fail, the last error is raised.
     """
     untried = deque(_alternate_families(addresses))
     attempts: set[asyncio.Task[HttpConnection]] = set()
-    last_error: BaseException = OSError("the name has no address")
+    last_error: BaseException = OSError("the host name has no IP address")
     try:
         while untried or attempts:
             if untried:
@@ -320,7 +321,7 @@ async def _connect_any(
                 try:
                     connection = attempt.result()
                     if tls:
-                        await connection.start_tls(tls, host, seconds)
+                        await connection.start_tls(tls, host_name, seconds)
                 except NETWORK_ERRORS as error:
                     last_error = error
                 else:
@@ -350,7 +351,7 @@ async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
 
 
 def _close_unused(attempt: asyncio.Task[HttpConnection]) -> None:
-    """Close a connection that was made while another one was chosen."""
+    """Close a connection that was opened after another one had been chosen."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
 
@@ -364,7 +365,7 @@ def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[Resolv
 
 
 async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
-    """Open a tunnel to the site through a proxy (CONNECT, RFC 9110, section 9.3.6)."""
+    """Open a tunnel to a port of the site through its proxy (CONNECT, RFC 9110, section 9.3.6)."""
     proxy_address = f"{public_address(site)}: its proxy"
     host_and_port = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 
@@ -377,7 +378,7 @@ async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy:
             raise TransientFailure(f"{proxy_address} answered with status {head.status}", Reason.CONNECT_FAILED)
 
     def write(block: memoryview) -> None:
-        """Ignore the body: a successful response to CONNECT does not have one."""
+        """Ignore the body of a failed response; a successful response to CONNECT does not have a body."""
 
     reader = AnswerReader(proxy_address, begin, write, is_connect=True)
     authorization = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""

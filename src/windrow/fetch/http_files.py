@@ -1,6 +1,6 @@
 """HTTP and HTTPS as a transport: files, ranges of files, and folders listed by an index page or a manifest.
 
-Redirects are not followed, and bodies are kept as sent.
+Redirects are not followed, and bodies are written into the sink as sent.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from windrow.fetch.http_client import (
     WITHOUT_BODY,
     field_lines,
     kept_head,
+    match_range,
     public_fields,
     range_bounds,
-    range_size,
     request_fields,
     status_error,
     target_prefix,
@@ -43,10 +43,10 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 OnHead = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
-"""A function of a response's head and fields that returns an error if the body must not be read."""
+"""A function of a response's head and fields; it returns an error if the body must not be used, or None."""
 
 MAX_DISCARDED_SIZE = 1 << 16
-"""The most bytes of a body that is not needed, but read so that its connection can be used again."""
+"""The most bytes of an unused body that are read so that its connection can be used again."""
 
 _UNESCAPED = "/:@!$&'()*+,;=~-._"  # characters of a path that are not escaped (RFC 3986, section 3.3)
 
@@ -57,12 +57,12 @@ async def connect(site: Site) -> Connection:
 
 
 class HttpFiles(Connection):
-    """A session with one server; concurrent calls of `get` have a connection each."""
+    """A session with one server; each of several simultaneous calls of `get` has its own connection."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare a session; connections are opened by requests and kept for later ones."""
+        """Prepare a session; requests open connections, which later requests use again."""
         self._site = site
-        self._ascii_site = replace(site, host=_ascii_host(site.host))
+        self._ascii_site = replace(site, host=_ascii_host_name(site.host))
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
         self._header_lines = field_lines(fields)
         self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
@@ -70,16 +70,16 @@ class HttpFiles(Connection):
         self._busy: set[HttpConnection] = set()
 
     def _url(self, path: str) -> str:
-        """Return the URL of a path; a URL of this server is returned unchanged."""
+        """Return the URL of a path below the site's base; a URL of this server is returned unchanged."""
         if path.startswith(("http://", "https://")):
             request_target(self._site.origin, path)  # raises an error for another server
             return path
         return self._site.origin + quote(server_path(self._site, path), safe=_UNESCAPED, errors="surrogateescape")
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, resuming at `sink.start` if the server supports it and the file is unchanged.
+        """Get one file, from `sink.start` on if the server supports that and the file is unchanged.
 
-        The sink's `validator` ensures the latter (If-Range, RFC 9110, section 13.1.5); without it the whole file is
+        The server compares `sink.validator` (If-Range, RFC 9110, section 13.1.5); without a validator the whole file is
         requested. A redirect raises TerminalFailure with REDIRECTED.
         """
         address = public_address(self._site, path) if "://" not in path else printable(path, 1000)
@@ -88,12 +88,12 @@ class HttpFiles(Connection):
             sink.restart()
         try:
             return await self._get(url, address, sink, sink.start)
-        except StopReading:  # the server cannot resume there: get the whole file
+        except StopReading:  # the server did not send the file from `sink.start` on: get the whole file
             sink.restart()
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Request a file from `start` on and write it into the sink; raises StopReading if it begins elsewhere."""
+        """Request a file from `start` on and write it into the sink; raises StopReading if other bytes are sent."""
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
         target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()
@@ -103,7 +103,7 @@ class HttpFiles(Connection):
             nonlocal end
             size = None if head.status in WITHOUT_BODY else head.size
             if head.status == 206 and start:
-                is_requested_range, size = range_size(fields.get("content-range", ""), start)
+                is_requested_range, size = match_range(fields.get("content-range", ""), start)
                 if not is_requested_range or not is_same_version(sink.validator, fields):
                     raise StopReading
             elif head.status == 416 and start:
@@ -122,7 +122,7 @@ class HttpFiles(Connection):
     async def _request(
         self, url: str, headers: Mapping[str, str], address: str, begin: OnHead, write: Callable[[memoryview], object]
     ) -> None:
-        """Make one request; pass its head to `begin`, its body to `write`. Raises the error that `begin` returns."""
+        """Send a request; call `begin` with the response's head and raise the error it returns, or write the body."""
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
         error: TransportError | None = None
@@ -154,7 +154,7 @@ class HttpFiles(Connection):
         take_head: Callable[[HttpConnection, AnswerHead], None],
         take_block: Callable[[memoryview], None],
     ) -> None:
-        """Send a request over an idle or new connection; connecting and the head take twice the timeout at most."""
+        """Send a request over an idle or a new connection; the head must come within twice the site's timeout."""
         loop, timeout = asyncio.get_running_loop(), self._site.timeout
         deadline = loop.time() + 2 * timeout
         while True:
@@ -195,7 +195,8 @@ class HttpFiles(Connection):
     ) -> int:
         """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return their number.
 
-        Other responses raise TerminalFailure before their body is read. With `may_be_short` the file may end earlier.
+        A response with other bytes raises TerminalFailure before its body is read. With `may_be_short`, the file may
+        end before the range does.
         """
         address, missing_bytes = printable(url, 1000), 0
         range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
@@ -220,7 +221,7 @@ class HttpFiles(Connection):
         return length
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by its index page, or by the site's manifest if it has one."""
+        """List a folder by its index page, or by the site's manifest if it has one; None if it does not exist."""
         try:
             async with asyncio.timeout(self._site.listing_timeout):
                 return await self._list(folder)
@@ -250,16 +251,16 @@ class HttpFiles(Connection):
         self._idle.clear()
 
 
-def _ascii_host(host: str) -> str:
-    """Return a host in ASCII, with punycode for other letters."""
-    if host.isascii():
-        return host
-    url = normalise(f"http://{host}/").url
-    return parts(url).host if url else host
+def _ascii_host_name(host_name: str) -> str:
+    """Return a host name in ASCII: in punycode if it has other letters."""
+    if host_name.isascii():
+        return host_name
+    url = normalise(f"http://{host_name}/").url
+    return parts(url).host if url else host_name
 
 
 def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> TransportError:
-    """Return the error for a response from `address` with a status other than success."""
+    """Return the error for a response from `address` with a status that is not a success."""
     status_words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
     target, retry_after = fields.get("location", ""), fields.get("retry-after", "")
     return status_error(
@@ -272,7 +273,7 @@ def _range_size(
 ) -> int:
     """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.
 
-    With `may_be_short` they may be fewer, if the file ends earlier. `address` is named in errors.
+    With `may_be_short` they may be fewer, if the file ends earlier. Errors name `address`.
     """
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
@@ -287,17 +288,17 @@ def _range_size(
             f"{address}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
         )
     if last < start + length - 1 and not may_be_short:
-        raise TerminalFailure(f"{address}: the file ends at byte {last}", Reason.TRUNCATED)
+        raise TerminalFailure(f"{address}: the file ends at byte {last}, within the requested part", Reason.TRUNCATED)
     return last - start + 1
 
 
 class _ListingSink:
-    """A sink for a listing: it keeps the listing in memory, up to a limit, and refuses compressed ones."""
+    """A sink for a listing, which it keeps in memory up to a limit; a compressed listing is refused."""
 
     start = 0
     validator = ""
     modified: datetime | None = None
-    listed: int | None = None
+    listed_size: int | None = None
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -9,25 +9,17 @@ from itertools import islice
 
 from windrow.clock import from_unix_time
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
-from windrow.fetch.transport import (
-    Connection,
-    Sink,
-    TransferEnd,
-    is_replaced,
-    printable,
-    public_address,
-    server_path,
-)
+from windrow.fetch.transport import Connection, Sink, TransferEnd, is_replaced, printable, public_address, server_path
 from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
-BLOCK_SIZE = 256 * 2**10
+BLOCK_SIZE = 256 * 2**10  # bytes
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 def map_error(error: OSError, address: str) -> TransportError:
-    """Return the TransportError for an error of the file system; `address` is that of the file or folder."""
+    """Return the TransportError for an error of the file system about the file or folder with this address."""
     message = f"{address}: {printable(error.strerror or str(error))}"
     match error:
         case FileNotFoundError():
@@ -70,7 +62,7 @@ class LocalConnection(Connection):
         return folder
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder; links, pipes and devices are listed, but not as files."""
+        """List a folder, or return None if it does not exist; links, pipes and devices are listed, but not as files."""
         try:
             descriptor = self._open(folder, os.O_DIRECTORY)
         except FileNotFoundError:
@@ -103,7 +95,7 @@ class LocalConnection(Connection):
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise TerminalFailure(f"{public_address(self._site, path)}: not a regular file", Reason.NOT_A_FILE)
+                raise TerminalFailure(f"{public_address(self._site, path)} is not a regular file", Reason.NOT_A_FILE)
             if sink.start > status.st_size or is_replaced(sink, from_unix_time(status.st_mtime)):
                 sink.restart()
             sink.open(status.st_size)
@@ -113,7 +105,7 @@ class LocalConnection(Connection):
         return TransferEnd()
 
     def _copy(self, descriptor: int, path: str, sink: Sink) -> None:
-        """Copy an open file into the sink, from `sink.start` on; `path` is named in errors."""
+        """Copy an open file into the sink, from `sink.start` on; errors name `path`."""
         offset = sink.start
         while True:
             try:

@@ -1,7 +1,7 @@
 """Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
-The archived request does not contain them, and they are overwritten where a response repeats them. botocore (the extra
-`s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
+The archived request does not contain secrets, and they are overwritten where a response repeats them. botocore (the
+extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _MAX_SECRET_SIZE = SECRET_BYTES.number  # bytes
 def read_secret(secret: Secret) -> str:
     """Return the secret at `env:NAME` or in `file:PATH`, without the newline that ends a file.
 
-    Raises TerminalFailure with NO_SECRET if the place is empty, missing, unreadable or larger than 64 kB. The message
-    names the place, never the secret.
+    Raises TerminalFailure with NO_SECRET if the place is not valid, or if the secret is missing, empty, unreadable or
+    larger than 64 kB. The message contains the place, never the secret.
     """
     place_kind, _, location = secret.place.partition(":")
     if place_kind == "env":
@@ -38,7 +38,7 @@ def read_secret(secret: Secret) -> str:
     elif place_kind == "file":
         secret_text = _read_file(secret, Path(location).expanduser())
     else:
-        raise _missing_secret_error(secret, "that is neither env:NAME nor file:PATH")
+        raise _missing_secret_error(secret, "its place is neither env:NAME nor file:PATH")
     if not secret_text:
         raise _missing_secret_error(secret, "it is empty or missing")
     return secret_text
@@ -60,7 +60,7 @@ def _read_file(secret: Secret, path: Path) -> str:
 
 
 def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
-    """Return the error for a secret that cannot be read; its message names the place only if that is a valid one."""
+    """Return the error for a secret that cannot be read; the message contains the place only if the place is valid."""
     place = secret.place if secret.place.startswith(("env:", "file:")) else "(place not shown)"
     return TerminalFailure(
         f"the secret at {place} cannot be read: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run"
@@ -68,14 +68,14 @@ def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
 
 
 MIN_HIDDEN_LENGTH = 6
-"""The least length of a secret that is hidden in responses: a shorter one may be an ordinary word."""
+"""The least number of characters of a secret that is hidden in responses: a shorter one may be a usual word."""
 
 
 class SentSecrets:
-    """The secrets that are sent to one origin; they stay in the process that makes requests."""
+    """The secrets that are sent to one origin; only the process that sends the requests has them."""
 
     def __init__(self, site: Site, credentials: Sequence[Credential]) -> None:
-        """Read the secrets that are sent to a site; raises TerminalFailure if they would be sent unencrypted."""
+        """Read the secrets for a site; raises TerminalFailure if one cannot be read, or would be sent unencrypted."""
         if site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
@@ -102,7 +102,7 @@ class SentSecrets:
             if len(secret_text) >= MIN_HIDDEN_LENGTH
             for spelling in _spellings(secret_text)
         }
-        self._longest = max(map(len, spellings), default=1)
+        self._longest_size = max(map(len, spellings), default=1)
         longest_first = sorted(spellings, key=len, reverse=True)
         self._pattern = (
             re.compile(b"|".join(re.escape(spelling.encode()) for spelling in longest_first)) if spellings else None
@@ -119,22 +119,18 @@ class SentSecrets:
         return f"{url}{'&' if '?' in url else '?'}{'&'.join(self._query)}"
 
     def hide(self, text: bytes) -> bytes:
-        """Return a text with its secrets overwritten by as many x, so that its length stays the same."""
+        """Return a text with each secret in it replaced by as many letters x, so that its length stays the same."""
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
-
-    def hide_in_text(self, text: str) -> str:
-        """Return a message with its secrets overwritten."""
-        return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
         """Return whether a text contains a secret."""
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text; return what to write now, and the rest, which may begin a secret."""
+        """Overwrite the secrets in a text; return what can be written, and the remainder, which may begin a secret."""
         text = self.hide(text)
-        kept = max(0, len(text) - self._longest + 1)
-        return text[:kept], text[kept:]
+        final_size = max(0, len(text) - self._longest_size + 1)
+        return text[:final_size], text[final_size:]
 
 
 def _spellings(secret_text: str) -> Iterable[str]:
@@ -149,12 +145,12 @@ def _spellings(secret_text: str) -> Iterable[str]:
 
 
 class HidingSink:
-    """A sink that overwrites secrets and writes into another sink."""
+    """A sink that overwrites secrets in a response and writes the response into another sink."""
 
     start = 0
     validator = ""
     modified: datetime | None = None
-    listed: int | None = None
+    listed_size: int | None = None
 
     def __init__(self, sink: Sink, secrets: SentSecrets) -> None:
         """Write into `sink`."""
@@ -162,45 +158,45 @@ class HidingSink:
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a response; `head` and `request` are the HTTP heads."""
+        """Begin a response; `head` and `request` are the HTTP heads, the request already without secrets."""
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
-        """Discard the response that was written so far."""
+        """Discard what was written of the response so far."""
         self._held = b""
         self._sink.restart()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes, except the last few, which may begin a secret: they wait for the next call."""
+        """Write the next bytes, except the last few, which may begin a secret: the next call writes these."""
         final, self._held = self._secrets.split(self._held + bytes(block))
         if final:
             self._sink.write(final)
 
     def end(self) -> None:
-        """Write the bytes that were held back."""
+        """Write the last bytes, which `write` has not written yet."""
         if self._held:
             self._sink.write(self._held)
             self._held = b""
 
 
 class S3Signer:
-    """Signs GET requests to S3-compatible stores; the secret at `place` is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
+    """Signs GET requests to S3-compatible stores in a region; the secret is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
-    def __init__(self, place: Secret, region: str) -> None:
+    def __init__(self, credentials: Secret, region: str) -> None:
         """Read the secret; raises MissingExtra without botocore, TerminalFailure if the secret is not KEY:SECRET."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra
         from botocore.credentials import Credentials  # noqa: PLC0415 an extra
 
-        key, _, secret_and_token = read_secret(place).strip().partition(":")
+        key, _, secret_and_token = read_secret(credentials).strip().partition(":")
         secret, _, token = secret_and_token.partition(":")
         if not key or not secret:
-            raise TerminalFailure(f"the secret at {place.place} is not KEY:SECRET", Reason.NO_SECRET)
+            raise TerminalFailure(f"the secret at {credentials.place} is not KEY:SECRET", Reason.NO_SECRET)
         self._auth = S3SigV4Auth(Credentials(key, secret, token or None), "s3", region)
 
     def headers(self, url: str) -> dict[str, str]:
-        """Return the headers that sign a GET request for a URL at the present time."""
+        """Return the header fields of a GET request for a URL, signed at the present time."""
         from botocore.awsrequest import AWSRequest  # noqa: PLC0415 an extra
 
         request = AWSRequest("GET", url)

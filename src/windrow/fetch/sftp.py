@@ -1,4 +1,4 @@
-"""SFTP as a transport, with asyncssh: checks of pinned host keys, login, transfers, and errors as reasons."""
+"""SFTP as a transport, with asyncssh: checking the pinned host keys, login, transfers, and reasons for errors."""
 
 from __future__ import annotations
 
@@ -18,26 +18,18 @@ from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, connect_socket, map_network_error, refuse_proxy
 from windrow.fetch.secret import read_secret
 from windrow.fetch.sftp_client import Attributes, SftpClient
-from windrow.fetch.transport import (
-    Connection,
-    Sink,
-    TransferEnd,
-    is_replaced,
-    printable,
-    public_address,
-    server_path,
-)
+from windrow.fetch.transport import Connection, Sink, TransferEnd, is_replaced, printable, public_address, server_path
 from windrow.formats.listing import MAX_ENTRIES, Entries, refuse_too_large, refuse_too_many
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
 
 # The fastest ciphers first (AES with hardware, which authenticate in the same pass).
 _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
-# The kinds of host keys that are tried: a server may have one of each kind, and one of these is pinned.
+# The kinds of host keys, in the order tried: a server may have a key of each kind, and not all are pinned.
 _HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
 
 SFTP_ERRORS = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *NETWORK_ERRORS)
-"""The errors that asyncssh raises in an open session; `map_error` maps all of these."""
+"""The errors that asyncssh raises; `map_error` maps all of them."""
 
 _ERROR_TABLE: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
     (asyncssh.PermissionDenied, TerminalFailure, Reason.LOGIN_FAILED),
@@ -71,7 +63,7 @@ _ERROR_TABLE: tuple[tuple[type[BaseException], type[TransportError], Reason], ..
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError, whose message names `address`, for an error of asyncssh or a socket."""
+    """Return the TransportError for an error of asyncssh or a socket; its message names `address`."""
     for error_type, result_type, reason in _ERROR_TABLE:
         if isinstance(error, error_type):
             return result_type(f"{address}: {printable(str(error)) or type(error).__name__}", reason)
@@ -90,7 +82,7 @@ class SftpChannel:
         self.connection.abort()
 
     async def end(self) -> None:
-        """Close the connection, waiting a second at most for the server."""
+        """Close the connection, and wait for the server, a second at most."""
         self.sftp.exit()
         self.connection.close()
         try:
@@ -102,7 +94,7 @@ class SftpChannel:
 
 
 class _HostKeyChecker(asyncssh.SSHClient):
-    """Accepts only pinned host keys; `seen` is the fingerprint of the server's key."""
+    """Accepts only host keys whose fingerprints are in `pins`; `seen` is the fingerprint of the server's key."""
 
     def __init__(self, pins: tuple[str, ...]) -> None:
         self._pins = pins
@@ -139,7 +131,7 @@ async def open_channel(site: Site) -> SftpChannel:
 async def _start_sftp(
     site: Site, checker: _HostKeyChecker, key_kind: str, keys: list[asyncssh.SSHKey] | None, password: str | None
 ) -> SftpChannel:
-    """Connect to a server by its host key of one kind, log in with a key or password, and start SFTP."""
+    """Connect to a server by its host key of one kind, log in with what `_credentials` returned, and start SFTP."""
     sock = await asyncio.to_thread(connect_socket, site, 22)
     try:
         connection = await asyncssh.connect(
@@ -188,33 +180,33 @@ def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None
 
 
 def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
-    """Return the error for a host key that is not pinned; its hint says how to trust the key."""
-    hint = f"compare it with the server's owner, then: windrow config trust NAME {fingerprint}"
+    """Return the error for a host key that is not pinned; its hint is the command that pins it."""
+    hint = f"ask the server's owner if this key is right, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
-        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned key is {', '.join(site.host_keys)}"
+        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned are {', '.join(site.host_keys)}"
         return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
     return TerminalFailure(
-        f"{public_address(site)}: unknown host key {fingerprint}", Reason.HOST_KEY_UNKNOWN, hint=hint
+        f"{public_address(site)}: the host key {fingerprint} is not pinned yet", Reason.HOST_KEY_UNKNOWN, hint=hint
     )
 
 
 READ_AHEAD_SIZE = 4 * 2**20
-"""Bytes of one file that are requested before the first of them arrive."""
+"""The most bytes of a file that are requested and have not arrived yet."""
 
 _FATAL_REASONS = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection is no longer usable
 
 
 class SftpConnection(Connection):
-    """A session that the next call opens again after a broken connection."""
+    """A session with a server; after a broken connection, the next call opens a new one."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare for a site; `open` connects."""
+        """Prepare a session with a site; `open` connects."""
         self._site = site
         self._channel: SftpChannel | None = None
         self._opening = asyncio.Lock()
 
     async def open(self) -> SftpChannel:
-        """Return the open session; connect and log in if there is none."""
+        """Return the session; connect and log in if none is open."""
         if self._channel is None or self._channel.connection.is_closed():
             async with self._opening:
                 if self._channel is None or self._channel.connection.is_closed():
@@ -223,7 +215,7 @@ class SftpConnection(Connection):
 
     @contextmanager
     def _map_errors(self, channel: SftpChannel, path: str) -> Iterator[None]:
-        """Map errors of a call about `path`; close the channel if it cannot be used any more."""
+        """Map errors in the block to errors about `path`; close the channel if it cannot be used any more."""
         try:
             yield
         except SFTP_ERRORS as error:
@@ -234,7 +226,7 @@ class SftpConnection(Connection):
             raise mapped from error
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder; links are listed, but not as files, since the attributes are those of the link."""
+        """List a folder, or return None if it does not exist; links are listed, but not as files."""
         full_path = _encoded_path(self._site, folder)
         channel = await self.open()
         entries: Entries = []
@@ -259,16 +251,16 @@ class SftpConnection(Connection):
         return entries
 
     def _extend_timeout(self, timeout: asyncio.Timeout, deadline: float = math.inf) -> None:
-        """Let a timeout end 1.25 times the site's timeout from now, but not after `deadline` (time of the event loop).
+        """Let `timeout` expire 1.25 times the site's timeout from now, or at `deadline` (event loop's time) if earlier.
 
-        While more than the site's timeout is left it is not changed, since changing it for every block is slow.
+        It is only changed if it would expire within the site's timeout, since a change for every block is slow.
         """
         now = asyncio.get_running_loop().time()
         if (timeout.when() or 0.0) - now < self._site.timeout:
             timeout.reschedule(min(now + 1.25 * self._site.timeout, deadline))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file from `sink.start` on; raises SIZE_MISMATCH (transient) if its size is not the one announced."""
+        """Get one file, from `sink.start` on; raises TransientFailure if its size is not the one announced."""
         full_path = _encoded_path(self._site, path)
         channel = await self.open()
         with self._map_errors(channel, path):
@@ -289,18 +281,18 @@ class SftpConnection(Connection):
     async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, read_timeout: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Write a file from `sink.start` on into the sink; return the end's offset, and the size (None: unknown)."""
+        """Write a file, from `sink.start` on, into the sink; return its end's offset and its size (None: unknown)."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
-        block_size, responses = sftp.block, deque([sftp.ask_read(handle, sftp.block, sink.start)])
-        if sink.listed and sink.listed < block_size and not sink.start:
+        block_size, responses = sftp.block_size, deque([sftp.ask_read(handle, sftp.block_size, sink.start)])
+        if sink.listed_size and sink.listed_size < block_size and not sink.start:
             content = sftp.read(await responses[0])
-            if len(content) == sink.listed:
-                # More was requested than the listed size, and exactly that came: the file is complete. Most small files
-                # are read this way.
-                sink.open(sink.listed)
+            if len(content) == sink.listed_size:
+                # More than the listed size was requested, and exactly this size came: the file is complete. Most small
+                # files are read in this way.
+                sink.open(sink.listed_size)
                 self._extend_timeout(read_timeout)
                 sink.write(content)
-                return sink.listed, sink.listed
+                return sink.listed_size, sink.listed_size
         attributes = await sftp.stat(handle)
         size = attributes.size
         if (size is not None and sink.start > size) or is_replaced(sink, from_unix_time(attributes.mtime)):
@@ -327,7 +319,7 @@ class SftpConnection(Connection):
         return offset, size
 
     async def close(self) -> None:
-        """Close the session, waiting a second at most."""
+        """Close the session, and wait for the server, a second at most."""
         channel, self._channel = self._channel, None
         if channel:
             await channel.end()
@@ -342,7 +334,7 @@ async def connect(site: Site) -> SftpConnection:
 
 
 def _encoded_path(site: Site, path: str) -> bytes:
-    """Return the full path of a file, encoded for requests."""
+    """Return the full path of a path below the site's base, as bytes for requests."""
     return server_path(site, path).encode("utf-8", "surrogateescape")
 
 

@@ -1,7 +1,7 @@
 """SFTP, version 3 (draft-ietf-secsh-filexfer-02), over a channel of asyncssh: listing folders and reading files.
 
-asyncssh's own client does far more, but takes more CPU time for small files than the encryption, so that it would limit
-the rate.
+asyncssh's own client can do more, but for small files it takes more CPU time than the encryption, and would limit the
+rate.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from typing import Any, NamedTuple
 
 import asyncssh
 
-# Kinds of packets: of requests, then of responses.
+# The kinds of packets: requests in the first line, responses in the second.
 _INIT, _OPEN, _CLOSE, _READ, _FSTAT, _OPENDIR, _READDIR, _EXTENDED = 1, 3, 4, 5, 8, 11, 12, 200
 _VERSION, _STATUS, _HANDLE, _DATA, _NAME, _ATTRS, _EXTENDED_REPLY = 2, 101, 102, 103, 104, 105, 201
 _PROTOCOL_VERSION = 3
 _LOST_KIND = -1  # our own kind for a response that was lost with the connection
 
-_MAX_PACKET_SIZE = 4 * 2**20
-"""The most bytes of a response; requests ask for far less."""
+_MAX_PACKET_SIZE = 4 * 2**20  # the most bytes of a response; requests need far less
 
 _MIN_BLOCK, _MAX_BLOCK = 32 * 2**10, 256 * 2**10
-"""Bytes per read: every server supports the first number, OpenSSH at most the second."""
+"""Bytes per read: every server supports the smaller number; the larger one is the maximum of OpenSSH."""
 
 _LIMITS_EXTENSION = b"limits@openssh.com"
 _EOF_STATUS = 1  # the status code for the end of a file or folder
@@ -43,7 +42,7 @@ _ERRORS_BY_STATUS: dict[int, Callable[[str], asyncssh.SFTPError]] = {
 }
 
 Response = tuple[int, memoryview]
-"""The kind of a packet, and its content after the request number."""
+"""The kind of a packet, and its content after the number of the request."""
 
 
 class Attributes(NamedTuple):
@@ -57,19 +56,19 @@ class Attributes(NamedTuple):
 class SftpClient(asyncssh.SSHClientSession[bytes]):
     """An SFTP session; many requests may be sent before their responses arrive.
 
-    `block` is the size of a read in bytes. If the server refuses a request, an `asyncssh.SFTPError` is raised.
+    `block_size` is the number of bytes per read. If the server refuses a request, an `asyncssh.SFTPError` is raised.
     """
 
     def __init__(self) -> None:
         """Prepare a session; asyncssh calls `connection_made` with its channel."""
-        self.block = _MIN_BLOCK
+        self.block_size = _MIN_BLOCK
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Response]] = {}
-        self._number = 0  # of the last request
+        self._number = 0  # the number of the last request
         self._unsent: list[bytes] = []  # requests of this iteration of the event loop
         self._greeting: asyncio.Future[Response] = self._loop.create_future()
-        self._parts: list[bytes] = []  # blocks of a packet that is not complete yet
-        self._held = self._needed = 0  # bytes in these blocks, and bytes needed to continue
+        self._parts: list[bytes] = []  # received blocks of a packet that is not complete yet
+        self._held_size = self._needed_size = 0  # bytes in these blocks, and bytes that the packet has
         self._lost: Exception | None = None
 
     def connection_made(self, chan: Any) -> None:
@@ -77,35 +76,35 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self.channel = chan
 
     def data_received(self, block: bytes, datatype: Any) -> None:
-        """Collect received bytes, and set the future of each request whose response has arrived completely."""
+        """Collect received bytes, and set the future of each request whose response is complete."""
         del datatype
         if self._lost is not None:
             return
         self._parts.append(block)
-        self._held += len(block)
-        if self._held < self._needed:
+        self._held_size += len(block)
+        if self._held_size < self._needed_size:
             return
         block = b"".join(self._parts) if len(self._parts) > 1 else block
         block_view, offset, block_end = memoryview(block), 0, len(block)
-        self._needed = 4
+        self._needed_size = 4
         while block_end - offset >= 4:
             packet_size = int.from_bytes(block_view[offset : offset + 4], "big")
             if not 5 <= packet_size <= _MAX_PACKET_SIZE:
                 self._fail(asyncssh.SFTPBadMessage(f"the server sent a packet of {packet_size:,} bytes"))
                 return
             if block_end - offset < packet_size + 4:
-                self._needed = packet_size + 4
+                self._needed_size = packet_size + 4
                 break
             self._take(block_view[offset + 4 : offset + 4 + packet_size])
             offset += packet_size + 4
-        self._parts, self._held = [block[offset:]] if offset < block_end else [], block_end - offset
+        self._parts, self._held_size = [block[offset:]] if offset < block_end else [], block_end - offset
 
     def _take(self, packet: memoryview) -> None:
-        """Set the future of the request that a packet answers; end the session if there is no such request."""
+        """Set the future of the request to which a packet is the response; without such a request, end the session."""
         kind = packet[0]
         waiter = self._greeting if kind == _VERSION else self._waiting.pop(int.from_bytes(packet[1:5], "big"), None)
         if waiter is None:
-            self._fail(asyncssh.SFTPBadMessage("the server answered a request that was not sent"))
+            self._fail(asyncssh.SFTPBadMessage("the server sent a response to a request that was not sent"))
         elif not waiter.done():
             waiter.set_result((kind, packet[1:] if kind == _VERSION else packet[5:]))
 
@@ -114,7 +113,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
     def _fail(self, error: Exception) -> None:
-        """End the session with an error: every request without a response gets one of the kind `_LOST_KIND`."""
+        """End the session with an error: the future of every open request is set to a response of kind `_LOST_KIND`."""
         self._lost = self._lost or error
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
         for waiter in waiting:
@@ -122,7 +121,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
                 waiter.set_result((_LOST_KIND, memoryview(b"")))
 
     def _request(self, kind: int, content: bytes) -> asyncio.Future[Response]:
-        """Send a request; return the future of its response, which never has an exception and need not be awaited."""
+        """Send a request; return the future of its response. It never has an exception, so it need not be awaited."""
         self._number = number = (self._number + 1) & 0xFFFFFFFF
         waiter: asyncio.Future[Response] = self._loop.create_future()
         if self._lost is not None or self.channel.is_closing():
@@ -137,8 +136,8 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     def _send(self) -> None:
         """Send the requests of one iteration of the event loop together.
 
-        asyncssh encrypts each write separately, with an empty packet before it: a small file would take six packets and
-        six system calls, each of which may wake the server.
+        asyncssh encrypts each write separately, with an empty packet before it: without this, a small file would take
+        six packets and six system calls.
         """
         requests, self._unsent = b"".join(self._unsent), []
         if requests and not self.channel.is_closing():
@@ -157,12 +156,12 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree with the server on the version of SFTP and the size of reads."""
+        """Agree with the server on the version of SFTP, and set `block_size` to what it supports."""
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")
         if version != _PROTOCOL_VERSION:
-            raise asyncssh.SFTPBadMessage(f"the server speaks version {version} of SFTP, not {_PROTOCOL_VERSION}")
+            raise asyncssh.SFTPBadMessage(f"the server uses version {version} of SFTP, not {_PROTOCOL_VERSION}")
         offset, extensions = 4, []
         while offset < len(greeting):
             name, offset = _read_string(greeting, offset)
@@ -170,7 +169,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             extensions.append((bytes(name), bytes(version_text)))
         if (_LIMITS_EXTENSION, b"1") in extensions:
             limits = self._payload(await self._request(_EXTENDED, _encode_string(_LIMITS_EXTENSION)), _EXTENDED_REPLY)
-            self.block = min(max(int.from_bytes(limits[8:16], "big"), _MIN_BLOCK), _MAX_BLOCK)
+            self.block_size = min(max(int.from_bytes(limits[8:16], "big"), _MIN_BLOCK), _MAX_BLOCK)
 
     async def open(self, path: bytes) -> bytes:
         """Open a file for reading and return its handle."""
@@ -181,15 +180,15 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         return await self._handle(self._request(_OPENDIR, _encode_string(path)))
 
     async def _handle(self, response: asyncio.Future[Response]) -> bytes:
-        """Return the handle in a response, in the form that requests need."""
+        """Return the handle in a response, with its length before it, as requests need it."""
         return _encode_string(bytes(_read_string(self._payload(await response, _HANDLE), 0)[0]))
 
     def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Response]:
-        """Request `size` bytes of an open file from `start` on; `read` takes the response."""
+        """Request `size` bytes of an open file from `start` on; return the future of the response, for `read`."""
         return self._request(_READ, handle + struct.pack(">QI", start, size))
 
     def read(self, response: Response) -> memoryview:
-        """Return the bytes in a response to `ask_read`: none at the end of the file. Raises the server's error."""
+        """Return the bytes in a response to `ask_read`, empty at the end of the file; raise the server's error."""
         if response[0] == _STATUS and int.from_bytes(response[1][:4], "big") == _EOF_STATUS:
             return response[1][:0]
         return _read_string(self._payload(response, _DATA), 0)[0]
@@ -199,7 +198,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         return _read_attributes(self._payload(await self._request(_FSTAT, handle), _ATTRS), 0)[0]
 
     async def names(self, handle: bytes) -> list[tuple[bytes, Attributes]]:
-        """Return the next names in an open folder with their attributes; an empty list after the last name."""
+        """Return the next names in an open folder, with their attributes, or an empty list after the last name."""
         response = await self._request(_READDIR, handle)
         if response[0] == _STATUS and int.from_bytes(response[1][:4], "big") == _EOF_STATUS:
             return []
@@ -223,7 +222,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
 
 
 def _encode_string(text: bytes) -> bytes:
-    """Return a string as SFTP sends it: its length in four bytes before it."""
+    """Return a string with its length in four bytes before it, as SFTP sends it."""
     return len(text).to_bytes(4, "big") + text
 
 

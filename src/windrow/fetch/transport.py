@@ -1,8 +1,8 @@
 """The interface of all transports (FTP, SFTP, HTTP, folders), their table, and the paths that are sent to servers.
 
-A `Transport` opens a `Connection` to a `Site`; a connection lists folders and gets files into a
-`Sink`. All methods are coroutines. Those of a transport with `blocking = True` block: the engine runs each of its
-connections in a thread with its own event loop. Every foreign exception is mapped to a `TransportError` with a reason.
+A `Transport` opens a `Connection` to a `Site`; a connection lists folders and writes files into a `Sink`. All methods
+of a connection except `expect` are coroutines. The engine runs each connection of a transport with `blocking = True` in
+a thread with its own event loop. Every error of a library is mapped to a `TransportError` with a reason.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _REQUEST_TARGET = re.compile(r"/[!-\"$-~]*")  # a request target of printable ch
 
 @dataclass(frozen=True, slots=True)
 class TransferEnd:
-    """The result of a transfer: the protocol's status, and the ETag and Last-Modified that the server sent."""
+    """The result of a transfer: the protocol's status (None: unknown), and the ETag and Last-Modified sent."""
 
     status: int | None = None
     etag: str = ""
@@ -32,9 +32,9 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether a file's time differs from the time of the version of which `sink` has a part.
+    """Return whether a file's time `modified` differs from that of the version of which `sink` has a part.
 
-    Only whole seconds are compared, since not all protocols have fractions.
+    It does not if one of the times is unknown. Only whole seconds are compared: some protocols lack fractions.
     """
     if not sink.start or sink.modified is None or modified is None:
         return False
@@ -42,19 +42,19 @@ def is_replaced(sink: Sink, modified: datetime | None) -> bool:
 
 
 class Sink(Protocol):
-    """The place into which a file is received; its methods raise `TransportError` or `DiskFull` to refuse the file."""
+    """The object that receives a file; its methods raise TransportError or DiskFull to refuse the file."""
 
-    start: int  # bytes kept from an interrupted transfer: get the rest if the version is the same
+    start: int  # bytes that earlier transfers received: the file is sent from there on if its version is the same
     validator: str  # the strong ETag or Last-Modified of that version; an empty text if unknown
     modified: datetime | None  # the listed time of that version
-    listed: int | None  # the listed size in bytes
+    listed_size: int | None  # in bytes; None: the listing does not state it
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
         """Begin a file of `size` bytes (None: unknown); `head` and `request` are the HTTP heads as sent."""
         ...
 
     def restart(self) -> None:
-        """Discard the part from an earlier transfer, which the server cannot resume."""
+        """Discard what earlier transfers received, since the server will send the file from its beginning."""
         ...
 
     def write(self, block: bytes | memoryview) -> None:
@@ -63,7 +63,7 @@ class Sink(Protocol):
 
 
 class Connection(Protocol):
-    """A connection to one site, for one call at a time or for `Transport.parallel` calls of `get`.
+    """A connection to one site, for one call at a time, or for `Transport.parallel` simultaneous calls of `get`.
 
     It may be used again after a `TransportError`: if the connection was lost, the next call opens a new one.
     """
@@ -73,18 +73,18 @@ class Connection(Protocol):
         ...
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file below the site's base into the sink, from `sink.start` on."""
+        """Write one file below the site's base into the sink, from `sink.start` on."""
         ...
 
     def expect(self, path: str) -> None:
-        """Announce the file that will be requested next, from its beginning.
+        """Announce the file for which `get` will be called next, with an empty sink.
 
-        A connection may request it at once, while the current file is still being written. `get` raises its errors.
+        A connection may request it at once, while the present file is still being written. `get` raises its errors.
         """
         del path
 
     async def close(self) -> None:
-        """Close the connection, as its protocol demands if that is quick."""
+        """Close the connection, in the way that its protocol demands if that is quick."""
         ...
 
     async def __aenter__(self) -> Self:
@@ -94,7 +94,7 @@ class Connection(Protocol):
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
+        """Close the connection."""
         await self.close()
 
 
@@ -104,8 +104,8 @@ class Transport:
 
     module: str
     blocking: bool = False
-    parallel: int = 1  # how many listed files are fetched at once over one connection
-    extra: str = ""  # the extra that installs what the module imports
+    parallel: int = 1  # how many files may be fetched at once over one connection
+    extra: str = ""  # the extra that installs what the module imports; empty: it needs none
 
     async def connect(self, site: Site) -> Connection:
         """Open a connection, logged in and ready; raises MissingExtra if the transport's library is not installed."""
@@ -122,7 +122,7 @@ class Transport:
 _FTP = Transport("windrow.fetch.ftp", blocking=True)
 _HTTP = Transport("windrow.fetch.http_files")
 
-# Modules are named as text, so that a process imports only those it uses.
+# The modules are texts, so that a process imports only those that it uses.
 TRANSPORTS = {
     "file": Transport("windrow.fetch.local", blocking=True),
     "ftp": _FTP,
@@ -134,24 +134,24 @@ TRANSPORTS = {
 
 
 def transport_for(scheme: str) -> Transport:
-    """Return the transport for `ftp`, `ftps`, `sftp`, `http`, `https` or `file`.
+    """Return the transport for a scheme of `TRANSPORTS`; raises TerminalFailure for any other.
 
     >>> transport_for("ftps").blocking
     True
     >>> transport_for("gopher")
     Traceback (most recent call last):
     ...
-    windrow.errors.TerminalFailure: gopher is not supported; the transports are file, ftp, ftps, http, https, sftp
+    windrow.errors.TerminalFailure: gopher is not supported; the schemes are file, ftp, ftps, http, https, sftp
     """
     if transport := TRANSPORTS.get(scheme):
         return transport
     raise TerminalFailure(
-        f"{printable(scheme)} is not supported; the transports are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT
+        f"{printable(scheme)} is not supported; the schemes are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT
     )
 
 
 def printable(text: str, max_length: int = 200) -> str:
-    r"""Return foreign text as one printable line of at most `max_length` characters, for messages.
+    r"""Return a server's text as one printable line for messages, cut after `max_length` characters.
 
     >>> printable("no\r\nway")
     'no\\x0d\\x0away'
@@ -164,7 +164,7 @@ def printable(text: str, max_length: int = 200) -> str:
 
 
 def server_path(site: Site, path: str) -> str:
-    r"""Return the full path of a path below the site's base, safe to be used in a command.
+    r"""Return the full path of a path below the site's base; it is safe to be sent in a command.
 
     A control character could end the command and begin another one, and `..` would leave the base: both raise
     TerminalFailure with UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.
@@ -185,8 +185,8 @@ def server_path(site: Site, path: str) -> str:
 def request_target(origin: str, url: str) -> str:
     r"""Return the target of a request line: the URL after its origin.
 
-    Raises TerminalFailure: POLICY_DENIED for a URL of another origin, BAD_ADDRESS for one with a fragment, a space, a
-    control character or a non-ASCII letter, which could end the line and begin another.
+    Raises TerminalFailure with POLICY_DENIED for a URL of another origin, and BAD_ADDRESS for a URL with a fragment,
+    a space, a control character or a non-ASCII letter: some of these could end the line and begin another one.
 
     >>> request_target("http://h", "http://h/a?b=c")
     '/a?b=c'
@@ -203,5 +203,5 @@ def request_target(origin: str, url: str) -> str:
 
 
 def public_address(site: Site, path: str = "") -> str:
-    """Return a path's address without a password, shortened and printable, for messages."""
+    """Return the URL of a path below the site's base, without user and password, as `printable` returns it."""
     return printable(site.address(path), 1000)

@@ -1,4 +1,4 @@
-"""Clauses, which are the conditions of a search in an index, and how they are made from a query."""
+"""Clauses, which are the conditions of a search as an index evaluates them, and how a query is turned into them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from windrow.query.word import index_words
 
 
 class IndexField(NamedTuple):
-    """A field of an index and its kind: `words` (a text, split and folded), `mark` (an exact text) or `number`."""
+    """A field of an index and its kind: `words` (a text, split and folded), `mark` (matched whole) or `number`."""
 
     name: str
     kind: str  # words | mark | number
@@ -39,9 +39,9 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class WordSequence:
-    """Words next to each other in one of the `fields`, given as (field, weight).
+    """Words next to each other in one of the `fields`: (name, weight in the score).
 
-    With `prefix`, the last word may be the beginning of a longer one. A text without words matches no document.
+    With `prefix`, the last word may be the beginning of a longer one. A text without words does not match.
     """
 
     text: str
@@ -51,7 +51,7 @@ class WordSequence:
 
 @dataclass(frozen=True, slots=True)
 class MarkIn:
-    """A field of kind `mark` has one of these values."""
+    """The mark in `field` is one of `values`."""
 
     field: str
     values: tuple[str, ...]
@@ -59,7 +59,7 @@ class MarkIn:
 
 @dataclass(frozen=True, slots=True)
 class MarkLike:
-    """A field of kind `mark` contains a text; other text may precede it with `before`, and follow it with `after`."""
+    """The mark in `field` is `text`, with any text before it if `before`, and after it if `after`."""
 
     field: str
     text: str
@@ -69,7 +69,7 @@ class MarkLike:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """A number is between `low` and `high`, both included; None means no limit."""
+    """The number in `field` is at least `low` and at most `high`; None: without this limit."""
 
     field: str
     low: int | None = None
@@ -78,7 +78,7 @@ class NumberRange:
 
 @dataclass(frozen=True, slots=True)
 class NumberIn:
-    """A field of kind `number` has one of these values."""
+    """The number in `field` is one of `values`."""
 
     field: str
     values: tuple[int, ...]
@@ -88,7 +88,7 @@ Clause: TypeAlias = Tree[Everything | WordSequence | MarkIn | MarkLike | NumberR
 
 
 NO_DOCUMENT = NumberIn("id", ())
-"""The clause that matches no document."""
+"""The clause that does not match any document."""
 
 Leaf: TypeAlias = Word | Phrase | Filter
 
@@ -110,7 +110,10 @@ def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tre
 
 
 def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], Clause]) -> Clause:
-    """Return a clause that requires at least `count` of a query's words and phrases, and all its other parts."""
+    """Return a clause that requires at least `count` of a query's words and phrases, and all parts without such terms.
+
+    `leaf_clause` returns the clause for a leaf.
+    """
     terms: tuple[Clause, ...] = tuple(replace_leaves(term, leaf_clause) for term in searched_terms(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
     others = [part for part in parts if part is not None and not list(searched_terms(part))]
@@ -119,16 +122,16 @@ def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], C
 
 
 def word_sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequence:
-    """Return the clause that requires the words of a leaf next to each other in one of `fields`: (field, weight)."""
+    """Return the clause that requires the words of a leaf next to each other in one of `fields`: (name, weight)."""
     text, prefix = searched_text(leaf)
     return WordSequence(" ".join(index_words(text)), fields, prefix)
 
 
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
-    """Return the clause for a filter that means the same in all indexes; None for other filters.
+    """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
-    `scopes` gives, for the key of a filter by words, the index field in which they are searched. The other filters
-    use the fields `published`, `updated`, `site`, `host`, `port` and `url`.
+    `scopes` has, by key of a filter by words, the index field in which the words are searched. The other filters use
+    the fields `published`, `updated`, `site`, `host`, `port` and `url`.
     """
     match leaf:
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
@@ -147,7 +150,7 @@ def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
 
 
 def address_without_scheme(target: LinkFilter) -> str:
-    """Return the address that a `url:` filter names, without its scheme."""
+    """Return the address in `target`, the value of a `url:` filter, without its scheme."""
     port = f":{target.port}" if target.port is not None else ""
     return target.url if target.url is not None else f"{target.host}{port}/"
 
@@ -156,29 +159,29 @@ _DEFAULT_PORTS = {"http": "80", "https": "443"}
 _MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address cannot be searched for
 
 
-def address_marks(url: str, host: str) -> list[tuple[str, str]]:
-    """Return (field, value) of each mark that an index needs so that `filter_clause` finds a normalised address.
+def address_marks(url: str, host_name: str) -> list[tuple[str, str]]:
+    """Return (field, value) of each mark by which `filter_clause` finds a document with the normal address `url`.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
     """
-    labels = host.split(".")
+    labels = host_name.split(".")
     scheme, _, address = url.partition("://")
     port = address.partition("/")[0].rpartition("]")[2].rpartition("@")[2].partition(":")[2]
-    marks = [("host", host), ("port", port or _DEFAULT_PORTS.get(scheme, ""))]
+    marks = [("host", host_name), ("port", port or _DEFAULT_PORTS.get(scheme, ""))]
     marks += [("url", address)] * (len(url) <= _MAX_URL_LENGTH)
     return marks + [("site", ".".join(labels[start:])) for start in range(len(labels))]
 
 
 class IndexHit(NamedTuple):
-    """A document that an index found, and its score; 0 if the clause gives no score."""
+    """A document that an index found, and its score, which is 0 if the search does not compute scores."""
 
     id: int
     score: float
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index: its texts as (field, text), where a field may repeat, and numbers as (field, number)."""
+    """A document for an index: (field, text) of its texts, also several for a field, and (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]

@@ -1,6 +1,6 @@
-"""Rank texts by their similarity to a query, cut snippets that show why a text was found, and relax queries.
+"""Rank texts by their similarity to a query, cut snippets from texts that were found, and relax queries.
 
-A query is relaxed if no page has all its words.
+A query is relaxed, so that a part of its words is enough, if no document has all of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from windrow.query.tree import And, Node, Or, Phrase, Word, filters, join_parts,
 from windrow.query.word import composed, fold, index_words, needs_no_spaces, whole_word_pattern, words
 
 PROXIMITY_LENGTH = 6_000
-"""How many characters, from the beginning of a text, `proximity` reads."""
+"""How many characters at the beginning of a text `proximity` reads."""
 
 # A query with one of these words asks for recent pages.
 _RECENT_WORDS = set("latest newest news recent recently today current now breaking update updates".split())  # noqa: SIM905
@@ -26,7 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking: the weight of each folded word (rare words weigh more), and their `total`."""
+    """A query prepared for ranking: the weight of each folded word, greater for rare words, and the sum `total`."""
 
     weights: Mapping[str, float]
     total: float
@@ -48,7 +48,7 @@ def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int,
 def similarity(query: RankingQuery, text: str | None) -> float:
     """Return how similar a short text, such as a title, is to the query, from 0 to 1.
 
-    It is 1 for all words of the query and no others, and about 0.7 for all of them among twice as many others.
+    It is 1 if the text has all words of the query and only these, and 0.7 if it has twice as many other words too.
     """
     text_words = first_words(text) if text else ()
     if not text_words:
@@ -62,10 +62,10 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 
 
 def proximity(query: RankingQuery, text: str) -> float:
-    """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other once.
+    """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    It is computed from the shortest part of the text that contains all words of the query that occur in it: the root
-    of the share of this part's length that the words take, times their share of the query's weight.
+    Of the shortest part of the text that has all words of the query that the text has, it is the square root of the
+    share of these words in the part's length, times the share of their weights in the query's total.
     """
     if len(query.weights) < 2:
         return 0.0
@@ -81,9 +81,9 @@ def proximity(query: RankingQuery, text: str) -> float:
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
-    """Return the length of the shortest part of a text with `word_count` different words, in characters.
+    """Return the length in characters of the shortest part of a text that has `word_count` different words.
 
-    `occurrences` are (start, end, word) of all its words, sorted.
+    `occurrences` are (start, end, word) of all words, sorted.
     """
     counts: dict[str, int] = {}
     shortest, first_index = 1 << 30, 0
@@ -119,13 +119,13 @@ def first_words(text: str) -> tuple[str, ...]:
 
 
 WORD_SHARES = (1.0, 0.6, 0.0)
-"""The shares of its words that a query requires, in the order in which they are tried until a page is found."""
+"""The shares of a query's words that are required, in the order in which they are tried."""
 
 _NAME_SEPARATOR = re.compile(r"[^\w*-]+")
 
 
 def relaxed_queries(query: Query) -> Iterator[tuple[Query, float]]:
-    """Yield the queries to try until one finds a page, each with the share of its words that a page must have."""
+    """Yield the queries to try until one finds a document, each with the share of its words that are required."""
     yield query, 1.0
     split_query = split_names(query)
     if split_query is not None:
@@ -137,19 +137,19 @@ def relaxed_queries(query: Query) -> Iterator[tuple[Query, float]]:
 
 
 def required_terms(query: Query, share: float) -> int:
-    """Return how many of a query's words and phrases a page must have: a share of them, but at least 1."""
+    """Return how many of a query's words and phrases are required: a share of them, but at least 1."""
     return max(1, round(len(list(searched_terms(query.root))) * share))
 
 
 def has_several_terms(query: Query) -> bool:
-    """Return whether a query has more than one word or phrase, not counting those that it excludes."""
+    """Return whether a query has more than one word or phrase that is not excluded."""
     return len(list(searched_terms(query.root))) > 1
 
 
 def split_names(query: Query) -> Query | None:
-    """Return the query with names such as `asyncio.Queue.put_nowait` split at their signs, or None if it has none.
+    """Return the query with names such as `asyncio.Queue` split at their signs, or None if it does not have such names.
 
-    Words are not split at hyphens and underscores: their parts are searched next to each other.
+    Names are not split at hyphens and underscores.
     """
     if query.root is None:
         return None
@@ -158,7 +158,7 @@ def split_names(query: Query) -> Query | None:
 
 
 def _split_node(node: Node) -> Node:
-    """Return a tree with the names in its words split, except in excluded parts."""
+    """Return a tree with the names in its words split, except in its excluded parts."""
     match node:
         case Word(text, prefix):
             names = [part for part in _NAME_SEPARATOR.split(text) if index_words(part)]
@@ -173,7 +173,7 @@ def _split_node(node: Node) -> Node:
 
 
 class Piece(NamedTuple):
-    """A piece of a text; `hit` is true if it matches the query."""
+    """A piece of a text; `hit` is whether it matches a word or phrase of the query."""
 
     text: str
     hit: bool
@@ -186,7 +186,7 @@ _MAX_HITS = 120  # hits in one text
 
 
 def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
-    """Return a regular expression that finds the given words and phrases in a folded text, or None if there are none.
+    """Return a regular expression that finds words and phrases in a folded text, or None if `terms` is without words.
 
     >>> term_pattern([Word("Café"), Phrase("green tea")]).findall("cafe with green  tea")
     ['cafe', 'green  tea']
@@ -202,7 +202,7 @@ def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
 
 
 def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the part of a text with the most different hits, or its beginning if there are no hits.
+    """Return the part of a text that has the most different hits, or the beginning of a text without hits.
 
     >>> snippet("Tea is a drink.", term_pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))
@@ -218,13 +218,13 @@ def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]
 
 
 def mark_hits(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return a whole text with its hits marked."""
+    """Return a whole text in pieces: those that match `hit_pattern`, and the text between them."""
     composed_text = composed(text)
     return _split_at_hits(composed_text, find_hits(composed_text, hit_pattern), 0, len(composed_text))
 
 
 def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int, int, str]]:
-    """Return (start, end, folded text) of each hit in a composed text, at most `_MAX_HITS`."""
+    """Return (start, end, folded text) of the first `_MAX_HITS` hits in a text in form NFC."""
     if hit_pattern is None:
         return []
     spans = []
@@ -236,9 +236,10 @@ def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int,
 
 
 def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
-    """Return the start of the part with the most different hits: `_MAX_LEAD` characters at most before the first hit.
+    """Return the start of the part of a text that has the most different hits.
 
-    It is the beginning of a line or word, if possible. `spans` are the hits: (start, end, folded text).
+    It is at most `_MAX_LEAD` characters before the part's first hit, at the beginning of a line or word if possible.
+    `spans` are (start, end, folded text) of the hits.
     """
     best_start, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
@@ -257,7 +258,7 @@ def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
 
 
 def _split_at_hits(text: str, spans: Sequence[tuple[int, int, str]], start: int, end: int) -> tuple[Piece, ...]:
-    """Return the text from `start` to `end` as pieces, with ellipses for the text left out."""
+    """Return the text from `start` to `end` in pieces, with "…" where text before or after it is left out."""
     pieces: list[Piece] = [Piece("…", hit=False)] if start else []
     position = start
     for hit_start, hit_end, _ in spans:

@@ -1,19 +1,19 @@
-"""Split a query into tokens and parse it to a tree. Every string is valid: what is not understood is taken as a word.
+"""Split a query into tokens and parse it to a tree. Every text is valid: what is not an operator or filter is a word.
 
 The language:
 
-- words, all of which must occur; `harv*` is any word that begins so. Signs in or around a word separate words
-  or are ignored; a token without a letter or digit is left out, and a query of such tokens finds nothing;
+- words, all of which must occur; `harv*` is any word that begins with `harv`. Signs in or around a word separate words
+  or are ignored; a token without a letter or digit is left out, and a query that has only such tokens finds nothing;
 - phrases in "...", »...« or «...»; a backslash escapes a closing quote or a backslash;
-- `a OR b` or `a | b`, which joins only its two neighbours (`x a OR b` is x and one of the two);
+- `a OR b` or `a | b`, which joins only its two neighbours (`x a OR b` is x, and a or b);
   `AND` between two words changes nothing; parentheses group;
 - filters `key:value` and `key:"a value"`, and `!leaf` for `is:leaf`; if the key is unknown or the
-  value is not valid for it, the text is searched for as words;
-- a dash directly before a phrase, a filter or a parenthesis excludes it. Before a word it does so if
-  the word has two letters or more (or is like `c++`), something else is searched for too, and the query does not
-  look like a pasted command or error message (`looks_pasted`).
+  value is not valid, the text is searched for as words;
+- a dash directly before a phrase, a filter or a parenthesis excludes it. It excludes a word if the word has two
+  letters or more (or is like `c++`), if something else is searched for, and if the query does not look like a pasted
+  command or error message (`looks_pasted`).
 
-`Query.notes` reports what was left out, or not understood as a filter or an exclusion.
+`Query.notes` reports what was left out, and which texts were taken for words and not for filters or exclusions.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from windrow.query.tree import (
 from windrow.query.word import MAX_WORD_LENGTH, words
 
 QUOTES = {'"': '"', "»": "«", "«": "»"}  # the closing quote for each opening one
-MAX_DEPTH = 20  # nested parentheses; deeper ones only separate words
+MAX_DEPTH = 20  # nested parentheses; those deeper inside only separate words
 _KEY = re.compile(r"([A-Za-z][A-Za-z-]*):", re.ASCII)
 
 
@@ -59,14 +59,14 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of the query; `text` is as typed, without the quotes of a phrase or the dash of a negated token."""
+    """A token of a query; `text` is as typed, without the quotes of a phrase, or the dash if `is_negated`."""
 
     kind: TokenKind
     text: str
     is_negated: bool = False
     key: str = ""  # of a filter
     value: Value | None = None  # of a filter; None if it is not valid
-    note: str = ""  # tells the user that a filter is not valid
+    note: str = ""  # says that what is typed is not a valid filter
 
 
 def tokens(text: str) -> list[Token]:
@@ -79,40 +79,40 @@ def tokens(text: str) -> list[Token]:
 
 
 class _Scanner:
-    """Splits a text from left to right; `at` is the position of the next character, `depth` counts open parentheses."""
+    """Splits a text from left to right; `offset` is that of the next character, `depth` counts open parentheses."""
 
     def __init__(self, text: str) -> None:
-        self.text, self.at, self.depth = text, 0, 0
+        self.text, self.offset, self.depth = text, 0, 0
 
     def run(self) -> Iterator[Token]:
-        while self.at < len(self.text):
-            character = self.text[self.at]
+        while self.offset < len(self.text):
+            character = self.text[self.offset]
             if character.isspace():
-                self.at += 1
+                self.offset += 1
             elif character == ")" and self.depth:
                 yield self._close()
-            elif self.text.startswith(("(", "-("), self.at):
+            elif self.text.startswith(("(", "-("), self.offset):
                 yield from self._open()
             else:
                 yield from self._piece()
 
     def _open(self) -> Iterator[Token]:
-        """Read an opening parenthesis; yield its token unless too many are open already."""
-        is_negated = self.text[self.at] == "-"
-        self.at += 1 + is_negated
+        """Read an opening parenthesis; yield its token unless `MAX_DEPTH` parentheses are open already."""
+        is_negated = self.text[self.offset] == "-"
+        self.offset += 1 + is_negated
         if self.depth < MAX_DEPTH:
             self.depth += 1
             yield Token(TokenKind.OPEN, "(", is_negated)
 
     def _close(self) -> Token:
-        self.at += 1
+        self.offset += 1
         self.depth -= 1
         return Token(TokenKind.CLOSE, ")")
 
     def _piece(self) -> Iterator[Token]:
         """Read a phrase, a filter or a word; a filter that is not valid is read as a word, with a note."""
-        is_negated = self.text.startswith("-", self.at)
-        start = self.at + is_negated
+        is_negated = self.text.startswith("-", self.offset)
+        start = self.offset + is_negated
         note = ""
         if (quoted := self._quoted(start)) is not None:
             yield Token(TokenKind.PHRASE, quoted, is_negated)
@@ -126,7 +126,7 @@ class _Scanner:
         yield self._word(note)
 
     def _quoted(self, start: int) -> str | None:
-        """Return the phrase that begins at `start` and move behind it, or None if there is no complete phrase."""
+        """Return the phrase that begins at `start`, and set `offset` after it; None if there is no complete phrase."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
             return None
@@ -141,37 +141,37 @@ class _Scanner:
             if character == closing_quote and (
                 not following or following.isspace() or (following == ")" and self.depth)
             ):
-                self.at = position + 1
+                self.offset = position + 1
                 return "".join(characters)
             characters.append(character)
             position += 1
         return None
 
     def _keyed(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter that begins with a key at `start`, or None; move behind it if its value is valid."""
+        """Return the filter whose key begins at `start`, or None; set `offset` after it if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or key not in KEYS or (is_negated and key == "as-of"):
             return None
-        old_position = self.at
+        old_position = self.offset
         value = self._quoted(prefix.end())
         if value is None:
             value = self._until_space(prefix.end())
-            self.at = prefix.end() + len(value)
+            self.offset = prefix.end() + len(value)
         token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is None:
-            self.at = old_position
+            self.offset = old_position
         return token
 
     def _abbreviated(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter that begins with an abbreviated key at `start`, as `_keyed` does, but without a note."""
+        """Return the filter that begins with an abbreviated key at `start`, without a note; otherwise like `_keyed`."""
         key = FILTER_ABBREVIATIONS.get(self.text[start : start + 1])
         if key is None:
             return None
         value = self._until_space(start + 1)
         token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is not None:
-            self.at = start + 1 + len(value)
+            self.offset = start + 1 + len(value)
         return token._replace(note="")
 
     @staticmethod
@@ -181,7 +181,7 @@ class _Scanner:
         return Token(TokenKind.FILTER, typed, is_negated, key, filter_value, note)
 
     def _until_space(self, start: int) -> str:
-        """Return the text from `start` up to the next space, without the parentheses at its end that close a group."""
+        """Return the text from `start` up to the next space, without parentheses at its end that close a group."""
         end = start
         while end < len(self.text) and not self.text[end].isspace():
             end += 1
@@ -191,8 +191,8 @@ class _Scanner:
         return piece
 
     def _word(self, note: str) -> Token:
-        piece = self._until_space(self.at)
-        self.at += max(1, len(piece))
+        piece = self._until_space(self.offset)
+        self.offset += max(1, len(piece))
         return Token(TokenKind.WORD, piece, note=note)
 
 
@@ -228,9 +228,9 @@ def looks_pasted(text: str) -> bool:
 
 
 MAX_QUERY_LENGTH = 2_000
-"""The most characters of a query; the rest is left out, with a note."""
+"""The most characters of a query; the remainder is left out, with a note."""
 MAX_TERMS = 64
-"""The most words, phrases and filters of a query; the rest is left out, with a note."""
+"""The most words, phrases and filters of a query; the remainder is left out, with a note."""
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
 _DASHED_WORD = re.compile(r"-[^\W\d_][\w+#*]")
@@ -242,7 +242,8 @@ _SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
 class Query:
     """A parsed query; `as_of` is the last second of the day, month or year of its filter `as-of:`, in UNIX time.
 
-    `nothing` is true if the text is not empty but contains nothing to search for: then no page is found.
+    `as_of` is None without it. `nothing` is true if the text is not empty but has neither a word nor a filter, so
+    that nothing is found.
     """
 
     text: str
@@ -253,7 +254,7 @@ class Query:
 
     @property
     def history(self) -> bool:
-        """Whether pages that were removed or have changed may be found too."""
+        """Whether the query may find earlier versions of pages, and pages that were removed."""
         return self.as_of is not None or any(filter_.key == "seen" for filter_ in filters(self.root))
 
 
@@ -273,7 +274,7 @@ def parse(text: str) -> Query:
             as_of = token.value.end - 1
     kept_tokens = [token for token in all_tokens if not (token.key == "as-of" and token.value is not None)]
     if sum(token.kind in _TERM_KINDS for token in kept_tokens) > MAX_TERMS:
-        notes.append(f"only the first {MAX_TERMS} words are searched for")
+        notes.append(f"only the first {MAX_TERMS} words, phrases and filters are searched for")
     kept_tokens = _limit_tokens(kept_tokens)
     dashes_exclude = _dashes_exclude(kept_tokens)
     root = _TreeBuilder(kept_tokens, dashes_exclude=dashes_exclude).sequence()
@@ -286,7 +287,7 @@ _TERM_KINDS = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
 
 
 def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
-    """Return the tokens before the first word, phrase or filter beyond `MAX_TERMS`."""
+    """Return the tokens up to the last word, phrase or filter that `MAX_TERMS` allows."""
     count = 0
     for index, token in enumerate(all_tokens):
         count += token.kind in _TERM_KINDS
@@ -296,7 +297,7 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
 
 
 def _dashes_exclude(all_tokens: list[Token]) -> bool:
-    """Return whether a dash before a word excludes it: something else is searched for, and the query is not pasted."""
+    """Return whether dashes exclude words: if something else is searched for and the query does not look pasted."""
     has_other_terms = any(
         token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens
@@ -306,7 +307,7 @@ def _dashes_exclude(all_tokens: list[Token]) -> bool:
 
 
 def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str]:
-    """Return notes on words that are not searched for as typed; `dashes_exclude` is whether a dash excludes a word."""
+    """Return notes on words that are not searched for as typed; for `dashes_exclude` see `_dashes_exclude`."""
     last = len(all_tokens) - 1
     texts = [
         str(token.value) if token.key else token.text
@@ -316,7 +317,7 @@ def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str
     notes = []
     unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
     if unsearchable:
-        notes.append(f"left out, since an index has no signs: {', '.join(unsearchable)}")
+        notes.append(f"left out, since only letters and digits are searched for: {', '.join(unsearchable)}")
     texts_with_signs = [
         text for text in dict.fromkeys(texts) if _has_words(text) and _SIGNS.search(split_star(text)[0].strip("\"'"))
     ]
@@ -328,7 +329,7 @@ def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str
         notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")
     if not dashes_exclude:
         dashed = [token.text for token in all_tokens if token.kind is TokenKind.WORD and _DASHED_WORD.match(token.text)]
-        notes += [f"'{text}' excludes nothing here; -\"{text[1:]}\" does" for text in dict.fromkeys(dashed)]
+        notes += [f"'{text}' does not exclude a word here; -\"{text[1:]}\" does" for text in dict.fromkeys(dashed)]
     return notes
 
 
@@ -341,19 +342,19 @@ def _has_words(text: str) -> bool:
 
 
 class _TreeBuilder:
-    """Makes a tree of tokens, from left to right; with `dashes_exclude`, a dash before a word excludes it."""
+    """Makes a tree from tokens; `index` is that of the next token. With `dashes_exclude`, a dash excludes its word."""
 
     def __init__(self, all_tokens: list[Token], *, dashes_exclude: bool) -> None:
-        self.tokens, self.at, self.dashes_exclude = all_tokens, 0, dashes_exclude
+        self.tokens, self.index, self.dashes_exclude = all_tokens, 0, dashes_exclude
 
     def sequence(self) -> Node | None:
-        """Return the tree of the tokens up to the closing parenthesis or the end, or None if it would be empty."""
+        """Return the tree of the tokens up to the closing parenthesis of this group or the end; None if it is empty."""
         parts: list[Node] = []
         has_or = False
-        while self.at < len(self.tokens) and self.tokens[self.at].kind is not TokenKind.CLOSE:
+        while self.index < len(self.tokens) and self.tokens[self.index].kind is not TokenKind.CLOSE:
             operator = self.operator() if parts else ""
             if operator:
-                self.at += 1
+                self.index += 1
                 has_or = has_or or operator == "or"
                 continue
             node = self.operand()
@@ -365,22 +366,22 @@ class _TreeBuilder:
         return join_parts(And, parts)
 
     def operator(self) -> str:
-        """Return `or` or `and` if the next token is such an operator and an operand follows, otherwise ""."""
-        token = self.tokens[self.at]
-        following = self.tokens[self.at + 1] if self.at + 1 < len(self.tokens) else None
+        """Return `or` or `and` if the next token is that operator and an operand follows, otherwise an empty text."""
+        token = self.tokens[self.index]
+        following = self.tokens[self.index + 1] if self.index + 1 < len(self.tokens) else None
         if token.kind is not TokenKind.WORD or following is None or following.kind is TokenKind.CLOSE:
             return ""
         return {"OR": "or", "|": "or", "AND": "and"}.get(token.text, "")
 
     def operand(self) -> Node | None:
-        """Return the tree of the next word, phrase, filter or group, or None if it would be empty."""
-        token = self.tokens[self.at]
-        self.at += 1
+        """Return the tree of the next word, phrase, filter or group, or None if nothing in it can be searched for."""
+        token = self.tokens[self.index]
+        self.index += 1
         node: Node | None
         is_negated = token.is_negated
         if token.kind is TokenKind.OPEN:
             node = self.sequence()
-            self.at += 1
+            self.index += 1
         elif token.kind is TokenKind.FILTER and token.value is not None:
             node = Filter(token.key, token.value, token.text)
         elif token.kind is TokenKind.PHRASE:

@@ -1,4 +1,4 @@
-"""Suggest words that documents have for words of a query that none has: "did you mean"."""
+"""Suggest other words for words of a query that are in none of the documents: "did you mean"."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "αβγδεζηθικλμνξοπρστυφχψω", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
 MIN_LENGTH, MAX_LENGTH = 4, 30
-"""The lengths of words for which others are suggested: a shorter one is near to too many, a longer one is no word."""
+"""The least and greatest length of a word for which another is suggested: too many words are like a shorter one."""
 MAX_WORDS = 8
-"""The most words of a query for which others are suggested; a longer query is a passage that was copied."""
+"""The most words of a query for which others are suggested; a longer query is probably a copied passage."""
 _MIN_TWICE_LENGTH = 6
-"""The length from which a word may differ in two places, of which one is a letter too many or two letters swapped."""
+"""The least length of a word for which words that differ from it in two places are suggested."""
 
 
 class Suggestion(NamedTuple):
-    """A word, or two words where one was typed, and the number of documents that have it."""
+    """A word, or two words in place of one, and the number of documents that have it, or the rarer of the two."""
 
     text: str
     documents: int
@@ -25,9 +25,9 @@ class Suggestion(NamedTuple):
 def suggest_words(
     frequency: Mapping[str, int], count: Callable[[Iterable[str]], Mapping[str, int]]
 ) -> dict[str, Suggestion]:
-    """Return for words that no document has the most frequent word that is spelt nearly the same, if there is one.
+    """Return, by word that no document has, the most frequent word that is spelt nearly the same, if one exists.
 
-    `frequency` is the number of documents that have each folded word; `count` returns this number for other words.
+    `frequency` is the number of documents by folded word of the query; `count` returns it for other words.
 
     >>> documents = {"harbour": 3, "tea": 2, "green": 5}
     >>> def count(words): return {word: documents.get(word, 0) for word in words}
@@ -48,27 +48,27 @@ def _suggest(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> 
     best = _most_frequent(count(near_words)) or _split(word, count)
     if best is None and len(word) >= _MIN_TWICE_LENGTH:
         further_words = {
-            twice for once in set(_shortened(word)) for twice in (*_shortened(once), *_lengthened(once, letters))
+            further for near in set(_shortened(word)) for further in (*_shortened(near), *_lengthened(near, letters))
         }
         best = _most_frequent(count(further_words - near_words - {word}))
     return best
 
 
 def _shortened(word: str) -> Iterator[str]:
-    """Yield the word without one letter, and with two neighbouring letters swapped."""
-    for place in range(len(word)):
-        yield word[:place] + word[place + 1 :]
-        if place:
-            yield word[: place - 1] + word[place] + word[place - 1] + word[place + 1 :]
+    """Yield the words that are `word` without one letter, or with two neighbouring letters swapped."""
+    for index in range(len(word)):
+        yield word[:index] + word[index + 1 :]
+        if index:
+            yield word[: index - 1] + word[index] + word[index - 1] + word[index + 1 :]
 
 
 def _lengthened(word: str, letters: str) -> Iterator[str]:
-    """Yield the word with another letter in one place, and with a letter more."""
-    for place in range(len(word) + 1):
+    """Yield the words that are `word` with one other letter, or with one letter more."""
+    for index in range(len(word) + 1):
         for letter in letters:
-            yield word[:place] + letter + word[place:]
-            if place < len(word):
-                yield word[:place] + letter + word[place + 1 :]
+            yield word[:index] + letter + word[index:]
+            if index < len(word):
+                yield word[:index] + letter + word[index + 1 :]
 
 
 def _most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | None:
@@ -77,15 +77,15 @@ def _most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | None:
 
 
 def _split(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
-    """Return the two words of which the word consists, if documents have both; a part has at least two letters."""
-    pairs = [(word[:place], word[place:]) for place in range(2, len(word) - 1)]
+    """Return the two words of which the word consists, of at least two letters each, if documents have both."""
+    pairs = [(word[:index], word[index:]) for index in range(2, len(word) - 1)]
     documents = count({part for pair in pairs for part in pair})
     frequencies = {f"{first} {second}": min(documents[first], documents[second]) for first, second in pairs}
     return _most_frequent(frequencies)
 
 
 def replace_words(text: str, suggestions: Mapping[str, Suggestion], words: Callable[[str], list[str]]) -> str:
-    """Return a query with the suggested words; `words` returns the folded words of a text.
+    """Return a query with words replaced by their `suggestions`; `words` returns the folded words of a text.
 
     >>> replace_words('Harbuor -harbuors', {"harbuor": Suggestion("harbour", 3)}, lambda text: [text.lower()])
     'harbour -harbuors'

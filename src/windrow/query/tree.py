@@ -1,4 +1,4 @@
-"""The tree of a query as frozen values: words, phrases and filters, and the functions that read a filter's value."""
+"""The tree of a query: words, phrases and filters, and the functions that read the values of filters."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TimeSpan(NamedTuple):
 
 
 def read_time_span(text: str) -> TimeSpan | None:
-    """Return the span of a year, month, day, minute or second in UTC (`2024-06`), or None if the text is not valid.
+    """Return the span of a year, month, day, minute or second in UTC (`2024-06`), or None if it is not one of these.
 
     >>> read_time_span("2024-06-01")
     TimeSpan(start=1717200000, end=1717286400)
@@ -66,7 +66,7 @@ IS_VALUES = ("duplicate", "index", "leaf", "soft-404")
 
 
 class HostFilter(NamedTuple):
-    """A host name in punycode, with a port if one was typed."""
+    """The value of `host:` or `site:`: a host name in punycode, and a port (None: any port)."""
 
     name: str
     before: bool = False  # whether any text may precede the name (`.org`)
@@ -75,7 +75,10 @@ class HostFilter(NamedTuple):
 
 
 class LinkFilter(NamedTuple):
-    """The value of `links-to:` or `url:`: a host with all hosts below it, or one URL without its scheme."""
+    """The value of `links-to:` or `url:`: a host name, which includes all hosts below it, or a URL without scheme.
+
+    The other one is None; `port` is None for any port.
+    """
 
     host: str | None
     url: str | None
@@ -83,7 +86,7 @@ class LinkFilter(NamedTuple):
 
 
 class PastLinks(NamedTuple):
-    """A link's text or target that pages had at the time `at` (UNIX seconds); None means at any time."""
+    """The text or the target of a link that pages had at the time `at` in UNIX seconds (None: at any time)."""
 
     sought: str | LinkFilter
     at: int | None
@@ -93,7 +96,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks
 
 
 def read_host(text: str) -> HostFilter | None:
-    """Return a host name with an optional port, or None if it is not valid.
+    """Return the value of a `host:` filter, a host name with an optional port, or None if it is not valid.
 
     `.org` stands for every host whose name ends in .org, `www.` for every host whose name begins with www.
 
@@ -114,7 +117,7 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Return a host that stands for all hosts below it too, with an optional port, or None if it is not valid.
+    """Return the value of a `site:` filter, which stands for all hosts below its host too, or None if it is not valid.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
@@ -124,7 +127,7 @@ def read_site(text: str) -> HostFilter | None:
 
 
 def read_target(text: str) -> LinkFilter | None:
-    """Return the normal form of a host or a URL, with or without scheme, or None if the text is neither.
+    """Return the value of a `url:` or `links-to:` filter, a host or a URL, or None if the text is neither.
 
     >>> read_target("example.org"), read_target("https://example.org/a%7eb")
     (LinkFilter(host='example.org', url=None, port=None), LinkFilter(host=None, url='example.org/a~b', port=None))
@@ -139,7 +142,7 @@ def read_target(text: str) -> LinkFilter | None:
 
 
 def _without_scheme(text: str) -> str:
-    """Return a typed address without its scheme and the slashes at its end."""
+    """Return an address without its scheme and the slashes at its end."""
     return _SCHEME.sub("", text).rstrip("/")
 
 
@@ -155,12 +158,12 @@ def _normal_host(text: str) -> str | None:
 
 
 def _read_text(text: str) -> str | None:
-    """Return the text unchanged, or None if it contains no word."""
+    """Return the text unchanged, or None if it does not contain a word."""
     return text if words(text) else None
 
 
 def _read_address_part(text: str) -> str | None:
-    """Return a part of an address with its percent escapes decoded, or None if it contains no word."""
+    """Return a part of an address with its percent escapes decoded, or None if it does not contain a word."""
     return _read_text(unquote(text) if "%" in text else text)
 
 
@@ -206,7 +209,7 @@ TEXT_KEYS = frozenset({"inurl", "title", "headline", "link-text", "code", "quote
 """Keys of filters whose values are words next to each other."""
 
 FILTER_ABBREVIATIONS: Mapping[str, str] = MappingProxyType({"!": "is"})
-"""The key that a character before a value abbreviates: `!leaf` is `is:leaf`."""
+"""The key of a filter by the character that may replace it and its colon: `!leaf` is `is:leaf`."""
 
 
 Leaf = TypeVar("Leaf")
@@ -214,7 +217,7 @@ Leaf = TypeVar("Leaf")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as typed; with `prefix`, any word that begins with it (`harv*`)."""
+    """A word as typed; with `prefix`, it stands for all words that begin with it (`harv*`)."""
 
     text: str
     prefix: bool = False
@@ -229,9 +232,9 @@ class Phrase:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """A condition on one property of a page; `typed` is `key:value` as typed, without quotes or abbreviations.
+    """A condition on one property of a page or record; `typed` is `key:value`, as typed, without the value's quotes.
 
-    A value that is a text means words next to each other; a star after the last one makes it a prefix.
+    For the keys `TEXT_KEYS`, the value is words next to each other; a star at its end makes the last word a prefix.
     """
 
     key: str
@@ -241,34 +244,36 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Not(Generic[Leaf]):
-    """A condition that its part does not match."""
+    """The condition that `part` does not match."""
 
     part: Tree[Leaf]
 
 
 @dataclass(frozen=True, slots=True)
 class And(Generic[Leaf]):
-    """All parts must match."""
+    """The condition that all parts match."""
 
     parts: tuple[Tree[Leaf], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Or(Generic[Leaf]):
-    """At least `least` parts must match."""
+    """The condition that at least `least` parts match."""
 
     parts: tuple[Tree[Leaf], ...]
     least: int = 1
 
 
 Tree: TypeAlias = Leaf | Not[Leaf] | And[Leaf] | Or[Leaf]
-"""Leaves joined by Not, And and Or: the leaves of a query here, those of a clause in `query.clause`."""
+"""Leaves joined by Not, And and Or; a leaf is a part of a query, or a condition of a clause (`query.clause`)."""
 
 Node: TypeAlias = Tree[Word | Phrase | Filter]
 
 
 def join_parts(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
-    """Join parts by And or Or, parts of the same kind merged; return a single part as it is, None if there are none.
+    """Join parts by And or Or, after replacing a part of the same kind by its parts; None if `parts` is empty.
+
+    A single part is returned unchanged.
 
     >>> join_parts(And, [Word("a")])
     Word(text='a', prefix=False)
@@ -284,7 +289,7 @@ def join_parts(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tre
 def split_star(text: str) -> tuple[str, bool]:
     """Return a text without the stars at its end, and whether they make its last word a prefix.
 
-    Stars after anything but a letter or digit stay.
+    If the last character before the stars is neither a letter nor a digit, the text is returned unchanged.
 
     >>> split_star("harv*"), split_star("c++*"), split_star("**")
     (('harv', True), ('c++*', False), ('**', False))
@@ -301,7 +306,7 @@ def searched_text(leaf: Word | Phrase | Filter) -> tuple[str, bool]:
 
 
 def searched_terms(node: Node | None) -> Iterator[Word | Phrase]:
-    """Yield the words and phrases of a query in the order typed, without those that it excludes.
+    """Yield the words and phrases of a query that are not excluded, in the order typed.
 
     >>> from windrow.query import parse
     >>> [term.text for term in searched_terms(parse('red "green tea" -"black tea" site:example.org').root)]
@@ -315,7 +320,7 @@ def searched_terms(node: Node | None) -> Iterator[Word | Phrase]:
 
 
 def filters(node: Node | None) -> Iterator[Filter]:
-    """Yield all filters of a query, also those that it excludes."""
+    """Yield all filters of a query, also those that are excluded."""
     if isinstance(node, Filter):
         yield node
     elif isinstance(node, Not):

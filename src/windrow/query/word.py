@@ -1,4 +1,4 @@
-"""Split texts into folded words: lower case, without accents. Each letter of Chinese, Japanese or Thai is a word."""
+"""Split texts into folded words: in lower case, without accents. Each Chinese, Japanese or Thai letter is a word."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 MAX_WORD_LENGTH = 64
-"""The most characters of a word in an index: a longer one is encoded data, and is cut."""
+"""The most characters of a word in an index: a longer word, which is mostly encoded data, is cut."""
 
 _MAX_URL_LENGTH = 2_000  # characters of a URL that are searched
 MAX_CACHED_PIECES = 20_000
@@ -22,23 +22,22 @@ _UNSPACED_SCRIPTS = (  # Thai, Chinese, Japanese, Korean: ranges of a regular ex
 _UNSPACED_LETTER = re.compile(f"[{_UNSPACED_SCRIPTS}]")
 _ASCII_WORD = re.compile(r"[a-z0-9]+")
 _BYTE_TABLE = bytes(ord(chr(code).lower()) if chr(code).isalnum() else 32 for code in range(128))
-_BYTE_TABLE += bytes(range(128, 256))  # ASCII in lower case, with spaces between words
+_BYTE_TABLE += bytes(range(128, 256))  # ASCII letters in lower case, spaces for ASCII signs, other bytes unchanged
 _PLAIN_LETTERS = str.maketrans(
     {"ø": "o", "đ": "d", "ð": "d", "ł": "l", "\u0131": "i", "ħ": "h", "ŧ": "t", "æ": "ae", "œ": "oe", "þ": "th"}
 )
 _BREAK_POINTS = {0x200B}  # code points of invisible characters at which a line may break: they separate words
-_UNICODE_2002 = unicodedata.ucd_3_2_0
-"""The Unicode database of 2002: every index that we use knows its letters."""
+_UNICODE_2002 = unicodedata.ucd_3_2_0  # the Unicode database of 2002: both Tantivy and SQLite know its letters
 
 
-def _is_left_out(mark: str) -> bool:
-    """Return whether folding removes a combining mark: an accent, or a vowel sign of Hebrew, Arabic or Syriac."""
-    combining_class = unicodedata.combining(mark)
-    return 10 <= combining_class <= 36 or combining_class >= 200 or unicodedata.category(mark) == "Me"
+def _is_left_out(character: str) -> bool:
+    """Return whether folding removes a character: an accent, or a vowel sign of Hebrew, Arabic or Syriac."""
+    combining_class = unicodedata.combining(character)
+    return 10 <= combining_class <= 36 or combining_class >= 200 or unicodedata.category(character) == "Me"
 
 
 def _fold_character(code: int) -> str:
-    """Return a character, given as its code point, in lower case without accents, as no, one or several letters."""
+    """Return the character with a code point in lower case and without accents; it may become "" or several letters."""
     letter = chr(code)
     if unicodedata.category(letter) == "Cf" and code not in _BREAK_POINTS:  # soft hyphens, joiners, direction marks
         return ""
@@ -55,7 +54,7 @@ def _is_of_word(letter: str) -> bool:
 
 
 class _WordLetters(dict[int, str]):
-    """A cache: the folded letters of each character by its code point, or a space if it does not belong to words."""
+    """A cache by code point: the folded letters of a character, or spaces for what does not belong to words."""
 
     def __missing__(self, code: int) -> str:
         letters = "".join(
@@ -67,7 +66,7 @@ class _WordLetters(dict[int, str]):
 
 
 class _FoldedLetters(dict[int, str]):
-    """A cache: the folded form of each character by its code point; the character itself if that is not one letter."""
+    """A cache by code point: the folded character, or the character itself if folding does not give one letter."""
 
     def __missing__(self, code: int) -> str:
         folded = _fold_character(code)
@@ -76,7 +75,7 @@ class _FoldedLetters(dict[int, str]):
 
 
 class _IndexLetters(dict[int, str]):
-    """A cache: each folded letter for an index, by code point: itself, or its number if an index may not know it."""
+    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may not know it."""
 
     def __missing__(self, code: int) -> str:
         is_known = code < 128 or _UNICODE_2002.category(chr(code))[0] in "LN"
@@ -85,7 +84,7 @@ class _IndexLetters(dict[int, str]):
 
 
 class _TableLetters(dict[int, str]):
-    """A cache: each character for the full-text table, by code point: folded unless SQLite folds it as we do."""
+    """A cache by code point: a character for the full-text table, folded unless SQLite would fold it as we do."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -104,16 +103,16 @@ _SAME_IN_SQLITE = (
     *((0xC0, 0x180), (0x391, 0x3AA), (0x3B1, 0x3CA), (0x410, 0x419), (0x41A, 0x439), (0x43A, 0x450)),
     *((0x1E00, 0x1E9C), (0x1EA0, 0x1EFA)),
 )
-"""Ranges of code points (first, last + 1) whose accents SQLite's tokenizer unicode61 removes as we do."""
+"""Ranges of code points (first, last + 1) from which SQLite's tokenizer unicode61 removes accents as we do."""
 _LONG_WORD = re.compile(rf"([a-zA-Z0-9]{{{MAX_WORD_LENGTH}}})[a-zA-Z0-9]+")
 _FOLDED_LETTERS, _WORD_LETTERS = _FoldedLetters(), _WordLetters()
 _INDEX_LETTERS, _TABLE_LETTERS = _IndexLetters(), _TableLetters()
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-"""Runs that are translated letter by letter; skipping the ASCII between them takes a hundredth of the time."""
+"""Runs that are translated letter by letter; the ASCII text between them is not, which saves time."""
 
 
 def fold(text: str) -> str:
-    """Return a composed (NFC) text in lower case without accents, letter by letter: positions stay the same.
+    """Return a text in form NFC in lower case without accents, letter by letter, so that its length stays the same.
 
     >>> fold("Café ØRSTED"), len(fold("İstanbul"))
     ('cafe orsted', 8)
@@ -139,7 +138,7 @@ def words(text: str) -> list[str]:
 
 
 def index_words(text: str) -> list[str]:
-    """Return the words of a text in order, as every index stores them: folded and cut to `MAX_WORD_LENGTH`.
+    """Return the words of a text in order, as indexes store them: folded, and cut to `MAX_WORD_LENGTH`.
 
     >>> index_words("Put_NoWait 東京")
     ['put', 'nowait', '東', '京']
@@ -148,9 +147,9 @@ def index_words(text: str) -> list[str]:
 
 
 def contains_words(text: str | None, consecutive_words: str) -> bool:
-    """Return whether a text contains words next to each other, in this order.
+    """Return whether a text contains words next to each other, in this order; False for None.
 
-    `consecutive_words` are folded words after a space each; without a space at the end, the last one is a prefix.
+    `consecutive_words` are folded words with a space before each; unless a space is at the end, the last is a prefix.
 
     >>> contains_words("The Tea-House", " tea house "), contains_words("A teapot", " tea")
     (True, True)
@@ -160,15 +159,15 @@ def contains_words(text: str | None, consecutive_words: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _index_text(text: str) -> str:
-    """Return the words of a text as every index stores them, with a space before and after each."""
+    """Return the words of a text, as indexes store them, with a space before and after each word."""
     return f" {' '.join(index_words(text))} "
 
 
 def indexable_text(text: str) -> str:
-    """Return a text for an index: every index derives the same words from it, whichever letters it knows.
+    """Return a text for an index, from which Tantivy and SQLite derive the same words.
 
-    Words are cut to `MAX_WORD_LENGTH` characters, also in queries, so that encoded data is found by its beginning.
-    Letters added to Unicode after 2002 are replaced by their number.
+    Words are cut to `MAX_WORD_LENGTH` characters; as those of queries are too, a longer word is found by its beginning.
+    Letters that were added to Unicode after 2002 are replaced by their number.
 
     >>> indexable_text("東京 Café"), indexable_text("a_b C++")
     ('東 京 cafe', 'a_b C++')
@@ -179,7 +178,7 @@ def indexable_text(text: str) -> str:
 
 
 def readable_text(text: str) -> str:
-    """Return a text for the full-text table: `indexable_text`, but unchanged wherever SQLite derives the same words.
+    """Return a text for the full-text table: `indexable_text`, but unchanged where SQLite derives the same words.
 
     >>> readable_text("“Café” Ørsted, 東京")
     '“Café” orsted,  東  京 '
@@ -193,10 +192,10 @@ def readable_text(text: str) -> str:
 
 
 def count_words(*texts: str) -> Counter[str]:
-    """Count how often each word occurs in all texts, leaving out words of `MAX_WORD_LENGTH` letters and more.
+    """Count how often each word occurs in the texts; words of `MAX_WORD_LENGTH` letters or more are left out.
 
-    It finds the same words as `words`, but faster: it splits the text at ASCII characters that do not belong to words,
-    then each different piece that is not ASCII once.
+    The words are those of `words`, which is slower: here the texts are split at ASCII signs, and each different piece
+    that is not ASCII is then split once.
 
     >>> sorted(count_words("Tea, tea", "café 東京 x_y").items())
     [('cafe', 1), ('tea', 2), ('x', 1), ('y', 1), ('京', 1), ('東', 1)]
@@ -208,7 +207,7 @@ def count_words(*texts: str) -> Counter[str]:
             occurrences = counts.pop(piece)
             for word in _PIECE_WORDS[piece]:
                 counts[word] = counts.get(word, 0) + occurrences
-    # An index cuts longer words to MAX_WORD_LENGTH; since that changes them, they are not counted.
+    # An index cuts longer words to MAX_WORD_LENGTH: a word of this length may be a part of one, and is not counted.
     if counts and len(max(counts, key=len)) >= MAX_WORD_LENGTH:
         for word in [word for word in counts if len(word) >= MAX_WORD_LENGTH]:
             del counts[word]
@@ -216,7 +215,7 @@ def count_words(*texts: str) -> Counter[str]:
 
 
 class _PieceWords(dict[str, list[str]]):
-    """A cache: the words of each piece of text, since pieces repeat."""
+    """A cache: the words of each piece of text, since the same pieces occur in many texts."""
 
     def __missing__(self, piece: str) -> list[str]:
         piece_words = words(piece)
@@ -231,14 +230,14 @@ _PIECE_WORDS = _PieceWords()
 
 
 def needs_no_spaces(word: str) -> bool:
-    """Return whether a word is written without spaces around it, as in Chinese, Japanese and Thai."""
+    """Return whether the script of a word does not have spaces between words, as in Chinese, Japanese and Thai."""
     return _UNSPACED_LETTER.match(word) is not None
 
 
 def whole_word_pattern(expression: str, terms: Sequence[str], *, open_end: bool = False) -> str:
     """Return a regular expression that matches where `expression` does, but only whole words.
 
-    `expression` matches the folded words `terms` and begins with the first letter of the first of them. With `open_end`
+    `expression` matches the folded words `terms`, and begins with the first letter of the first word. With `open_end`,
     the last word may be the beginning of a longer one.
 
     >>> re.findall(whole_word_pattern("tea", ["tea"]), "tea teapot 3tea")
@@ -247,18 +246,18 @@ def whole_word_pattern(expression: str, terms: Sequence[str], *, open_end: bool 
     ending = r"\w*" if open_end else "" if _UNSPACED_LETTER.match(terms[-1]) else r"(?![^\W_])"
     if _UNSPACED_LETTER.match(terms[0]):
         return f"(?:{expression}){ending}"
-    # The first letter is before the look-behind: an expression that begins with a letter is faster.
+    # The first letter precedes the look-behind, because an expression that begins with a letter is faster.
     first_letter = re.escape(terms[0][0])
     return rf"{first_letter}(?<![^\W_]{first_letter}){expression[len(first_letter) :]}{ending}"
 
 
 def address_text(url: str) -> str:
-    """Return the text of a URL that is searched: its host without `www.`, path and query, with percent escapes decoded.
+    """Return the searched text of a URL: host name without `www.`, path and query, with percent escapes decoded.
 
     >>> address_text("https://www.example.org/my%20page/a-b.html?q=1")
     'example.org/my page/a-b.html q=1'
     """
-    host, slash, path = url[:_MAX_URL_LENGTH].partition("://")[2].partition("/")
-    name = host.rpartition("@")[2].partition(":")[0].removeprefix("www.")
-    text = f"{name}{slash}{path.partition('#')[0].replace('?', ' ', 1)}"
+    authority, slash, path = url[:_MAX_URL_LENGTH].partition("://")[2].partition("/")
+    host_name = authority.rpartition("@")[2].partition(":")[0].removeprefix("www.")
+    text = f"{host_name}{slash}{path.partition('#')[0].replace('?', ' ', 1)}"
     return unquote(text) if "%" in text else text

@@ -24,8 +24,8 @@ from windrow.stores.documents import (
 
 DESIGN_ID = "_design/windrow"
 _CHECKPOINT_ID = "_local/windrow"
-_CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000
-_PAGE_SIZE = 500
+_CHUNK_SIZE, _MAX_BULK_BYTES = 500, 4_000_000  # the documents of a bulk write, and their bytes
+_PAGE_SIZE = 500  # rows of a view or list that are requested at a time
 _MAX_ATTEMPTS = 5
 _TOO_LARGE = 413
 _REFUSALS = (400, _TOO_LARGE)  # statuses of a request with a document that the server does not accept
@@ -33,28 +33,27 @@ _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
 _Changes = dict[str, Mapping[str, Any] | None]
-"""Documents to write, by id; None is a removal."""
+"""Documents to write, by id; None stands for a document to remove."""
 
 
 class _Response(NamedTuple):
-    """The status of a response, and its body as parsed JSON."""
+    """The status of a response, and the JSON value of its body."""
 
     status: int
     content: Any
 
 
-_TIMEOUT = 60.0
-"""The timeout of a request in seconds."""
+_TIMEOUT = 60.0  # seconds to wait for the server
 
 
 class CouchDocuments:
-    """`windrow.stores.documents.DocumentStore` on a server."""
+    """`windrow.stores.documents.DocumentStore` on a server with the HTTP API of CouchDB."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
         """Create missing databases and views on the server at `url`; `secret` is `user:password`, or empty."""
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ConfigError(f"{url!r} is not the address of a CouchDB", hint="http://127.0.0.1:5984/")
+            raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint="http://127.0.0.1:5984/")
         self._url = url
         self._host_port, self._secure = (parts.hostname, parts.port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
@@ -67,19 +66,19 @@ class CouchDocuments:
             self._create(database)
 
     def _create(self, database: DocumentDatabase) -> None:
-        """Create a database and its views if they are missing or were made by an earlier version of windrow."""
-        # Only an administrator may ask for a database to be created, even if it exists.
+        """Create a database and its views if they are missing, and replace views of an earlier version of windrow."""
+        # Only an administrator may send a PUT for a database, even if the database exists.
         if self._request("GET", f"/{database.name}", good=(200, 404)).status == 404:
             self._request("PUT", f"/{database.name}", good=(201, 202, 412))
         # No reduce function, so that a view without parameters returns its rows.
         views = {view.name: {"map": _map_function(view)} for view in database.views}
         design_fields = {"language": "javascript", "views": views}
         for _ in range(_MAX_ATTEMPTS):
-            answer = self._request("GET", f"/{database.name}/{DESIGN_ID}", good=(200, 404), shape=dict)
-            stored = answer.content if answer.status == 200 else {}
+            response = self._request("GET", f"/{database.name}/{DESIGN_ID}", good=(200, 404), shape=dict)
+            stored = response.content if response.status == 200 else {}
             if all(stored.get(name) == content for name, content in design_fields.items()):
                 return
-            # Without the right to write designs, the views of an earlier windrow are used if they sort alike.
+            # A user who may not write designs uses the views of an earlier windrow, if these are equal.
             is_usable = _map_functions(stored.get("views")) == _map_functions(design_fields["views"])
             design = {**stored, **design_fields, "_id": DESIGN_ID}
             accepted = (201, 202, 409, *((401, 403) if is_usable else ()))
@@ -91,9 +90,10 @@ class CouchDocuments:
     def _request(
         self, method: str, path: str, document: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
     ) -> _Response:
-        """Send a request, and repeat it after a temporary failure; raise StoreError if that does not help.
+        """Send a request, and repeat it after a temporary failure, `_MAX_ATTEMPTS` times in all.
 
-        `good` are the accepted statuses, `shape` is the required type of the answer's JSON.
+        `good` are the accepted statuses; `shape` is the required type of the JSON of a response below status 300.
+        Raises StoreUnreachable after the last failure, and StoreError for any other response.
         """
         # CouchDB refuses a request with a lone surrogate, which the JSON of a source may contain.
         body = None if document is None else json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
@@ -110,9 +110,9 @@ class CouchDocuments:
             if status == 500 and b'"doc_validation"' in content:
                 status = 400  # servers use either status for a document that is not valid
             if status in good:
-                parsed = _parse_json(content) if status < 300 else _parse_error(content)
+                parsed = _parse_json(content, self._url) if status < 300 else _parse_error(content)
                 if status < 300 and not isinstance(parsed, shape):
-                    raise self._unexpected_answer()
+                    raise self._unexpected_response()
                 return _Response(status, parsed)
             problem = f"{method} {path[:200]}: status {status}, {content[:300].decode('utf-8', 'replace')}"
             if status in {401, 403}:
@@ -122,25 +122,25 @@ class CouchDocuments:
         raise StoreUnreachable(f"{self._url}: {problem}")
 
     def _request_rows(self, method: str, path: str, document: Any = None) -> list[dict[str, Any]]:
-        """Send a request and return the rows of its answer; raise StoreError if they do not have CouchDB's shape."""
+        """Send a request and return the rows in its response; raise StoreError if they do not have CouchDB's form."""
         rows = self._request(method, path, document, shape=dict).content.get("rows")
         if not isinstance(rows, list) or not all(map(_is_row, rows)):
-            raise self._unexpected_answer()
+            raise self._unexpected_response()
         return rows
 
     def _read_number(self, path: str, name: str, *, good: tuple[int, ...] = (200,)) -> int:
-        """Get an object and return the number in its field `name`, or 0 if the object or the field is missing."""
-        answer = self._request("GET", path, good=good, shape=dict)
-        number = answer.content.get(name, 0) if answer.status == 200 else 0
+        """Return the number in the field `name` of the object at `path`, or 0 if the object or the field is missing."""
+        response = self._request("GET", path, good=good, shape=dict)
+        number = response.content.get(name, 0) if response.status == 200 else 0
         if not isinstance(number, int) or isinstance(number, bool):
-            raise self._unexpected_answer()
+            raise self._unexpected_response()
         return number
 
-    def _unexpected_answer(self) -> StoreError:
-        return StoreError(f"{self._url}: this is not an answer of CouchDB", hint="check the setting events.documents")
+    def _unexpected_response(self) -> StoreError:
+        return StoreError(f"{self._url}: the response is not one of CouchDB", hint="check the setting events.documents")
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        """Send one request, connecting to the server if necessary; return the answer's status and body."""
+        """Send one request, connecting to the server if necessary; return the status and body of the response."""
         if self._connection is None:
             host, port = self._host_port
             if self._secure:
@@ -149,8 +149,8 @@ class CouchDocuments:
             else:
                 self._connection = http.client.HTTPConnection(host, port, timeout=_TIMEOUT)
         self._connection.request(method, self._path + path, body, self._headers)
-        answer = self._connection.getresponse()
-        return answer.status, answer.read()
+        response = self._connection.getresponse()
+        return response.status, response.read()
 
     # The methods of a document store.
 
@@ -162,12 +162,12 @@ class CouchDocuments:
         return self._read_number(f"/{database}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
 
     def _set_checkpoint(self, database: str, number: int) -> None:
-        """Write the checkpoint of a database; repeat it if another client writes it at the same time."""
+        """Write the checkpoint of a database; try again if another client writes it at the same time."""
         for _ in range(_MAX_ATTEMPTS):
-            answer = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
+            response = self._request("GET", f"/{database}/{_CHECKPOINT_ID}", good=(200, 404), shape=dict)
             document = {"_id": _CHECKPOINT_ID, "checkpoint": number}
-            if answer.status == 200:
-                document["_rev"] = answer.content.get("_rev")
+            if response.status == 200:
+                document["_rev"] = response.content.get("_rev")
             if self._request("PUT", f"/{database}/{_CHECKPOINT_ID}", document, good=(201, 202, 409)).status != 409:
                 return
         raise StoreError(f"{self._url}: another client keeps writing the checkpoint of {database}")
@@ -175,10 +175,10 @@ class CouchDocuments:
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove the ids `removed`; return those refused.
+        """Write documents, replacing those with the same ids, and remove those with the ids `removed`.
 
-        A document that another client writes at the same time is read and replaced by the next revision. Conflicting
-        revisions that a replication left are removed.
+        Return, by id, why the server refused documents. A document that another client writes at the same time is
+        replaced as well, and conflicting revisions that a replication left are removed.
         """
         refused: dict[str, str] = {}
         changes: _Changes = dict.fromkeys(removed)
@@ -188,12 +188,12 @@ class CouchDocuments:
         return refused
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Raise the checkpoint of each database to this number."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         for database in self._databases:
             self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)))
 
     def _write_chunk(self, database: str, documents: _Changes) -> dict[str, str]:
-        """Write or remove documents; return why the server refused some of them, by id."""
+        """Write or remove the documents of one chunk; return, by id, why the server refused some of them."""
         remaining, refused = dict(documents), dict[str, str]()
         for _ in range(_MAX_ATTEMPTS):
             existing = self._read_existing(database, list(remaining))
@@ -213,33 +213,36 @@ class CouchDocuments:
         raise StoreError(f"{self._url}: {database}: another client keeps writing {next(iter(remaining))!r}")
 
     def _write_bulk(self, database: str, revisions: list[dict[str, Any]], refused: dict[str, str]) -> set[str]:
-        """Write revisions in one request; return the ids of those that another client has written meanwhile.
+        """Write revisions in one request; return the ids of documents that another client has written meanwhile.
 
-        Revisions that the server refuses are added to `refused`, with the reason by id.
+        Why the server refuses revisions is added to `refused`, by id.
         """
         if not revisions:
             return set()
         body = {"docs": revisions}
-        answer = self._request("POST", f"/{database}/_bulk_docs", body, good=(201, 202, *_REFUSALS), shape=list)
-        if answer.status in _REFUSALS:
-            return self._write_split(database, revisions, answer, refused)
-        if not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in answer.content):
-            raise self._unexpected_answer()
-        errors = {row["id"]: row for row in answer.content if row.get("error")}
+        response = self._request("POST", f"/{database}/_bulk_docs", body, good=(201, 202, *_REFUSALS), shape=list)
+        if response.status in _REFUSALS:
+            return self._write_split(database, revisions, response, refused)
+        if not all(isinstance(row, dict) and isinstance(row.get("id"), str) for row in response.content):
+            raise self._unexpected_response()
+        errors = {row["id"]: row for row in response.content if row.get("error")}
         conflicting = {id_ for id_, row in errors.items() if row["error"] == "conflict"}
         refused |= {id_: _describe_refusal(row) for id_, row in errors.items() if id_ not in conflicting}
         return conflicting
 
     def _write_split(
-        self, database: str, revisions: list[dict[str, Any]], answer: _Response, refused: dict[str, str]
+        self, database: str, revisions: list[dict[str, Any]], response: _Response, refused: dict[str, str]
     ) -> set[str]:
-        """Write revisions that the server refused together in halves, to find those that it refuses alone."""
+        """Write revisions that the server refused together in halves, until those that it refuses are found.
+
+        `response` is the refusal; the other parameters and the result are those of `_write_bulk`.
+        """
         if len(revisions) > 1:
             half = len(revisions) // 2
             conflicting = self._write_bulk(database, revisions[:half], refused)
             return conflicting | self._write_bulk(database, revisions[half:], refused)
-        problem = "larger than the server accepts" if answer.status == _TOO_LARGE else f"status {answer.status}"
-        refused[revisions[0]["_id"]] = f"{problem}: {_describe_refusal(answer.content)}"
+        problem = "larger than the server accepts" if response.status == _TOO_LARGE else f"status {response.status}"
+        refused[revisions[0]["_id"]] = f"{problem}: {_describe_refusal(response.content)}"
         return set()
 
     def _read_existing(self, database: str, ids: Sequence[str]) -> dict[str, StoredDocument]:
@@ -254,25 +257,27 @@ class CouchDocuments:
             documents |= self._read_existing(database, ids[start : start + _CHUNK_SIZE])
         return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
-    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+    def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
         """Yield the documents in a range of a view, in its order."""
         declared = self._databases[database].view(name)
-        return islice(self._view_rows(database, declared, span), span.skip, span.skip + span.limit)
+        return islice(self._view_rows(database, declared, bounds), bounds.skip, bounds.skip + bounds.limit)
 
-    def _view_rows(self, database: str, view: DocumentView, span: ViewRange) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view, without the key `span.end`, which a descending query includes."""
-        low, high = _make_key(view, span.first, span.start), _make_key(view, span.first, span.end or _HIGHEST_TEXT)
+    def _view_rows(self, database: str, view: DocumentView, bounds: ViewRange) -> Iterator[StoredDocument]:
+        """Yield the documents in a range of a view; `bounds.skip` and `bounds.limit` are not applied."""
+        low = _make_key(view, bounds.first, bounds.start)
+        high = _make_key(view, bounds.first, bounds.end or _HIGHEST_TEXT)
         parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE_SIZE}
-        first, last = (high, low) if span.descending else (low, high)
+        first, last = (high, low) if bounds.descending else (low, high)
         parameters |= {"startkey": json.dumps(first), "endkey": json.dumps(last)}
-        parameters["inclusive_end"] = "true" if span.descending or len(span.first) == len(view.by) else "false"
-        parameters["descending"] = "true" if span.descending else "false"
+        parameters["inclusive_end"] = "true" if bounds.descending or len(bounds.first) == len(view.by) else "false"
+        parameters["descending"] = "true" if bounds.descending else "false"
         skip = 0
         while True:
             path = f"/{database}/{DESIGN_ID}/_view/{quote(view.name)}?{urlencode({**parameters, 'skip': skip})}"
             rows = self._request_rows("GET", path)
             for row in rows:
-                if row.get("doc") and not (span.end and row.get("key") == high):
+                # A descending query includes the key `bounds.end`.
+                if row.get("doc") and not (bounds.end and row.get("key") == high):
                     yield _without_server_fields(row["doc"])
             if len(rows) < _PAGE_SIZE:
                 return
@@ -312,14 +317,14 @@ class CouchDocuments:
 def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> Any:
     """Return a key of a view: a text if the view is sorted by one field, otherwise a list.
 
-    `first` are the values of the first fields, `next_field` the value of the next field, if the view has one.
+    `first` are the values of the first fields, `next_field` that of the next field, unused if the view has no more.
     """
     fields = [*first] if len(first) == len(view.by) else [*first, next_field]
     return fields[0] if len(view.by) == 1 else fields
 
 
 def _map_function(view: DocumentView) -> str:
-    """Return the map function of a view in JavaScript; documents whose fields are not texts are left out."""
+    """Return the map function of a view in JavaScript; a document with a field that is not a text is left out."""
     fields = [f"doc[{json.dumps(name)}]" for name in view.by]
     conditions = [f'typeof {field} === "string"' for field in fields]
     if view.without:
@@ -330,12 +335,12 @@ def _map_function(view: DocumentView) -> str:
 
 
 def _map_functions(views: Any) -> dict[str, Any]:
-    """Return the map function of each view of a design document."""
+    """Return the map function of each view of a design document by name; an empty dict if `views` is not an object."""
     return {name: view.get("map") for name, view in views.items()} if isinstance(views, dict) else {}
 
 
 def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
-    """Yield the documents of each bulk write: at most `_CHUNK_SIZE`, and about `_MAX_BULK_BYTES`."""
+    """Yield the changes of each bulk write: at most `_CHUNK_SIZE` documents, and about `_MAX_BULK_BYTES` at most."""
     chunk: _Changes = {}
     size = 0
     for id_, document in documents.items():
@@ -350,9 +355,9 @@ def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
 
 
 def _is_row(row: Any) -> bool:
-    """Return whether a row of a view has the fields that are read: texts `id` and `_id`, and a document if any.
+    """Return whether a row of a view has the form that is read: its `id` is a text, and its document is valid.
 
-    A row with the field `error` is for a key without a document; it has no `id`.
+    The row may lack the document, and if it has the field `error`, also `id`.
     """
     if not isinstance(row, dict) or not isinstance(row.get("value", {}), dict | type(None)):
         return False
@@ -369,10 +374,10 @@ def _is_deleted(row: Mapping[str, Any]) -> bool:
     return bool((row.get("value") or {}).get("deleted"))
 
 
-def _describe_refusal(answer: Any) -> str:
-    """Return CouchDB's error and reason, from a row or the body of an answer, as one line."""
+def _describe_refusal(refusal: Any) -> str:
+    """Return CouchDB's error and reason as one line; `refusal` is a row of a response, or the body of one."""
     error, reason = (
-        (str(answer.get(name) or "") for name in ("error", "reason")) if isinstance(answer, dict) else ("", "")
+        (str(refusal.get(name) or "") for name in ("error", "reason")) if isinstance(refusal, dict) else ("", "")
     )
     return " ".join(filter(None, (error, reason)))[:300] or "the server gave no reason"
 
@@ -383,15 +388,15 @@ def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
 
 
 def _parse_error(content: bytes) -> Any:
-    """Return the JSON of an error, or an object with its text if it is not JSON, as a proxy may send it."""
+    """Return the JSON value of an error, or an object with its text if it is not JSON, which a proxy may send."""
     try:
-        return _parse_json(content)
+        return _parse_json(content, "")
     except StoreError:
         return {"reason": content[:300].decode("utf-8", "replace")}
 
 
-def _parse_json(content: bytes) -> Any:
+def _parse_json(content: bytes, url: str) -> Any:
     try:
         return json.loads(content) if content else {}
     except (ValueError, RecursionError):
-        raise StoreError("the server's answer is not JSON: is this a CouchDB?") from None
+        raise StoreError(f"{url}: the response is not JSON: is this a CouchDB server?") from None

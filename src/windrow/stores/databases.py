@@ -1,6 +1,6 @@
 """Open SQL databases: SQLite, PostgreSQL and MariaDB.
 
-`connect` makes an engine; `map_errors` turns the errors of the engine and its driver into windrow's own.
+`connect` makes an engine; `map_errors` maps the errors of the engine and its driver to windrow's own.
 """
 
 from __future__ import annotations
@@ -19,13 +19,10 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import DISK_FULL_ERRORS, close_on_failure, is_damaged, open_or_read
 
 DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mariadb"}
-"""The extra that installs each backend's driver."""
-
-PAGE_SIZE = 4096
-"""The default size of a page of an SQLite file, in bytes."""
+"""The extra that installs the driver of a backend, by the backend's name in SQLAlchemy."""
 
 READ_ONLY = {"windrow_reads": True}
-"""Execution options of a connection that only reads; on SQLite it does not wait for writers."""
+"""Execution options of a connection that only reads, which then does not wait for writers of an SQLite file."""
 
 _SQL_MODE = (
     "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -36,19 +33,18 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "connect_timeout": 10,
 }
 _REFUSAL = "refusal"
-"""The name in a connection's `info` of the error because of which an SQLite file was opened only for reading."""
+"""The key, in the `info` of a connection, of the error because of which an SQLite file can only be read."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
 
-def connect(url: str, password: str | None = None, *, durable: bool = True, page: int = PAGE_SIZE) -> sa.Engine:
+def connect(url: str, password: str | None = None, *, durable: bool = True) -> sa.Engine:
     """Make an SQLAlchemy engine for a database; no connection is opened yet.
 
     `url` is one of SQLAlchemy: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
-    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so that it need not be in a configuration. With
-    `durable`, transactions that SQLite has committed survive a power cut, otherwise only a crash of the program. `page`
-    is the page size of a new SQLite file in bytes; large pages suit long texts. Raises ConfigError for an invalid URL,
-    and MissingExtra if the driver is not installed.
+    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so that it need not be in a configuration (None: use
+    that of the URL). With `durable`, transactions that SQLite has committed survive a power cut, otherwise only a crash
+    of the program. Raises ConfigError for an invalid URL, and MissingExtra if the driver is not installed.
     """
     try:
         parsed = sa.make_url(url)
@@ -56,22 +52,23 @@ def connect(url: str, password: str | None = None, *, durable: bool = True, page
             parsed = parsed.set(password=password)
         backend = parsed.get_backend_name()
         if backend == "sqlite":
-            return _sqlite_engine(parsed, durable=durable, page=page)
+            return _sqlite_engine(parsed, durable=durable)
         arguments: dict[str, Any] = {"connect_timeout": 10}
         if backend in {"mariadb", "mysql"}:
             arguments = _MARIADB_ARGUMENTS | {name: str(text) for name, text in parsed.query.items()}
             parsed = parsed.set(query={})
         return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
     except exc.NoSuchModuleError:
-        raise ConfigError("the database is not supported: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
+        message = "the kind of database is not supported: use sqlite, postgresql+psycopg or mariadb+pymysql"
+        raise ConfigError(message) from None
     except exc.ArgumentError:
         raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
     except ImportError:
         raise MissingExtra(f"a {backend} database", DRIVER_EXTRAS.get(backend, backend)) from None
 
 
-def _sqlite_engine(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
-    """Make an engine for an SQLite file; `durable` and `page` are those of `connect`."""
+def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
+    """Make an engine for an SQLite file; for `durable` see `connect`."""
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
 
     pragmas = (
@@ -84,11 +81,11 @@ def _sqlite_engine(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
     @sa.event.listens_for(engine, "do_connect")
     def open_file(_dialect: Any, record: Any, arguments: Any, options: dict[str, Any]) -> sqlite3.Connection:
         def open_for_writing(path: Path) -> sqlite3.Connection:
-            # transactions begin with our BEGIN, also before DDL
+            # With None, transactions begin with our BEGIN only, also before DDL.
             connection: sqlite3.Connection = sqlite3.connect(path, isolation_level=None, **options)
             with close_on_failure(connection.close):
                 for pragma in (
-                    f"page_size = {page}",
+                    "page_size = 4096",
                     "journal_mode = WAL",
                     f"synchronous = {'FULL' if durable else 'NORMAL'}",
                 ):
@@ -113,7 +110,7 @@ def _sqlite_engine(url: sa.URL, *, durable: bool, page: int) -> sa.Engine:
 
 @contextmanager
 def map_errors(engine: sa.Engine) -> Iterator[None]:
-    """Raise a StoreError for an error of SQLAlchemy or of a driver in this block."""
+    """Raise a StoreError for an error of SQLAlchemy or its driver in the block."""
     try:
         yield
     except WindrowError:
@@ -128,7 +125,7 @@ def sqlite_file(engine: sa.Engine) -> Path:
 
 
 def describe_database(engine: sa.Engine) -> str:
-    """Return backend, host and name of a database for messages, without user, password and options."""
+    """Return the backend, server and name of a database, for messages; user, password and options are left out."""
     url = engine.url
     port = f":{url.port}" if url.port else ""
     server = f"{url.host}{port}/" if url.host else ""
@@ -136,7 +133,7 @@ def describe_database(engine: sa.Engine) -> str:
 
 
 def map_error(error: BaseException, database: str) -> StoreError:
-    """Return the StoreError for an error of SQLAlchemy or a driver; `database` is its description for the message."""
+    """Return the StoreError for an error of SQLAlchemy or its driver; its message begins with `database`."""
     while_connecting = isinstance(error, exc.DBAPIError) and error.statement is None
     is_lost = isinstance(error, exc.DBAPIError) and error.connection_invalidated
     driver_error = error.orig if isinstance(error, exc.DBAPIError) and error.orig else error
@@ -154,7 +151,7 @@ def map_error(error: BaseException, database: str) -> StoreError:
 
 
 def _error_code(error: BaseException) -> str:
-    """Return the driver's error code: an SQLSTATE, a MariaDB number or SQLite's name."""
+    """Return a driver's error code: an SQLSTATE, a number of MariaDB or a name of SQLite; "" if it has none."""
     code = error.args[0] if error.args else ""
     if isinstance(code, int):
         return str(code)
@@ -172,7 +169,7 @@ _REASONS_BY_CODE: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
     (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),
     (("SQLITE_IOERR",), "", Reason.DISK_FAILED),
 )
-"""Error codes, psycopg's phrase for the same error while it connects, and the reason."""
+"""The beginnings of error codes, a phrase in psycopg's message for the same error of connecting, and the reason."""
 
 _TEMPORARY_CODES = {
     *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_BUSY_SNAPSHOT"),
@@ -182,7 +179,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the database `database`, unless it names one already.
+    """Return `url` with the name `database`, unless it has a database's name already or is of SQLite.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'
@@ -196,13 +193,13 @@ def with_database(url: str, database: str) -> str:
     return parsed.set(database=database).render_as_string(hide_password=False)
 
 
-def open_or_create(url: str, password: str | None = None, *, page: int = PAGE_SIZE) -> sa.Engine:
-    """Make an engine for a database, and create the database if it is missing.
+def open_or_create(url: str, password: str | None) -> sa.Engine:
+    """Make an engine for a database, and create the database, or the folder of an SQLite file, if it is missing.
 
-    SQLite does not wait for the disk at each batch: the transactions of the last seconds before a power cut may be
-    lost, and are projected again. `page` is the page size of a new SQLite file in bytes.
+    SQLite does not wait for the disk at each commit: the transactions of the last seconds before a power cut may be
+    lost, and are projected again.
     """
-    engine = connect(url, password, durable=False, page=page)
+    engine = connect(url, password, durable=False)
     if engine.dialect.name == "sqlite":
         if engine.url.database:
             Path(engine.url.database).parent.mkdir(parents=True, exist_ok=True)
@@ -218,7 +215,7 @@ def open_or_create(url: str, password: str | None = None, *, page: int = PAGE_SI
 
 
 def _create_database(url: str, password: str | None, name: str) -> None:
-    """Create a database on the server of `url`; raise StoreError if that is not allowed."""
+    """Create the database `name` on the server of `url`; raise StoreError if that fails."""
     parsed = sa.make_url(url)
     is_mariadb = parsed.get_backend_name() != "postgresql"
     # PostgreSQL needs a database to connect to; `postgres` always exists.

@@ -1,4 +1,4 @@
-"""Stores of JSON documents by `_id`, with sorted views, and such a store in an SQLite file."""
+"""The interface of stores of JSON documents, which have sorted views, and such a store in an SQLite file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DATABASE_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
 
 
 class DocumentView(NamedTuple):
-    """Documents sorted by the text fields `by`; `without` is a field and a value: such documents are left out."""
+    """Documents sorted by the text fields `by`; `without` is (field, value) of documents that are left out, or None."""
 
     name: str
     by: tuple[str, ...]
@@ -28,10 +28,10 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database: equal long texts of the field `once` are stored only once; the fields `texts` are searched.
+    """A database: equal texts of the field `once` are stored only once; the fields `texts` are searched.
 
-    Search results with all words in the first of `texts` precede the others, and within each group those with the
-    latest time in the field `newest` are first.
+    In search results, documents with all words in the first of `texts` precede the others; in both groups, documents
+    with the latest time in the field `newest` are first. An empty text or tuple means that there is no such field.
     """
 
     name: str
@@ -41,12 +41,15 @@ class DocumentDatabase(NamedTuple):
     newest: str = ""
 
     def view(self, name: str) -> DocumentView:
-        """Return a view by its name."""
+        """Return the view with a name."""
         return next(view for view in self.views if view.name == name)
 
 
 class ViewRange(NamedTuple):
-    """A range of a view: its first fields are equal to `first`, its next field is at least `start` and before `end`."""
+    """A range of a view: its first fields equal `first`; its next field is at least `start` and less than `end`.
+
+    An empty `end` means without an upper bound. `skip` documents are left out first, and at most `limit` are returned.
+    """
 
     first: tuple[str, ...] = ()
     start: str = ""
@@ -61,22 +64,22 @@ FIRST_THOUSAND = ViewRange()
 
 
 class DocumentStore(Protocol):
-    """Databases of documents, each with a checkpoint. A write may be repeated."""
+    """Databases of documents, each with a checkpoint. A repeated write changes nothing."""
 
     def checkpoint(self) -> int:
         """Return the lowest checkpoint of the databases; that of a new database is 0."""
         ...
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Raise the checkpoint of each database to this number."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         ...
 
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove the ids `removed`; return those refused.
+        """Write documents, replacing those with the same ids, and remove those with the ids `removed`.
 
-        The returned texts are the reasons, by id, why the store refuses a document by its content.
+        Return, by id, why the store refused documents because of their content.
         """
         ...
 
@@ -84,7 +87,7 @@ class DocumentStore(Protocol):
         """Return the existing documents with these ids, by id."""
         ...
 
-    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+    def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
         """Yield the documents in a range of a view, in its order."""
         ...
 
@@ -106,16 +109,16 @@ class DocumentStore(Protocol):
 
 
 def check_name(name: str) -> str:
-    """Return the name if every store allows it for a database; raise ConfigError for any other."""
+    """Return the name of a database unchanged; raise ConfigError if a store does not allow it."""
     if not _DATABASE_NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} cannot name a database: use lower-case letters, digits and _, a letter first")
+        raise ConfigError(f"{name!r} cannot be a database's name: use lower-case letters, digits and _, a letter first")
     return name
 
 
 TABLES_VERSION = 2
-"""The version of the tables; those of another version are dropped, since their documents can be made again."""
+"""The version of the tables; tables of another version are dropped, since their documents can be made again."""
 
-_CHUNK_SIZE = 400
+_CHUNK_SIZE = 400  # ids per query
 _ROWS_PER_SECOND = 10_000  # row numbers reserved for the documents of one second
 _NO_DIGIT = re.compile("[^0-9]")
 
@@ -128,7 +131,7 @@ class SqliteDocuments(SqliteStore):
         self._databases = {check_name(database.name): database for database in databases}
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
-            self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # removed texts do not stay in free pages
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()  # removed texts are overwritten
             self._drop_old_tables()
             self._connection.executescript(
                 "CREATE TABLE IF NOT EXISTS windrow_meta (name TEXT PRIMARY KEY, value INTEGER)"
@@ -141,7 +144,7 @@ class SqliteDocuments(SqliteStore):
                 self._connection.executescript(_schema(database))
 
     def _drop_old_tables(self) -> None:
-        """Drop tables of another version, with the checkpoint, so that all documents are written again."""
+        """Drop tables of another version, and the checkpoints, so that all documents are written again."""
         if self._version() == TABLES_VERSION:
             return
         with transaction(self._connection):
@@ -166,7 +169,7 @@ class SqliteDocuments(SqliteStore):
         return min(int(checkpoints.get(_checkpoint_name(database), 0)) for database in self._databases)
 
     def set_checkpoint(self, checkpoint: int) -> None:
-        """Raise the checkpoint of each database to this number."""
+        """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""
         with self._writing():
             self._connection.executemany(
                 "INSERT INTO windrow_meta VALUES (?, ?) ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
@@ -176,7 +179,7 @@ class SqliteDocuments(SqliteStore):
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove the ids `removed`; none is refused."""
+        """Write documents, replacing those with the same ids, and remove those with the ids `removed`; refuse none."""
         declared = self._databases[database]
         with self._writing():
             for document_id in removed:
@@ -186,7 +189,7 @@ class SqliteDocuments(SqliteStore):
         return {}
 
     def _write_document(self, database: DocumentDatabase, document: Mapping[str, Any]) -> None:
-        """Write a document with its long text and its search entry."""
+        """Write a document, its text in the field `once`, and its search entry."""
         run, table = self._connection.execute, database.name
         body, document_id, text_digest = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
@@ -212,13 +215,13 @@ class SqliteDocuments(SqliteStore):
             if existing:
                 run(f'DELETE FROM "{table}_search" WHERE rowid = ?', (old_row,))
             texts = [str(body.get(field) or "") for field in database.texts]
-            names, marks = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
-            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({marks})', (row, *texts))
+            names, placeholders = ",".join(("rowid", *database.texts)), ",".join("?" * (len(texts) + 1))
+            run(f'INSERT INTO "{table}_search" ({names}) VALUES ({placeholders})', (row, *texts))
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
-        """Return a row number for a document, which rises with its time; `current` is its present row, if it has one.
+        """Return a row number for a document, which rises with its time; `current` is its present one, None if new.
 
-        FTS5 returns matches in the order of rows at no cost; for any other order it has to read all matches.
+        None is returned if SQLite may choose the number. FTS5 returns matches in the order of rows without reading all.
         """
         if not database.newest:
             return current
@@ -233,7 +236,7 @@ class SqliteDocuments(SqliteStore):
             base += _ROWS_PER_SECOND  # all rows of this second are taken: use those of the next second
 
     def _remove(self, database: DocumentDatabase, document_id: str) -> None:
-        """Remove a document, if it exists, with its long text and its search entry."""
+        """Remove a document, if it exists, with its text in the field `once` and its search entry."""
         run, table = self._connection.execute, database.name
         deleted = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (document_id,)).fetchone()
         if deleted is None:
@@ -244,7 +247,7 @@ class SqliteDocuments(SqliteStore):
         self._drop_text(database, text_digest)
 
     def _drop_text(self, database: DocumentDatabase, text_digest: str) -> None:
-        """Remove a long text if no document refers to it any more; an empty digest stands for no text."""
+        """Remove a long text, unless a document still refers to it; do nothing for an empty digest."""
         if text_digest:
             self._connection.execute(
                 f'DELETE FROM "{database.name}_text" WHERE digest = ?1'
@@ -257,41 +260,41 @@ class SqliteDocuments(SqliteStore):
         documents: dict[str, StoredDocument] = {}
         for start in range(0, len(ids), _CHUNK_SIZE):
             chunk = ids[start : start + _CHUNK_SIZE]
-            marks = ",".join("?" * len(chunk))
-            for document in self._read_documents(database, f"WHERE d.id IN ({marks})", chunk):
+            placeholders = ",".join("?" * len(chunk))
+            for document in self._read_documents(database, f"WHERE d.id IN ({placeholders})", chunk):
                 documents[document["_id"]] = document
         return documents
 
-    def view(self, database: str, name: str, span: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
+    def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
         """Yield the documents in a range of a view, in its order."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
-        conditions = [f"{column} = ?" for column in columns[: len(span.first)]]
-        parameters: list[Any] = [*span.first]
-        if len(span.first) < len(columns):
+        conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
+        parameters: list[Any] = [*bounds.first]
+        if len(bounds.first) < len(columns):
             # A value that is not a text is left out, as in CouchDB's views.
-            ranged = columns[len(span.first)]
+            ranged = columns[len(bounds.first)]
             conditions.append(f"{ranged} >= ?")
-            parameters.append(span.start)
-            if span.end:
+            parameters.append(bounds.start)
+            if bounds.end:
                 conditions.append(f"{ranged} < ?")
-                parameters.append(span.end)
+                parameters.append(bounds.end)
         if declared.without:
             conditions.append(_exclusion(declared))
-        direction = "DESC" if span.descending else "ASC"
+        direction = "DESC" if bounds.descending else "ASC"
         order = ", ".join(
-            f"{column} {direction}" for column in [*columns[len(span.first) :], "d.id"]
+            f"{column} {direction}" for column in [*columns[len(bounds.first) :], "d.id"]
         )  # the leading columns are equal
         clauses = f"WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ? OFFSET ?"
-        return self._read_documents(database, clauses, [*parameters, span.limit, span.skip])
+        return self._read_documents(database, clauses, [*parameters, bounds.limit, bounds.skip])
 
     def search(
-        self, database: str, text: str, view: str = "", span: ViewRange = FIRST_THOUSAND
+        self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND
     ) -> Iterator[StoredDocument]:
-        """Yield documents that have all the words of a text and are in a span of a view; any text is a valid query.
+        """Yield the documents in a range of a view that have all words of a text, in the order of `DocumentDatabase`.
 
-        Documents with all words in the first searched field precede the others; in each group the newest is first.
-        Ranking them by the rarity of words would require reading every document with one of the words.
+        Any text is valid. The range is one of times. A ranking by the rarity of words would have to read every document
+        with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word
@@ -300,10 +303,10 @@ class SqliteDocuments(SqliteStore):
             return
         conditions = [f'"{database}_search" MATCH ?']
         parameters: list[Any] = []
-        if span.first:
+        if bounds.first:
             conditions.append(f"{_json_field(declared.view(view).by[0])} = ?")
-            parameters.append(span.first[0])
-        for bound, sign in ((span.start, ">="), (span.end, "<")):
+            parameters.append(bounds.first[0])
+        for bound, sign in ((bounds.start, ">="), (bounds.end, "<")):
             if bound:
                 conditions.append(f"s.rowid {sign} ?")
                 parameters.append(_first_row(bound))
@@ -312,7 +315,7 @@ class SqliteDocuments(SqliteStore):
             FROM "{database}_search" s CROSS JOIN "{database}" d ON d.rowid = s.rowid
             WHERE {" AND ".join(conditions)} ORDER BY s.rowid DESC LIMIT ?
         """
-        row_count = span.skip + span.limit
+        row_count = bounds.skip + bounds.limit
         with self._guarded():
             rows = self._connection.execute(
                 f"SELECT d.rowid {clauses}", (f"{{{declared.texts[0]}}} : ({words})", *parameters, row_count)
@@ -323,11 +326,11 @@ class SqliteDocuments(SqliteStore):
                     f"SELECT d.rowid {clauses}", (f"{words}", *parameters, row_count + len(row_ids))
                 )
                 row_ids |= dict.fromkeys(row for (row,) in rows)
-        for row in [*row_ids][span.skip : row_count]:
+        for row in [*row_ids][bounds.skip : row_count]:
             yield from self._read_documents(database, "WHERE d.rowid = ?", [row])
 
     def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:
-        """Yield the documents that a query with these clauses selects, with their long texts."""
+        """Yield the documents that a query with these clauses selects, with their texts in the field `once`."""
         long_field = self._databases[database].once
         joined, column = "", "NULL"
         if long_field:
@@ -347,11 +350,8 @@ class SqliteDocuments(SqliteStore):
             return int(self._connection.execute(f'SELECT count(*) FROM "{database}"').fetchone()[0])
 
     def faults(self) -> Iterator[str]:
-        """Yield a message for each damage to the file."""
-        with self._guarded():
-            for (message,) in self._connection.execute("PRAGMA integrity_check"):
-                if message != "ok":
-                    yield str(message)
+        """Yield a message for each fault of the file."""
+        return self._integrity_faults()
 
     def ids(self, database: str) -> Iterator[str]:
         """Yield the ids of all documents of a database."""
@@ -374,18 +374,17 @@ def _json_field(name: str) -> str:
 
 
 def _exclusion(view: DocumentView) -> str:
-    """Return the SQL condition for `view.without`; its name and value are declared in our own code."""
+    """Return the SQL condition for `view.without`; the field and value in it come from our own code."""
     assert view.without is not None
     field, excluded = view.without
     return f"json_extract(d.body, '$.{field}') <> '{excluded}'"
 
 
-_TABLE_SUFFIXES = ("", "_text", "_search")
-"""Suffixes of the names of a database's tables."""
+_TABLE_SUFFIXES = ("", "_text", "_search")  # suffixes of the names of a database's tables
 
 
 def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
-    """Return documents in the order of their row numbers: FTS5 flushes its buffer at each lower number."""
+    """Return documents in the order of their row numbers, because FTS5 flushes its buffer at each lower number."""
     documents_by_id = {str(document["_id"]): document for document in documents}
     if not database.newest:
         return documents_by_id.values()
@@ -393,7 +392,7 @@ def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, 
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number for documents of a second; a partial time such as a day stands for its beginning.
+    """Return the first row number for documents of a second; of a longer time such as a day, that of its first second.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True

@@ -1,6 +1,6 @@
-"""A store of records that lists the attempts that were read, or read differently, after later attempts were settled.
+"""A store of records that lists late attempts: those whose observations changed after they had been settled.
 
-It also remembers the documents, derived from its records, that another store refuses.
+It also lists the documents made from its records that another store refuses.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# A record that an attempt before the checkpoint observed; `json` is the value of an observation that was deleted.
+# late_statement: a record of which an attempt up to the checkpoint has a new observation, or had one that was deleted:
+# then `json` is its value.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
@@ -54,9 +55,9 @@ AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o
 
 
 class RefusedDocument(NamedTuple):
-    """A document of a record that its store refused, or if `key` is empty, of the requests that begin with `attempt`.
+    """A document that its store refused: that of the record `key`, or one about requests.
 
-    `attempt` is 0 for the document of a record.
+    `attempt` is 0 for a record, and otherwise the first attempt of these requests; `key` is then empty.
     """
 
     key: str
@@ -66,9 +67,9 @@ class RefusedDocument(NamedTuple):
 
 
 class LateAttemptStore(RecordStore):
-    """A store of records that lists the attempts whose observations were added or removed after they were settled.
+    """A store of records that lists attempts whose observations were added or removed after they had been settled.
 
-    An earlier run could not read such an attempt, or read it differently.
+    An earlier run could not read these attempts, or read them differently.
     """
 
     def __init__(self, path: Path) -> None:
@@ -78,13 +79,13 @@ class LateAttemptStore(RecordStore):
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     def late_attempts(self, limit: int = -1) -> list[int]:
-        """Return the first `limit` listed attempts, or all of them if that is -1."""
+        """Return the first `limit` listed attempts; -1: all of them."""
         text = "SELECT DISTINCT attempt FROM late_statement ORDER BY attempt LIMIT ?"
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(text, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the keys of the records that listed attempts observe or observed, each with its deleted values."""
+        """Return the deleted values, by key, of each record that these listed attempts observe or observed."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -92,12 +93,12 @@ class LateAttemptStore(RecordStore):
         return deleted_values
 
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
-        """Return these attempts, and the first attempt of each of their records: their counts may have changed."""
+        """Return these listed attempts, and of each of their records the first attempt that is not listed."""
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
-        """Return whether a statement is the last one about its record."""
+        """Return whether a statement is the latest of those on its record."""
         text = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
@@ -115,26 +116,29 @@ class LateAttemptStore(RecordStore):
     def count_skipped(self, attempts: tuple[int, int], ignored: Mapping[str, str]) -> dict[str, int]:
         """Count by reason the records that could not be read from the attempts (first, last).
 
-        `ignored` has messages by reason; a record that was skipped with one of them, or with any if it is empty, is not
-        counted.
+        `ignored` maps reasons to messages: a record that was skipped with this reason and message is not counted; an
+        empty message stands for all.
         """
         query = f"SELECT reason, count(*) FROM skipped WHERE attempt BETWEEN ? AND ? AND {_NOT_IGNORED} GROUP BY reason"
         with self._guarded():
             return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count the skipped records as `count_skipped` does, of the last attempt at each address that gave anything."""
+        """Count skipped records, as `count_skipped` does, but only of the last attempt at each address that has any.
+
+        Addresses at which a later attempt observed a record are left out.
+        """
         with self._guarded():
             return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))
 
     def refused_documents(self) -> list[RefusedDocument]:
-        """Return the documents that their store refused when they were last written."""
+        """Return the documents that were refused when they were last written."""
         query = "SELECT key, attempt, source, message FROM refused_document ORDER BY source, key, attempt"
         with self._guarded():
             return [RefusedDocument(*row) for row in self._connection.execute(query)]
 
     def replace_refused(self, written: Iterable[tuple[str, int]], refused: Iterable[RefusedDocument]) -> None:
-        """Remove the documents that were `written`, by (key, attempt), from those refused, and add others to them."""
+        """Remove the documents `written`, given as (key, attempt), from the refused ones, and add `refused`."""
         refused = [*refused]
         if not refused and not self.refused_documents():
             return
@@ -143,7 +147,7 @@ class LateAttemptStore(RecordStore):
             self._connection.executemany("INSERT OR REPLACE INTO refused_document VALUES (?, ?, ?, ?)", refused)
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove the statements of attempts and their list entries; return the number of removed observations."""
+        """Remove attempts from the list, and what was read of them; return the number of removed observations."""
         numbers = [*attempts]
         count = super().forget(numbers)
         self.remove_late_attempts(numbers)

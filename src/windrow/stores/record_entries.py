@@ -31,7 +31,7 @@ from windrow.query.tree import Filter, TimeSpan
 from windrow.query.word import address_text, indexable_text
 
 INDEX_VERSION = "1"
-"""The version of the entries; an index of another version is built again."""
+"""The version of the index documents; an index of another version is built again."""
 
 FIELDS = (
     IndexField("main", "words"),
@@ -45,7 +45,7 @@ FIELDS = (
     IndexField("updated", "number"),
 )
 TITLE_WEIGHT, KEY_WEIGHT = 5, 2
-"""How often title and key are repeated in `main`; address and text are in it once."""
+"""How often the title and the key are in the field `main`; the address and the text are in it once."""
 _FIELD_OF_FILTER = {"title": "title", "headline": "title", "inurl": "address"}
 _MAIN_FIELD = (("main", 1.0),)
 _CURRENT_ENTRY = """
@@ -60,12 +60,14 @@ JOIN value v ON v.id = o.value WHERE r.id = ? GROUP BY r.id
 _SEEN_BETWEEN = """
 SELECT record FROM observation GROUP BY record HAVING unixepoch(min(at)) < ? AND unixepoch(max(at)) >= ?
 """
-_TITLE_FIELDS = ("title", "headline", "name", "summary")
-"""Fields that may contain a record's title; if none does, the key is used."""
+_TITLE_FIELDS = ("title", "headline", "name", "summary")  # fields that may contain a record's title, in the order tried
 
 
 class Entry(NamedTuple):
-    """The current state of a record; times are Unix seconds."""
+    """The current state of a record, for search results; times are in UNIX seconds.
+
+    `published` is when it was first observed, `updated` since when it has its present value; `text` is searched.
+    """
 
     key: str
     title: str
@@ -78,10 +80,10 @@ class Entry(NamedTuple):
 
 
 class FoundEntries(NamedTuple):
-    """The entries found; `relaxed` is true if none has all words.
+    """The entries that a search found; `relaxed` is true if none of them has all words of the query.
 
-    `frequency` is the number of documents that have each word, of the `documents` in the index. `suggestions` are for
-    words that no document has.
+    `frequency` is the number of documents by word, `documents` that of all documents in the index. `suggestions` are
+    for words that no document has.
     """
 
     entries: tuple[Entry, ...]
@@ -92,7 +94,7 @@ class FoundEntries(NamedTuple):
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
-    """Return the current state of the record with an id, or None if it is gone; `score` is that of a search."""
+    """Return the current state of the record with the id `record`, or None if it is gone; `score` is the entry's."""
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
@@ -108,12 +110,12 @@ def title_of(record: Any, key: str) -> str:
     return next((" ".join(title.split()) for title in titles if isinstance(title, str) and title.strip()), key)
 
 
-def _to_seconds(at: str) -> int:
-    return int(datetime.fromisoformat(at).timestamp())
+def _to_seconds(time: str) -> int:
+    return int(datetime.fromisoformat(time).timestamp())
 
 
 def index_document(record: int, entry: Entry) -> IndexDocument:
-    """Return the entry of a record as a document of the index; `record` is its id."""
+    """Return the document for the index of the record with the id `record`."""
     title, address = indexable_text(entry.title), indexable_text(address_text(entry.url))
     main = [*[title] * TITLE_WEIGHT, *[indexable_text(entry.key)] * KEY_WEIGHT, address, indexable_text(entry.text)]
     texts = [*(("main", text) for text in main), ("title", title), ("address", address)]
@@ -123,14 +125,14 @@ def index_document(record: int, entry: Entry) -> IndexDocument:
 
 
 def compute_stamp(document: IndexDocument) -> int:
-    """Return a 63-bit hash of a document."""
+    """Return the stamp of a document: a 63-bit hash."""
     return int.from_bytes(blake2b(repr(document).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
 def build_clause(connection: sqlite3.Connection, query: Query, kind: str, share: float) -> Clause:
-    """Return the clause of a query; with a `share` below 1, only that share of the words is required.
+    """Return the clause of a query; with a `share` below 1, only this share of the words is required.
 
-    `kind` is the word for these records in `type:`.
+    `kind` is the value of the filter `type:` that stands for these records.
     """
     if query.root is None:
         return Everything()
@@ -141,7 +143,7 @@ def build_clause(connection: sqlite3.Connection, query: Query, kind: str, share:
 
 
 def _leaf_clauses(connection: sqlite3.Connection, kind: str) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf; a filter that does not apply to records matches nothing."""
+    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing."""
 
     def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):

@@ -1,7 +1,7 @@
 """The search index of a store of records, in a folder beside its file.
 
-The store lists the records that changed, in the same transaction, and a hash of each entry after the index was
-committed. So an old index is updated, and an index that is missing, damaged or of another file is built again.
+The store lists changed records in the transaction of the change, and the stamps of indexed records after the index was
+committed. So an old index can be updated; one that is missing, damaged or of another file is built again.
 """
 
 from __future__ import annotations
@@ -44,12 +44,15 @@ class RecordIndex:
     """The search index of a store."""
 
     def __init__(self, store: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
-        """Take the store's file and a connection to it in autocommit mode; the index is not opened yet."""
+        """Take the store's file and a connection to it in autocommit mode; the methods open the index.
+
+        With `read_only`, the index in its folder is not written.
+        """
         self.folder = index_folder(store)
         self._in_place = not read_only
         self._run = connection.execute
         self._connection = connection
-        # An index belongs to one file: a file that replaced it has another identity.
+        # An index belongs to one store file: a file that replaces it has another identity.
         self._version = f"{INDEX_VERSION} {self._meta('identity')}"
 
     def _meta(self, name: str) -> int:
@@ -57,12 +60,12 @@ class RecordIndex:
         return int(row[0]) if row else 0
 
     def update(self, pulse: Callable[[], bool]) -> None:
-        """Index the changed records, waiting for another process that does so; it stops when `pulse` returns False."""
+        """Index the changed records, after waiting for other processes that do so; stop when `pulse` returns False."""
         if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
             fill_index(self.folder, FIELDS, self._version, lambda index: self._fill(index, pulse), pulse)
 
     def rebuild(self, pulse: Callable[[], object]) -> None:
-        """Build the index again, because removed documents stay in its files for a while."""
+        """Build the index again, so that its files do not contain removed documents any more."""
 
         def go_on() -> bool:
             pulse()
@@ -72,14 +75,14 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return the entries that match a query, the best first; `kind` is the word for these records in `type:`."""
+        """Return `limit` matching entries from `offset` on, the best first; `kind` is their value in `type:`."""
         try:
             return self._find(query, kind, offset, limit, anew=False)
-        except IndexDamaged:  # found only after it was opened
+        except IndexDamaged:  # the damage shows when an opened index is searched
             return self._find(query, kind, offset, limit, anew=True)
 
     def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
-        """Open the index, with `anew` a new one instead of the damaged one, and search it."""
+        """Open the index and search it; with `anew`, a new index replaces the damaged one."""
         index = open_for_search(
             self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
         )
@@ -89,14 +92,14 @@ class RecordIndex:
             index.close()
 
     def _search(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
-        """Search the open index, first for all words of the query, then for smaller shares of them."""
+        """Search the open index: first for all words of the query, then for smaller shares of the words."""
         query_words = dict.fromkeys(word for term in searched_terms(query.root) for word in words(term.text))
         frequency = {word: index.frequency(" ".join(index_words(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:
             return FoundEntries((), relaxed=False, frequency=frequency, documents=len(index))
-        for attempt, share in relaxed_queries(query):
-            clause = build_clause(self._connection, attempt, kind, share)
-            scored = any(True for _ in searched_terms(attempt.root))
+        for relaxed_query, share in relaxed_queries(query):
+            clause = build_clause(self._connection, relaxed_query, kind, share)
+            scored = any(True for _ in searched_terms(relaxed_query.root))
             hits = index.search_in_order(clause, offset + limit, "updated", scored=scored)
             if hits:
                 break
@@ -114,7 +117,7 @@ class RecordIndex:
         is_rebuild = index.fresh or index.commit != self._meta("index_commit")
         if is_rebuild:
             index.empty()
-        if index.is_scratch:  # the store does not record it
+        if index.is_scratch:  # the store does not record what is written to it
             stamps = {} if is_rebuild else dict(self._run("SELECT record, stamp FROM indexed"))
             ids_query = "SELECT id FROM record" if is_rebuild else "SELECT DISTINCT record FROM unindexed"
             self._write_records(index, [record for (record,) in self._run(ids_query)], stamps)
@@ -128,8 +131,8 @@ class RecordIndex:
         while changes := self._run(text, (BATCH_SIZE,)).fetchall():
             records = [*dict.fromkeys(record for _, record in changes)]
             last_number, _ = changes[-1]
-            marks = ",".join("?" * len(records))
-            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({marks})", records))
+            placeholders = ",".join("?" * len(records))
+            stamps = dict(self._run(f"SELECT record, stamp FROM indexed WHERE record IN ({placeholders})", records))
             new_stamps, removed = self._write_records(index, records, stamps)
             with transaction(self._connection):
                 self._connection.executemany("DELETE FROM indexed WHERE record = ?", [(record,) for record in removed])
@@ -142,7 +145,7 @@ class RecordIndex:
     def _write_records(
         self, index: FullTextIndex, records: Iterable[int], known_stamps: dict[int, int]
     ) -> tuple[dict[int, int], list[int]]:
-        """Index the records whose stamps are not the known ones; return their new stamps, and the gone records."""
+        """Index records whose stamps differ from `known_stamps`; return the new stamps, and the removed ids."""
         stamps: dict[int, int] = {}
         removed: list[int] = []
         documents = self._changed_documents(records, known_stamps, stamps, removed)
@@ -154,7 +157,7 @@ class RecordIndex:
     def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
-        """Yield the documents of changed records; add their stamps to `stamps`, and gone records to `removed`."""
+        """Yield the documents of changed records; add their stamps to `stamps`, the ids of gone ones to `removed`."""
         for record in records:
             document = self._make_document(record)
             if document is None:
@@ -168,7 +171,7 @@ class RecordIndex:
         return None if entry is None else index_document(record, entry)
 
     def faults(self) -> Iterator[str]:
-        """Yield a message if the index differs from the records, except for records that are still to be indexed."""
+        """Yield a message if the index cannot be read, or differs from the records that are not marked as unindexed."""
         recorded_commit = self._meta("index_commit")
         has_records = self._run("SELECT 1 FROM record LIMIT 1").fetchone() is not None
         if recorded_commit == 0 or (recorded_commit < 0 and not has_records):

@@ -1,4 +1,4 @@
-"""The tables of the store of JSON records, the view that derives versions from observations, and keys and names."""
+"""The tables of the store of JSON records, a view that derives versions from observations, and keys and names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CREATE TABLE IF NOT EXISTS observation (
 ) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS observation_by_attempt ON observation (attempt);
 CREATE INDEX IF NOT EXISTS observation_by_value ON observation (value);
--- Other names of records, by which a source may report them gone.
+-- Other names of records, by which a source may state that they are gone.
 CREATE TABLE IF NOT EXISTS other_name (name TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS other_name_of ON other_name (record);
 -- A normal form shared by all spellings of a record's key.
@@ -35,10 +35,10 @@ CREATE TABLE IF NOT EXISTS skipped (
 ) WITHOUT ROWID;
 -- Attempts whose step waits for answers of services, and the requests to them.
 CREATE TABLE IF NOT EXISTS waiting (attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL);
--- The last attempt that each session wrote: changes belong to that session, not to the one that asked.
+-- The last attempt that each session wrote: changes belong to the session that wrote them.
 CREATE TABLE IF NOT EXISTS windrow_settled (session INTEGER PRIMARY KEY, upto INTEGER NOT NULL);
 -- Records that a session wrote from attempts which an earlier one had settled before their services answered:
--- `before` is the record's earlier JSON from that attempt; empty if gone, NULL if it had said nothing.
+-- `before` is the JSON that the attempt observed earlier; empty if gone, NULL if it had observed nothing.
 CREATE TABLE IF NOT EXISTS completed (
     attempt INTEGER NOT NULL, record INTEGER NOT NULL, session INTEGER NOT NULL, before TEXT,
     PRIMARY KEY (attempt, record, session)
@@ -48,7 +48,7 @@ CREATE INDEX IF NOT EXISTS completed_by_session ON completed (session);
 CREATE TABLE IF NOT EXISTS unindexed (number INTEGER PRIMARY KEY, record INTEGER NOT NULL);
 -- A hash of each record's entry in the search index.
 CREATE TABLE IF NOT EXISTS indexed (record INTEGER PRIMARY KEY, stamp INTEGER NOT NULL);
--- Attempts that were taken down, and hashes of the keys of their records: the keys may tell of their content.
+-- Attempts that were taken down, and hashes of the keys of their records, since a key may show what they were about.
 CREATE TABLE IF NOT EXISTS taken_down (
     key INTEGER NOT NULL, attempt INTEGER NOT NULL, PRIMARY KEY (key, attempt)
 ) WITHOUT ROWID;
@@ -65,10 +65,10 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record that has the key or a name of an observation, or an empty text if none has."""
-    marks = ",".join("?" * len(observation.names))
+    """Return the key of the record that has the key or one of the names of an observation; empty if none has."""
+    placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
-        f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({marks}))",
+        f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))",
         (observation.key, *observation.names),
     ).fetchone()
     return str(row[0]) if row else ""
@@ -76,8 +76,8 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 
 def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int) -> set[int]:
     """Assign names to a record; return the ids of the records that had them before."""
-    marks = ",".join("?" * len(names))
-    text = f"SELECT DISTINCT record FROM other_name WHERE name IN ({marks}) AND record <> ?"
+    placeholders = ",".join("?" * len(names))
+    text = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
     earlier_records = {int(other) for (other,) in connection.execute(text, (*names, record))}
     connection.executemany(
         "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
@@ -87,9 +87,10 @@ def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int)
 
 
 def ensure_record(connection: sqlite3.Connection, observation: Observation) -> tuple[int, str]:
-    """Return the id and key of an observation's record, creating it if it is missing, and store its aliases.
+    """Return the id and key of an observation's record; create it if it is missing, and store the aliases.
 
-    An alias that another record has already is left to that record.
+    A record that has one of the aliases is the observation's record, even with another key. An alias stays with the
+    record that has it first.
     """
     key = observation.key
     if connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is None:
@@ -102,7 +103,7 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
 
 
 def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:
-    """Return the key of the record with an alias, or an empty text if there is no such record."""
+    """Return the key of the record with an alias, or an empty text if none has it."""
     text = "SELECT r.key FROM alias a JOIN record r ON r.id = a.record WHERE a.alias = ?"
     row = connection.execute(text, (alias,)).fetchone()
     return str(row[0]) if row else ""
@@ -117,7 +118,7 @@ def remove_record(connection: sqlite3.Connection, record: int) -> None:
 
 
 def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mapping[str, Any]:
-    """Return a record in which `key` replaces its own key in every field that is equal to it.
+    """Return a record in which `key` replaces `own_key` in every field with this value.
 
     >>> replace_own_key({"url": "http://a.example/", "n": 1}, "http://a.example/", "https://a.example/")
     {'url': 'https://a.example/', 'n': 1}
@@ -125,12 +126,12 @@ def replace_own_key(record: Mapping[str, Any], own_key: str, key: str) -> Mappin
     return record if own_key == key else {name: key if value == own_key else value for name, value in record.items()}
 
 
-def format_time(at: datetime) -> str:
-    """Format a time in UTC, so that such texts sort by time; a time without a zone is taken as UTC."""
-    aware = at if at.tzinfo else at.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat(timespec="microseconds")
+def format_time(time: datetime) -> str:
+    """Return a time in UTC as a text that sorts by time; a time without a zone is taken as UTC."""
+    aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return aware_time.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def replace_surrogates(text: str) -> str:
-    """Replace lone surrogates, which databases refuse, by question marks."""
+def replace_lone_surrogates(text: str) -> str:
+    """Return a text with question marks in place of lone surrogates, which databases refuse."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode()

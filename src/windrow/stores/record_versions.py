@@ -1,4 +1,4 @@
-"""Versions of records, derived from their observations in the order of time, and which of them a session wrote."""
+"""Versions of records, derived from their observations in the order of time, and the sessions that wrote them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SELECT key, json FROM (
 
 
 class Skipped(NamedTuple):
-    """A document (with an empty `key`) or an entry in it from which no record was read, and the reason."""
+    """A document, with an empty `key`, or an entry in it, from which no record could be read, and the reason."""
 
     attempt: int
     key: str
@@ -56,9 +56,9 @@ class Skipped(NamedTuple):
 
 
 class RecordVersion(NamedTuple):
-    """A record as a source had it at a time: `change` is new, changed, same or gone; `json` is empty if it is gone.
+    """An observation of a record: `change` is new, changed, same or gone, `json` its value, or empty if it is gone.
 
-    `aside` is JSON that was kept beside the record when this value was first seen, or an empty text.
+    `aside` is JSON that was stored beside this value when it was first observed, or an empty text.
     """
 
     key: str
@@ -78,11 +78,11 @@ class RecordVersion(NamedTuple):
 
 
 VersionChange = tuple[RecordVersion | None, RecordVersion]
-"""The previous version, None for a record's first version, and the new version."""
+"""The previous version (None for a record's first version), and the new version."""
 
 
 def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
-    """Yield rows of the view `history`; `clauses` are those of the query after FROM, with `parameters`."""
+    """Yield rows of the view `history`; `clauses` follow it in the query, with `parameters` for placeholders."""
     text = f"""
         SELECT key, at, attempt, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
         FROM history {clauses}
@@ -107,8 +107,8 @@ def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) 
 def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[VersionChange]:
     """Yield the changes that the sessions (first, last) wrote, each with the previous version.
 
-    If an earlier session settled an attempt and one of these completed it with the answers of services, the version
-    that the earlier session wrote is the previous one.
+    If one of these sessions completed an attempt, with answers of services, that an earlier session had settled, the
+    version that the earlier session wrote is the previous one.
     """
     first, last = attempts_of_sessions(connection, sessions)
     completed_rows = connection.execute(_COMPLETED_BY_SESSIONS, sessions)
@@ -132,7 +132,7 @@ def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) 
 
 
 ObservedValues = dict[tuple[int, str], tuple[int | None, str]]
-"""The values that an attempt observed, by record and time: the value's id and JSON, None and "" for a gone record."""
+"""The values that an attempt observed: (id, JSON) by (record, time), with (None, "") for a gone record."""
 
 
 def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValues:
@@ -142,7 +142,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record which values of an attempt a session changed; `before` are the values that an earlier session wrote."""
+    """Record the values of an attempt that a session changed; `before` are those that an earlier session wrote."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
@@ -162,6 +162,6 @@ def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Conn
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the values of records by key before an attempt, or the current ones for 0; None for a gone record."""
+    """Return the values of records by key, from attempts before `before` (0: all attempts); None for a gone record."""
     rows = connection.execute(_LATEST_VALUES, (json.dumps([*keys]), before)).fetchall()
     return {key: json.loads(json_text) if json_text else None for key, json_text in rows}

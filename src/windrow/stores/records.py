@@ -1,8 +1,7 @@
 """A store of JSON records with their history, for collections whose standard has no tables of its own.
 
-Every observation of a record is kept: its key, its time according to the source, the attempt, and the value. Versions
-are derived from the observations of a key in the order of time, so observations may be written in any order and
-repeatedly.
+Every observation of a record is stored: key, time according to the source, attempt and value. Versions are derived
+from the observations of a key in the order of time, so observations may be written in any order, also repeatedly.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from windrow.stores.record_tables import (
     key_of_alias,
     key_of_named,
     remove_record,
+    replace_lone_surrogates,
     replace_own_key,
-    replace_surrogates,
     set_names,
 )
 from windrow.stores.record_versions import (
@@ -55,13 +54,13 @@ SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attem
 """
 
 _DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
-_CHUNK_SIZE = 400
+_CHUNK_SIZE = 400  # attempts per query
 
 
 class AttemptStatement(NamedTuple):
-    """The content that an attempt had for a key: the record as JSON, empty if it is gone or was skipped for a `reason`.
+    """What an attempt showed about a key: the record as JSON, or an empty text if it is gone or has a `reason`.
 
-    `aside` is JSON that is kept beside the record, or an empty text.
+    `reason` is why it was skipped (None: it was not), `aside` is JSON that is stored beside the record, or empty.
     """
 
     attempt: int
@@ -80,7 +79,7 @@ class RecordStore(SqliteStore):
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open the file, and create its tables unless `read_only`."""
         super().__init__(path, SCHEMA, read_only=read_only)
-        self._writing_session, self._last_earlier_attempt = 0, 0  # that attempt was written before the session
+        self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
         if not self._read_only:
             with close_on_failure(self.close), self._guarded():
                 if not self._meta("identity"):
@@ -92,16 +91,16 @@ class RecordStore(SqliteStore):
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return int(row[0]) if row else 0
 
-    # What the engine reads and writes.
+    # The methods for the engine.
 
     def reader_version(self) -> str:
-        """Return the version of the step that read the first records, or an empty text if it is not known."""
+        """Return the version of the step that read the first records, or an empty text if it is not recorded."""
         with self._guarded():
             row = self._connection.execute("SELECT value FROM meta WHERE name = 'read_by'").fetchone()
         return str(row[0]).removeprefix("v") if row else ""
 
     def set_reader_version(self, version: str) -> None:
-        """Record the version of the step whose records are written into the empty store."""
+        """Record the version of the step that reads the records, before any is written."""
         with self._writing():
             # The column has numeric affinity: without the "v", SQLite would store "2.10" as a number.
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
@@ -111,15 +110,15 @@ class RecordStore(SqliteStore):
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """Record the last attempts of earlier sessions, as `read_last_attempts` returns them, if none is there."""
+        """If no session is recorded yet, record the last attempt of each that `read_last_attempts` returns."""
         with self._writing():
             note_earlier_sessions(self._connection, read_last_attempts)
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Write the observations of attempts, and the checkpoint, in one transaction.
 
-        `entries` are `AttemptObservations`; they replace the earlier observations of an attempt, unless it could not be
-        read now. The changes belong to the session; with number 0, to the session that writes next.
+        `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
+        could not be read now. The changes belong to the session `session`, or for 0, to the next that writes.
         """
         with self._writing():
             touched_records: set[int] = set()
@@ -147,13 +146,13 @@ class RecordStore(SqliteStore):
             run("DELETE FROM waiting WHERE attempt = ?", (entry.attempt,))
             run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(pending_asks)))
             if run("SELECT 1 FROM observation WHERE attempt = ?", (entry.attempt,)).fetchone():
-                return set()  # earlier observations of the attempt stay valid until the services have answered
+                return set()  # they stay valid until the services have answered
             observed = [
                 observation
                 for observation in entry.results
                 if isinstance(observation, Observation) and observation.value is not None
             ]
-            valid = [observation._replace(key=replace_surrogates(observation.key)) for observation in observed]
+            valid = [observation._replace(key=replace_lone_surrogates(observation.key)) for observation in observed]
             return set[int]().union(*(self._write_observation(entry, observation) for observation in valid))
         touched = {record for (record,) in run("SELECT record FROM observation WHERE attempt = ?", (entry.attempt,))}
         is_unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
@@ -163,25 +162,26 @@ class RecordStore(SqliteStore):
             if isinstance(result, Observation):
                 key = key_of_named(self._connection, result) if result.value is None and result.names else result.key
                 if key:
-                    touched |= self._write_observation(entry, result._replace(key=replace_surrogates(key)))
+                    touched |= self._write_observation(entry, result._replace(key=replace_lone_surrogates(key)))
             elif isinstance(result, Skip):
-                reason, message = str(result.reason), replace_surrogates(result.message[:2000])
-                skipped = (entry.attempt, replace_surrogates(result.key), entry.url, reason, message)
+                reason, message = str(result.reason), replace_lone_surrogates(result.message[:2000])
+                skipped = (entry.attempt, replace_lone_surrogates(result.key), entry.url, reason, message)
                 run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", skipped)
         return touched
 
     def _write_observation(self, entry: AttemptObservations, observation: Observation) -> set[int]:
-        """Write an observation; return the ids of its record and of those whose names it took over: these are gone."""
+        """Write an observation; return the ids of its record, and of records that had its names and are now gone."""
         run = self._connection.execute
         record, key = ensure_record(self._connection, observation)
         value_id = None
         if observation.value is not None:
             value = replace_own_key(observation.value, observation.key, key)
-            json_text = replace_surrogates(json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":")))
-            text = replace_surrogates(observation.text)
+            json_text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+            json_text = replace_lone_surrogates(json_text)
+            text = replace_lone_surrogates(observation.text)
             value_digest = digest(f"{json_text}\n{text}".encode())
             aside = (
-                replace_surrogates(json.dumps(observation.aside, ensure_ascii=False, sort_keys=True))
+                replace_lone_surrogates(json.dumps(observation.aside, ensure_ascii=False, sort_keys=True))
                 if observation.aside
                 else ""
             )
@@ -190,34 +190,31 @@ class RecordStore(SqliteStore):
                 (value_digest, json_text, text, aside),
             )
             value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
-        at, url = format_time(observation.at or entry.at), replace_surrogates(observation.url or entry.url)
+        time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
         moved = (
             set_names(self._connection, observation.names, record)
             if value_id is not None and observation.names
             else set()
         )
-        rows = [(moved_record, at, entry.attempt, entry.source, url) for moved_record in moved]
+        rows = [(moved_record, time_text, entry.attempt, entry.source, url) for moved_record in moved]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
-        row = (record, at, entry.attempt, value_id, entry.source, url)
+        row = (record, time_text, entry.attempt, value_id, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
         return {record} | moved
 
     def _mark_unindexed(self, records: Iterable[int]) -> None:
-        """Mark records to be indexed again, and remove those without an observation."""
+        """Mark records, given by their ids, as unindexed, and remove those without an observation."""
         for record in records:
             if self._connection.execute(_LATEST_VALUE, (record,)).fetchone() is None:
                 remove_record(self._connection, record)
             self._connection.execute("INSERT INTO unindexed (record) VALUES (?)", (record,))
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
-        """Return the first 256 attempts after `after` that wait for answers of services, with their requests."""
-        text = "SELECT attempt, asks FROM waiting WHERE attempt > ? ORDER BY attempt LIMIT 256"
-        with self._guarded():
-            rows = self._connection.execute(text, (after,)).fetchall()
-        return {attempt: [PendingAsk(*ask) for ask in json.loads(asks)] for attempt, asks in rows}
+        """Return the first 256 attempts after the attempt `after` that wait for services, each with its asks."""
+        return self._read_asks("attempt > ? ORDER BY attempt LIMIT 256", [after])
 
     def count_waiting(self) -> tuple[int, int]:
-        """Return how many attempts wait for answers of services, and the first of them, or 0 if no attempt waits."""
+        """Return how many attempts wait for services, and the first of these attempts, or 0 if none waits."""
         with self._guarded():
             count, first = self._connection.execute(
                 "SELECT count(*), coalesce(min(attempt), 0) FROM waiting"
@@ -225,25 +222,27 @@ class RecordStore(SqliteStore):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return the requests whose answers these attempts wait for, by attempt; for at most some hundred attempts."""
-        text = f"SELECT attempt, asks FROM waiting WHERE attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt"
+        """Return, by attempt, the asks whose answers the attempts wait for; for at most some hundred attempts."""
+        return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
+
+    def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
         with self._guarded():
-            rows = self._connection.execute(text, [*attempts]).fetchall()
+            rows = self._connection.execute(f"SELECT attempt, asks FROM waiting WHERE {condition}", attempts).fetchall()
         return {attempt: [PendingAsk(*ask) for ask in json.loads(asks)] for attempt, asks in rows}
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Remove values without an observation, such as those of attempts that were read again; return their number."""
+        """Remove values that are not in an observation any more, and return their number; the parameters are unused."""
         del at, pulse
         with self._writing():
             return self._connection.execute(_DELETE_UNUSED_VALUES).rowcount
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
-        """Update the search index; the work stops when `pulse` returns False, and the next search continues it."""
+        """Update the search index; if `pulse` returns False, the update stops, and the next search continues it."""
         with self._guarded():
             self._index().update(pulse)
 
     def rebuild_index(self, pulse: Callable[[], object]) -> None:
-        """Build the search index again, so that no removed record stays in its files."""
+        """Build the search index again, so that removed records do not stay in its files."""
         with self._guarded():
             self._index().rebuild(pulse)
 
@@ -252,7 +251,7 @@ class RecordStore(SqliteStore):
 
         return RecordIndex(self.path, self._connection, read_only=self._read_only)
 
-    # Queries of commands.
+    # The methods for commands.
 
     def count(self) -> tuple[int, int]:
         """Return the numbers of current records and of versions."""
@@ -263,13 +262,13 @@ class RecordStore(SqliteStore):
 
     def history(self, key: str) -> list[RecordVersion]:
         """Return the observations of a record, oldest first."""
-        # The id is looked up first: with a subquery SQLite would number all observations for each record.
+        # The id is looked up first: with a subquery SQLite would process the observations of all records.
         with self._guarded():
             row = self._connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()
         return list(self._versions("WHERE record = ? ORDER BY at, attempt", row[0])) if row else []
 
     def versions(self) -> Iterator[RecordVersion]:
-        """Yield every version of every record, without observations that changed nothing."""
+        """Yield every version of every record; observations of an unchanged value are left out."""
         return self._versions("WHERE change <> 'same' ORDER BY key, at, attempt")
 
     def _versions(self, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
@@ -287,7 +286,7 @@ class RecordStore(SqliteStore):
             yield from written_versions(self._connection, sessions)
 
     def count_by_source(self) -> dict[str, int]:
-        """Count the current records by the source that observed each last."""
+        """Count the current records by source; a record belongs to the source that observed it last."""
         text = """
             SELECT source, count(*) FROM (
                 SELECT source, value, max(at || printf('%020d', attempt)) FROM observation GROUP BY record
@@ -297,16 +296,17 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(text).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of at most some hundred attempts, by attempt; the skipped ones of each are last."""
-        marks = ",".join("?" * len(attempts))
+        """Return the statements of at most some hundred attempts, in their order; the skipped ones of each are last."""
+        placeholders = ",".join("?" * len(attempts))
         observed = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
             FROM observation o
             JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
-            WHERE o.attempt IN ({marks}) ORDER BY o.attempt, r.id
+            WHERE o.attempt IN ({placeholders}) ORDER BY o.attempt, r.id
         """
         skipped = f"""
-            SELECT attempt, key, url, reason, message FROM skipped WHERE attempt IN ({marks}) ORDER BY attempt, key
+            SELECT attempt, key, url, reason, message FROM skipped
+            WHERE attempt IN ({placeholders}) ORDER BY attempt, key
         """
         with self._guarded():
             statements = [AttemptStatement(*row) for row in self._connection.execute(observed, attempts)]
@@ -315,9 +315,9 @@ class RecordStore(SqliteStore):
         return sorted(statements, key=lambda statement: statement.attempt)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy the observations of sources other than these from an earlier store.
+        """Copy the observations of all sources except `sources`, the configured ones, from an earlier store.
 
-        Those sources are not configured any more, so their captures cannot be read again.
+        The captures of the copied sources cannot be read again. Sessions and takedowns are copied as well.
         """
         with self._writing():
             adopt_sessions(self._connection, old_store._connection)
@@ -331,15 +331,15 @@ class RecordStore(SqliteStore):
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for a gone record; unknown keys are left out.
+        """Return the values of records by key, None for a gone record; keys without a record are left out.
 
-        Unless `before` is 0, only attempts before that number are considered.
+        Only attempts before the attempt `before` are considered, or for 0 all attempts.
         """
         with self._guarded():
             return latest_values(self._connection, keys, before)
 
     def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
-        """Yield the observations of attempts for sources other than these, in the order of attempts."""
+        """Yield the observations of other sources than `sources` by attempt, in the order of attempts."""
         text = """
             SELECT o.attempt, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
@@ -352,7 +352,7 @@ class RecordStore(SqliteStore):
             rows = self._connection.execute(text, (json.dumps([*sources]),))
             for attempt, attempt_rows in groupby(rows, key=itemgetter(0)):
                 group = [*attempt_rows]
-                _, _, at, source, url, *_ = group[0]
+                _, _, time_text, source, url, *_ = group[0]
                 observations = [
                     Observation(
                         key, json.loads(json_text) if json_text else None, text, datetime.fromisoformat(time), item_url,
@@ -360,10 +360,10 @@ class RecordStore(SqliteStore):
                     )
                     for _, key, time, _, item_url, json_text, text, aside, names, aliases in group
                 ]  # fmt: skip
-                yield AttemptObservations(attempt, datetime.fromisoformat(at), url, source, tuple(observations))
+                yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return the current records that match a query, the best first; `kind` is their word in `type:`."""
+        """Return `limit` matching records from `offset` on, the best first; `kind` is their value in `type:`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
@@ -373,7 +373,7 @@ class RecordStore(SqliteStore):
             return self._connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
 
     def key_of_alias(self, alias: str) -> str:
-        """Return the key of the record with an alias, or an empty text if there is no such record."""
+        """Return the key of the record with an alias, or an empty text if none has it."""
         with self._guarded():
             return key_of_alias(self._connection, alias)
 
@@ -391,24 +391,27 @@ class RecordStore(SqliteStore):
             return [key for (key,) in self._connection.execute(text, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return by attempt the number of records that it observed, and of those that it observed first.
+        """Return, by attempt, how many records it observed, and how many of these it was the first to observe.
 
-        `without` is a field and a value: records whose field has that value are not counted.
+        `without` is a field and a value: a record whose field has this value is not counted.
         """
         field, excluded = without
         text = """
             SELECT o.attempt, count(*), sum(NOT EXISTS (
                 SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
             FROM observation o LEFT JOIN value v ON v.id = o.value
-            WHERE o.attempt IN ({marks}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
+            WHERE o.attempt IN ({placeholders}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
         """
         rows = self._rows_of_attempts(text, attempts, field, f"$.{field}", excluded)
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
-        """Return the skipped documents and entries with this key or address, or of these attempts."""
+        """Return the skipped documents and entries with the key `key`, with the address `url`, or of `attempts`.
+
+        An empty key or address is ignored. One that meets several of these conditions is returned several times.
+        """
         text = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
-        rows = [*self._rows_of_attempts(text.format("attempt IN ({marks})"), attempts)]
+        rows = [*self._rows_of_attempts(text.format("attempt IN ({placeholders})"), attempts)]
         with self._guarded():
             for column, content in (("key", key), ("url", url)):
                 rows += self._connection.execute(text.format(f"{column} = ?"), (content,)).fetchall() if content else ()
@@ -418,12 +421,12 @@ class RecordStore(SqliteStore):
         ]
 
     def _rows_of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query for some hundred attempts at a time; `{marks}` in its text stands for their placeholders."""
+        """Run a query for some hundred attempts at a time; `{placeholders}` in its text is replaced by theirs."""
         with self._guarded():
             for start in range(0, len(attempts), _CHUNK_SIZE):
                 chunk = attempts[start : start + _CHUNK_SIZE]
-                marks = ",".join("?" * len(chunk))
-                yield from self._connection.execute(text.format(marks=marks), (*chunk, *parameters))
+                placeholders = ",".join("?" * len(chunk))
+                yield from self._connection.execute(text.format(placeholders=placeholders), (*chunk, *parameters))
 
     def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
@@ -432,7 +435,7 @@ class RecordStore(SqliteStore):
             return [attempt for (attempt,) in self._connection.execute(text, (key,))]
 
     def keys_of(self, attempt: int, limit: int) -> list[str]:
-        """Return the first keys of the records that an attempt observed, at most `limit`."""
+        """Return the first `limit` keys of records that an attempt observed."""
         text = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
             WHERE o.attempt = ? ORDER BY r.key LIMIT ?
@@ -443,9 +446,7 @@ class RecordStore(SqliteStore):
     def faults(self) -> Iterator[str]:
         """Yield a message for each fault in the tables."""
         with self._guarded():
-            for (message,) in self._connection.execute("PRAGMA integrity_check"):
-                if message != "ok":
-                    yield str(message)
+            yield from self._integrity_faults()
             for value_digest, json_text, text in self._connection.execute("SELECT digest, json, text FROM value"):
                 if digest(f"{json_text}\n{text}".encode("utf-8", "replace")) != value_digest:
                     yield f"a value does not match its digest {value_digest[:19]}"
@@ -456,30 +457,30 @@ class RecordStore(SqliteStore):
             yield from self._index().faults()
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove the statements of attempts, and overwrite them; return the number of observations removed."""
+        """Remove what was read of attempts, and overwrite it in the file; return the number of removed observations."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)
         with self._writing():
             touched_records: set[int] = set()
             for start in range(0, len(numbers), _CHUNK_SIZE):
                 chunk = numbers[start : start + _CHUNK_SIZE]
-                marks = ",".join("?" * len(chunk))
+                placeholders = ",".join("?" * len(chunk))
                 removed = self._connection.execute(
                     f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
-                    f" WHERE o.attempt IN ({marks})", chunk)  # fmt: skip
+                    f" WHERE o.attempt IN ({placeholders})", chunk)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
                                        [(hash64(key), attempt) for key, attempt in removed])  # fmt: skip
                 touched_records |= {record for (record,) in self._connection.execute(
-                    f"SELECT record FROM observation WHERE attempt IN ({marks})", chunk)}  # fmt: skip
+                    f"SELECT record FROM observation WHERE attempt IN ({placeholders})", chunk)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
-                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({marks})", chunk)
+                    deleted = self._connection.execute(f"DELETE FROM {table} WHERE attempt IN ({placeholders})", chunk)
                     count += deleted.rowcount if table == "observation" else 0
             self._mark_unindexed(touched_records)
             self._connection.execute(_DELETE_UNUSED_VALUES)
         return count
 
     def taken_down(self, key: str) -> list[int]:
-        """Return the attempts that observed a record and were taken down."""
+        """Return the attempts that observed the record `key` and were taken down."""
         text = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(text, (hash64(key),))]

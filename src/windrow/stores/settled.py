@@ -1,4 +1,4 @@
-"""Which session wrote which attempts into a version store; a change belongs to the session that wrote it.
+"""Record which session wrote which attempts into a version store; a change belongs to the session that wrote it.
 
 Attempts are written in the order of their numbers, so the table `windrow_settled` has one row for each session, with
 the last attempt that it wrote.
@@ -13,7 +13,7 @@ WRITTEN_ATTEMPTS = """
 SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) + 1,
     coalesce((SELECT max(upto) FROM windrow_settled WHERE session <= ?2), 0)
 """
-"""Selects the first and last attempt that the sessions (first, last) wrote; if there is none, the last is smaller."""
+"""Selects the first and last attempt that the sessions (first, last) wrote; if none, the last is less."""
 
 _RECORD_LAST_ATTEMPT = (
     "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
@@ -21,13 +21,13 @@ _RECORD_LAST_ATTEMPT = (
 
 
 def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -> None:
-    """Record the last attempt that each session wrote, in the open transaction; session 0 is ignored."""
+    """Record the last attempt of each session in the open transaction; session 0 is ignored."""
     rows = [(session, last_attempt) for session, last_attempt in sessions.items() if session]
     connection.executemany(_RECORD_LAST_ATTEMPT, rows)
 
 
 def note_earlier_sessions(connection: sqlite3.Connection, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-    """Record the last attempt of each earlier session, as `read_last_attempts` returns it, if none is recorded yet."""
+    """If no session is recorded yet, record the last attempt of each that `read_last_attempts` returns."""
     if connection.execute("SELECT 1 FROM windrow_settled").fetchone() is None:
         note_sessions(connection, read_last_attempts())
 
@@ -43,6 +43,6 @@ def adopt_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Conne
 
 
 def attempts_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
-    """Return the first and last attempt that the sessions (first, last) wrote; if none, the last is smaller."""
+    """Return the first and last attempt that the sessions (first, last) wrote; if none, the last is less."""
     first, last = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
     return int(first), int(last)

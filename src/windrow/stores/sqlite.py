@@ -14,16 +14,16 @@ from windrow.errors import DiskFull, StoreDamaged, StoreError, StoreUnreachable
 from windrow.reasons import Reason
 
 SIDECARS = ("-wal", "-shm", "-journal")
-"""Suffixes of the files that SQLite keeps beside a database."""
+"""Suffixes of the names of files that SQLite writes beside a database."""
 
 
 DISK_FULL_ERRORS = ("SQLITE_FULL", "SQLITE_IOERR_SHMSIZE")
-"""SQLite's names of the errors that mean a full disk; the second is reported as an I/O error."""
+"""SQLite's names of the errors that mean a full disk; SQLite counts the second one among the I/O errors."""
 
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Raise DiskFull or StoreError with the file's path for an error of SQLite in this block."""
+    """Raise DiskFull or StoreError about the file `path` for an error of SQLite in the block."""
     try:
         yield
     except sqlite3.Error as error:
@@ -33,7 +33,7 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def store_error(error: BaseException, message: str) -> StoreError:
-    """Return a StoreError with a message for an error of SQLite; StoreDamaged if the file has to be made again."""
+    """Return the StoreError for an error of SQLite: StoreDamaged if the file is damaged or not a database."""
     return StoreDamaged(message) if is_damaged(error) else StoreError(message)
 
 
@@ -44,7 +44,7 @@ def is_damaged(error: BaseException) -> bool:
 
 @contextmanager
 def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
-    """Call `close` if the block raises, so that a database that cannot be set up is not left open."""
+    """Call `close` if the block raises an error, so that a database that cannot be prepared does not stay open."""
     try:
         yield
     except BaseException:
@@ -53,9 +53,9 @@ def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
 
 
 def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> sqlite3.Connection:
-    """Open a file in autocommit mode, with a write-ahead log; each committed transaction survives a power cut.
+    """Open a database file in autocommit mode, with a write-ahead log; committed transactions survive a power cut.
 
-    A missing file is created with pages of `page` bytes. With `read_only` the file must exist and is not changed.
+    A missing file is created, with pages of `page` bytes. With `read_only` the file must exist and is not changed.
     """
     if read_only:
         return open_read_only(path, "mode=ro")
@@ -71,9 +71,10 @@ def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> s
 def open_or_read(
     path: Path, open_for_writing: Callable[[Path], sqlite3.Connection] = open_database
 ) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
-    """Open a file for writing; if it exists and cannot be written, open it for reading, and return the error too.
+    """Open a file for writing, or only for reading if it exists and cannot be written; then return the error too.
 
-    It cannot be written if its owner or the disk does not allow that, or if the disk is full.
+    It cannot be written without permission, on a disk that is read-only, or on a full disk. The error is None if the
+    file was opened for writing.
     """
     refusal: sqlite3.Error | None = None
     if not path.is_file() or os.access(path, os.W_OK):
@@ -88,19 +89,19 @@ def open_or_read(
 
 
 _UNWRITABLE_ERRORS = ("SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_PERM", *DISK_FULL_ERRORS)
-"""SQLite's names of the errors if the files beside a database cannot be written, which is needed to read a log."""
+"""SQLite's names of the errors that mean that a database, or a file beside it, cannot be written."""
 
 
 def is_unwritable(error: BaseException) -> bool:
-    """Return whether SQLite reports that a file, or one beside it, cannot be written, also on a full disk."""
+    """Return whether SQLite reports that a database, or a file beside it, cannot be written."""
     return str(getattr(error, "sqlite_errorname", None) or "").startswith(_UNWRITABLE_ERRORS)
 
 
 def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
     """Open a file in autocommit mode with the first of `modes` (`mode=rw`, `mode=ro`) in which it can be read.
 
-    If no mode works because no file can be written beside it, and a crash left no log, the file is opened as immutable:
-    changes by other processes are then not noticed.
+    If all modes fail because files beside it cannot be written, it is opened as immutable: changes by other processes
+    are then not noticed. If a crash left a log, StoreError is raised instead.
     """
     for mode in (*modes, "immutable=1"):
         connection = sqlite3.connect(
@@ -114,7 +115,7 @@ def open_read_only(path: Path, *modes: str) -> sqlite3.Connection:
                 raise StoreError(
                     f"{path} cannot be read: a killed run left a log beside it, and SQLite reads the log only if it can"
                     " write files there",
-                    hint="copy the workspace to a disk with room that you may write, and read it there",
+                    hint="copy the workspace to a disk on which you may write and that is not full, and read it there",
                     reason=Reason.PERMISSION_DENIED,
                 ) from error
             if not is_unwritable(error) or mode == "immutable=1":
@@ -131,19 +132,19 @@ def _has_log(path: Path) -> bool:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Commit the block's writes, or roll them back if it raises; `connection` is in autocommit mode."""
+    """Commit the block's writes, or roll them back if it raises an error; `connection` is in autocommit mode."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
     except BaseException:
-        if connection.in_transaction:  # after a full disk or an error of it, SQLite has rolled back already
+        if connection.in_transaction:  # if the disk is full or failed, SQLite has rolled back already
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
 
 
 def make_scratch(folder: Path, databases: Iterable[str]) -> None:
-    """Create a folder, after removing databases, given by their file names, that a killed run may have left in it."""
+    """Create a folder for `databases`, after removing what a killed run left of it, as `remove_scratch` does."""
     remove_scratch(folder, databases)
     folder.mkdir(parents=True)
 
@@ -154,7 +155,7 @@ def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
     Raises StoreError, and removes nothing, if the folder contains anything else or is a symbolic link.
     """
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise StoreError(f"{folder} is not a folder of windrow, but is needed as one", hint=f"move {folder} elsewhere")
+        raise StoreError(f"{folder} is a link or a file, but must be a folder", hint=f"move {folder} elsewhere")
     if not folder.exists():
         return
     own_names = {name + suffix for name in databases for suffix in ("", *SIDECARS)}
@@ -165,7 +166,7 @@ def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
     if foreign:
         raise StoreError(
             f"{folder} contains {foreign[0]!r}, which windrow did not put there; nothing in it was touched",
-            hint=f"move that elsewhere, or remove {folder}",
+            hint=f"move this file elsewhere, or remove {folder}",
         )
     for path in paths:
         path.unlink()
@@ -173,21 +174,21 @@ def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
 
 
 LOCK_TIMEOUT = 30.0
-"""Seconds to wait for other processes to end their transactions."""
+"""Seconds for which `empty_wal` waits for other processes to end their transactions."""
 _POLL_INTERVAL = 0.2  # seconds
 
 
 def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lambda: None) -> bool:
-    """Copy the write-ahead log into the database and truncate it; return False if another process prevents that.
+    """Copy the write-ahead log into the database and truncate it; return False if other processes prevent that.
 
-    While another process reads, SQLite leaves the log as it is and raises no error. `pulse` is called about five times
-    a second. No transaction may be open on `connection`.
+    While another process reads the database, the log cannot be truncated; `pulse` is then called about five times a
+    second. A transaction must not be open on `connection`.
     """
     (old_timeout,) = connection.execute("PRAGMA busy_timeout").fetchone()
     connection.execute("PRAGMA busy_timeout = 0")
     deadline = monotonic() + LOCK_TIMEOUT
     try:
-        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # 1 if another process reads
+        while connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:  # 1: another process reads
             if monotonic() >= deadline:
                 return False
             pulse()
@@ -198,12 +199,12 @@ def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lamb
 
 
 class SqliteStore:
-    """An SQLite file with one connection; the messages of its errors contain the path."""
+    """An SQLite file with one connection; messages of errors contain its path."""
 
     def __init__(self, path: Path, schema: str = "", *, read_only: bool = False) -> None:
-        """Open the file and create the tables of `schema`; with `read_only` it must exist and is not changed.
+        """Open the file and create the tables of `schema`; with `read_only` the file must exist and is not changed.
 
-        An existing file that cannot be written is opened for reading too; `_writing` raises the reason.
+        An existing file that cannot be written is opened for reading; `_writing` then raises the error.
         """
         self.path = path
         self._refusal: sqlite3.Error | None = None
@@ -228,8 +229,15 @@ class SqliteStore:
             with transaction(self._connection):
                 yield
 
+    def _integrity_faults(self) -> Iterator[str]:
+        """Yield a message for each fault that SQLite finds in the file."""
+        with self._guarded():
+            for (message,) in self._connection.execute("PRAGMA integrity_check"):
+                if message != "ok":
+                    yield str(message)
+
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Erase removed data from the file's log; return False if another process prevents that."""
+        """Erase removed data from the file's log, as `empty_wal` does; return False if other processes prevent that."""
         return empty_wal(self._connection, pulse)
 
     def close(self) -> None:
@@ -238,14 +246,15 @@ class SqliteStore:
 
 
 def close_into_file(path: Path) -> None:
-    """Copy the write-ahead log into the database and remove it, so that the file is complete on its own."""
+    """Copy the write-ahead log into the database and remove the log, so that the file is complete without it."""
     try:
         with closing(sqlite3.connect(path, timeout=30)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()
     except sqlite3.Error as error:
         raise StoreError(
-            f"{path} cannot be closed: {error}", hint="end the program that has it open; then: windrow replay"
+            f"the log beside {path} cannot be copied into it: {error}",
+            hint="end the program that has it open; then: windrow replay",
         ) from error
 
 
@@ -256,16 +265,16 @@ _REASONS_BY_ERROR = {
     "SQLITE_CANTOPEN": Reason.PERMISSION_DENIED,
     "SQLITE_READONLY": Reason.PERMISSION_DENIED,
     "SQLITE_PERM": Reason.PERMISSION_DENIED,
-    "SQLITE_FULL": Reason.DISK_FULL,
+    **dict.fromkeys(DISK_FULL_ERRORS, Reason.DISK_FULL),
     "SQLITE_IOERR": Reason.DISK_FAILED,
 }
 
 
 class SqliteReader:
-    """Reads an SQLite file with one connection for each thread, which stays open until `close`."""
+    """Reads an SQLite file; each thread has a connection, which stays open until `close`."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Take the path, and functions by name that the SQL may call; the file is not opened yet."""
+        """Prepare to read a file; `functions` are those that SQL may call, by name. `reading` opens the file."""
         self.path = path
         self._functions = functions or {}
         self._local = threading.local()
@@ -273,7 +282,7 @@ class SqliteReader:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read in one transaction, so that the block sees one state of the file; a nested block uses the same one."""
+        """Read in one transaction, so that the block reads one state of the file, as do the blocks nested in it."""
         with self._guarded():
             if getattr(self._local, "is_reading", False):
                 yield self._local.connection
@@ -308,7 +317,7 @@ class SqliteReader:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise a StoreError with a reason for an error of SQLite in this block."""
+        """Raise a StoreError, with a reason if one fits, for an error of SQLite in the block."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:

@@ -196,7 +196,7 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
         text = harvested.why(name)
         assert re.search(r"an index line for http://example.org/changed.pdf names \S*one\.warc\.gz at \d+, with", text)
         assert "digest_mismatch: the record at " in text
-        assert f"has sha1:{real}, but the index says sha1:{claimed}" in text
+        assert f"has sha1:{real}, but the index states sha1:{claimed}" in text
     assert "papers has no record with this digest" in harvested.why(f"sha1:{claimed}")
     assert harvested.why(f"sha1:{sha1(b'unknown')}") == ""
     taken = r"no request was made: it was taken from .*/one\.warc\.gz at \d+\n"

@@ -69,9 +69,9 @@ def test_the_promise_of_the_delay(answers, delay):
         wait = pace.wait(delay)
         assert wait >= max(delay, answer.seconds * 2**pace.p)
         assert pace.p >= 0
-        assert wait >= min(answer.after or 0, MAX_RETRY_AFTER_SECONDS)
+        assert wait >= min(answer.retry_after or 0, MAX_RETRY_AFTER_SECONDS)
         assert wait <= max(1e9, MAX_RETRY_AFTER_SECONDS)
-        asked = min(answer.after or 0.0, MAX_RETRY_AFTER_SECONDS)
+        asked = min(answer.retry_after or 0.0, MAX_RETRY_AFTER_SECONDS)
         if pace.is_held:
             assert wait >= since
             since = max(since, wait if wait > asked else since)

@@ -17,7 +17,7 @@ from windrow.contract import NOT_MODIFIED
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError, TransportError
-from windrow.fetch.http_client import GET, HttpClient, Reply, ReplyLimits
+from windrow.fetch.http_client import GET, ClientResponse, HttpClient, ResponseLimits
 from windrow.fetch.secret import SentSecrets
 from windrow.formats.http import decode_body, read_location
 from windrow.formats.url import parts
@@ -138,19 +138,19 @@ class ArchivingClient:
         self.reading = reading
         self._robots_kind = robots_kind
         self._large = large
-        self._limits_by_kind: dict[int, ReplyLimits] = {}
+        self._limits_by_kind: dict[int, ResponseLimits] = {}
 
-    def _reply_limits(self, kind: int, seconds: float) -> ReplyLimits:
+    def _reply_limits(self, kind: int, seconds: float) -> ResponseLimits:
         """Return the limits for responses of a kind; a service may take `seconds`, if that is not 0."""
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
-            return ReplyLimits(int(self._service.largest), seconds, silence=seconds)
+            return ResponseLimits(int(self._service.largest), seconds, silence=seconds)
         bounds = self._limits_by_kind.get(kind)
         if bounds is None:
             is_robots = kind == self._robots_kind
             max_bytes = MAX_ROBOTS_BYTES if is_robots else self._large.get(kind, limits.transfer_size)
-            bounds = self._limits_by_kind[kind] = ReplyLimits(max_bytes, limits.answer_time, cuts_body=is_robots)
+            bounds = self._limits_by_kind[kind] = ResponseLimits(max_bytes, limits.answer_time, cuts_body=is_robots)
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
@@ -223,7 +223,7 @@ class ArchivingClient:
         return self._keep_reply(job.attempt(started, time.monotonic() - clock), sink, reply, bounds, job)
 
     def _keep_reply(
-        self, attempt: Attempt, sink: CaptureSink, reply: Reply, bounds: ReplyLimits, job: FetchJob
+        self, attempt: Attempt, sink: CaptureSink, reply: ClientResponse, bounds: ResponseLimits, job: FetchJob
     ) -> CrawlResult:
         """Archive a response, and decode its body if its status is a success."""
         fields, body, reason, message = reply.fields, b"", None, ""
@@ -260,7 +260,7 @@ class ArchivingClient:
         )
         return CrawlResult(attempt, fields, body)
 
-    def _may_repeat_secret(self, sink: CaptureSink, bounds: ReplyLimits, fields: Mapping[str, str]) -> bool:
+    def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
         """Return whether a compressed response contains a secret, or may do so because it cannot be decoded."""
         assert self._secrets is not None
         limits = self._archive.limits

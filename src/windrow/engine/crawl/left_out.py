@@ -19,7 +19,9 @@ class LeftOutCounter:
 
     def add(self, reason: Reason, rule: str, number: int, example: str) -> None:
         """Add to the number of addresses that a rule leaves out; `example` is one of them."""
-        key = (reason, rule if len(self._counts) < MAX_RULES else OTHER_RULES)
+        key = (reason, rule)
+        if key not in self._counts and len(self._counts) >= MAX_RULES:
+            key = (reason, OTHER_RULES)
         count, first_example = self._counts.get(key, (0, example))
         self._counts[key] = (count + number, first_example)
 

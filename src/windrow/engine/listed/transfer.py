@@ -285,7 +285,7 @@ class _TailSink:
     def __init__(self, file: ListedFile, address: str, report_size: Callable[[int], None]) -> None:
         self.start = max(0, (file.size or 0) - COMPARED_SIZE)
         self.modified = file.modified
-        self.listed = file.size
+        self.listed_size = file.size
         self.received = 0
         self._last = bytearray()
         self._address = address
@@ -332,7 +332,7 @@ class _ChecksumSink:
     start = 0
     validator = ""
     modified: datetime | None = None
-    listed: int | None = None
+    listed_size: int | None = None
 
     def __init__(self, address: str, seconds: float) -> None:
         self.content = b""

@@ -1,1 +1,1 @@
-"""Rules for requests to any origin: robots.txt, the pace, private addresses and the user agent. Pure."""
+"""Rules for requests to any origin: robots.txt, pace, private IP addresses and user agent, as pure functions."""

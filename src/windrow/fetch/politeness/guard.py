@@ -1,9 +1,9 @@
 """Decide to which IP addresses windrow may connect: public ones, and those that a source allows.
 
-Each IP address is checked just before the connection is made, not the host name, so that a name that resolves to a
-public address first and to a private one later (DNS rebinding) is refused. The tables are our own: `is_global` of
-Python's `ipaddress` differs between versions, counts multicast and unassigned addresses as global, and does not look
-into IPv6 addresses that contain an IPv4 one.
+Each IP address is checked just before the connection to it is opened, so that a host name that resolves to a public
+address first and to a private one later (DNS rebinding) is refused. The tables are our own: `is_global` of Python's
+`ipaddress` differs between versions, counts multicast and unassigned addresses as global, and does not find the IPv4
+addresses that IPv6 addresses contain.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SPECIAL_IPV4 = tuple(map(IPv4Network, (
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
     "224.0.0.0/3",  # multicast, reserved, broadcast
 )))  # fmt: skip
-"""The blocks in IANA's registry of special-purpose IPv4 addresses; its exceptions within them serve no documents."""
+"""The blocks in IANA's registry of special-purpose IPv4 addresses, with its exceptions, which have no documents."""
 
 _ASSIGNED_IPV6 = IPv6Network("2000::/3")
 """The block from which IANA assigns public addresses; all others are loopback, local, multicast or unassigned."""
@@ -38,16 +38,16 @@ _IPV4_NETWORKS = (
     (IPv6Network("::/96"), 0),  # compatible (RFC 4291)
     (IPv6Network("2002::/16"), 80),  # 6to4 (RFC 3056)
 )
-"""IPv6 networks whose addresses contain an IPv4 one, and the number of bits to its right."""
+"""IPv6 networks whose addresses contain an IPv4 address, and the number of bits after it."""
 
 _DELIMITERS = frozenset("/?#@\\")
-"""Characters that end a host in a URL, so that a host cannot contain them."""
+"""Characters that end the host name in a URL, so that a host name cannot contain them."""
 
 _NOT_EMBEDDED = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
-def refusal(host: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
-    """Return why windrow may not connect to a host at the IP address to which it resolved, or None if it may.
+def refusal(host_name: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
+    """Return why windrow may not connect to a host at the IP address `resolved` of its name, or None if it may.
 
     >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
     (None, <Reason.PRIVATE_ADDRESS: 'private_address'>)
@@ -60,14 +60,14 @@ def refusal(host: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason 
     embedded_address = _embedded_ipv4(address)
     if allowed.everything or _is_public(embedded_address):
         return None
-    if any(host_matches(pattern, host) for pattern in allowed.hosts):
+    if any(host_matches(pattern, host_name) for pattern in allowed.hosts):
         return None
     if any(address in network or embedded_address in network for network in allowed.networks):
         return None
     return Reason.PRIVATE_ADDRESS
 
 
-def refusal_behind_proxy(host: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
+def refusal_behind_proxy(host_name: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
     """Return why windrow may not ask a proxy to connect to a host, or None if it may.
 
     >>> str(refusal_behind_proxy("2130706433")), str(refusal_behind_proxy("localhost"))
@@ -75,28 +75,28 @@ def refusal_behind_proxy(host: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | 
     >>> refusal_behind_proxy("example.org"), str(refusal_behind_proxy("0x7f.0.0.0.1"))
     (None, 'bad_address')
     """
-    normal_host = _normal_host(host)
+    normal_host = _normal_host(host_name)
     if allowed.everything or not normal_host:
         return None if allowed.everything else Reason.BAD_ADDRESS
     ip_address = _ip_address_of(normal_host)
-    return refusal(host, ip_address, allowed) if ip_address else None
+    return refusal(host_name, ip_address, allowed) if ip_address else None
 
 
-def is_loopback(host: str) -> bool:
-    """Return whether a host name means this machine, so that nothing is sent over a network."""
-    if host == "localhost":
+def is_loopback(host_name: str) -> bool:
+    """Return whether a host name or IP address means this machine, so that nothing is sent over a network."""
+    if host_name == "localhost":
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host_name).is_loopback
     except ValueError:
         return False
 
 
 def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
-    """Read the setting `private_hosts`, a list of networks (`10.1.0.0/16`, `fd00::/8`) and hosts (`.intranet.example`).
+    """Read the setting `private_hosts`: networks (`10.1.0.0/16`, `fd00::/8`) and host patterns (`.lan.example`).
 
-    A source's `own_host` is allowed too if it is an IP address or this machine, since the user named it. Raises
-    ConfigError for other texts.
+    The host of the source, `own_host`, is allowed as well if it is an IP address or this machine, since the user named
+    it. Raises ConfigError for a text that is neither a network nor a host pattern.
 
     >>> read_allowed(["127.0.0.1", "wiki.example"], "localhost").hosts
     ('wiki.example', 'localhost')
@@ -116,15 +116,15 @@ def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
     return Allowed(tuple(hosts), tuple(networks))
 
 
-def describe_refusal(host: str, reason: Reason) -> str:
-    """Return a message that says why a host is not contacted and, if the user may allow it, by which setting.
+def describe_refusal(host_name: str, reason: Reason) -> str:
+    """Return a message on why windrow does not connect to a host, and by which setting the user may allow it.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
     'to allow it, add to its source: private_hosts = ["fd00::1"]'
     """
     if reason is not Reason.PRIVATE_ADDRESS:
         return reason.meaning
-    setting = f'private_hosts = ["{host.strip("[]")}"]'
+    setting = f'private_hosts = ["{host_name.strip("[]")}"]'
     setting += " (listed files: allow_private = true; warc_urls: warc_allow_private = true)"
     return f"{reason.meaning}; to allow it, add to its source: {setting}"
 
@@ -144,9 +144,9 @@ def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Addr
     return address
 
 
-def _normal_host(host: str) -> str:
-    """Return the normal form of a host (127.0.0.1 for `0x7f.1` and 2130706433), or "" if it is not valid."""
-    bare_host = host.strip("[]")
+def _normal_host(host_name: str) -> str:
+    """Return the normal form of a host name or IP address (127.0.0.1 for `0x7f.1`), or "" if it is not valid."""
+    bare_host = host_name.strip("[]")
     if not _DELIMITERS.isdisjoint(bare_host):
         return ""
     url = normalise(f"http://[{bare_host.partition('%')[0]}]/" if ":" in bare_host else f"http://{bare_host}/").url
@@ -154,8 +154,8 @@ def _normal_host(host: str) -> str:
 
 
 def _ip_address_of(normal_host: str) -> str:
-    """Return the IP address that a normal host stands for, or an empty text for a name that must be resolved."""
-    if normal_host == "localhost" or normal_host.endswith(".localhost"):  # loopback, whoever resolves it (RFC 6761)
+    """Return the IP address that a host in normal form stands for, or an empty text for a name to be resolved."""
+    if normal_host == "localhost" or normal_host.endswith(".localhost"):  # loopback by RFC 6761
         return "127.0.0.1"
     try:
         return str(ipaddress.ip_address(normal_host))
@@ -167,7 +167,7 @@ _HOST_PATTERN = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
 
 
 def host_pattern(text: str, setting: str) -> str:
-    """Return the normal form of a host pattern; raises ConfigError, which names the setting, if it is not valid.
+    """Return the normal form of a host pattern, or raise ConfigError about the setting `setting` if it is not valid.
 
     `example.org` means this host, `.example.org` this host and all hosts below it, `*` any host.
 
@@ -181,8 +181,8 @@ def host_pattern(text: str, setting: str) -> str:
     raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
 
 
-def host_matches(pattern: str, host: str) -> bool:
+def host_matches(pattern: str, host_name: str) -> bool:
     """Return whether a host in its normal form matches a pattern from `host_pattern`."""
     if pattern.startswith("."):
-        return host.endswith(pattern) or host == pattern[1:]
-    return pattern in {host, "*"}
+        return host_name.endswith(pattern) or host_name == pattern[1:]
+    return pattern in {host_name, "*"}

@@ -1,14 +1,14 @@
 """How long to wait between two requests to one origin: a state that each response updates.
 
-The wait lasts from the end of one answer to the beginning of the next request and is the longest of
+The wait lasts from the end of a response to the beginning of the next request. It is the longest of
 
 - the minimum delay: the Crawl-delay in robots.txt (180 seconds at most), or without one that of the configuration;
-- the duration of the last request times 2 to the power p. p begins at 2 and falls by a tenth with
-  every answer below 400, never below 0. A 429 raises it by 1 and ends its falling for the run;
-- after a 429, the longest of these waits since then, so that the pace never rises again in the run;
+- the duration of the last request times 2 to the power p. p is 2 at first, and each response with a status below 400
+  lowers it by a tenth, to 0 at least. A 429 raises p by 1; after that, p is not lowered in the run;
+- after a 429, the longest of these waits since then, so that the waits do not become shorter in the run;
 - the Retry-After of the last response, a day at most.
 
-A site is given up for the run after three 503, eight 429, or ten failed connections in a row.
+An origin gets no more requests in the run after three 503, eight 429, or ten requests without a response in a row.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ MAX_RETRY_AFTER_SECONDS = 86_400.0
 """Longest Retry-After that is obeyed, in seconds."""
 
 MIN_RECORDED_PAUSE_SECONDS = 1.0
-"""Shortest pause in seconds that is recorded for the next run: the next run does not begin earlier anyway."""
+"""Shortest pause in seconds that is recorded for the next run: a shorter one ends before that run begins."""
 
 MAX_UNAVAILABLE, MAX_LIMITED, MAX_FAILED = 3, 8, 10
-"""The number of results in a row after which a site is given up: 503, 429, and no response."""
+"""How many 503, 429, and requests without a response, in a row, end the requests to an origin in a run."""
 
 UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
-"""Reasons for which a request has no response now but may have one later."""
+"""Reasons why a request got no response, but may get one later."""
 
 REASONS_TO_RETRY_AT_ONCE = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
 _INITIAL_TENTHS = 20  # tenths of p
@@ -38,11 +38,11 @@ _DIGITS = re.compile(r"[0-9]+")
 
 
 class AnswerTiming(NamedTuple):
-    """The result of a request: its status (None: no response), and its duration and Retry-After in seconds."""
+    """The result of a request: the status (None: no response), and the duration and Retry-After in seconds."""
 
     status: int | None
     seconds: float
-    after: float | None = None
+    retry_after: float | None = None  # None: it is missing or not valid
 
 
 class Pace(NamedTuple):
@@ -56,27 +56,27 @@ class Pace(NamedTuple):
     is_held: bool = False  # whether p does not fall any more, after a 429
     floor: float = 0.0  # shortest wait in seconds, after a 429
     seconds: float = 0.0  # duration of the last request
-    after: float = 0.0  # Retry-After of the last response, in seconds from its end
+    retry_after: float = 0.0  # of the last response, in seconds from its end
     unavailable: int = 0  # 503 in a row
     limited: int = 0  # 429 in a row
     failed: int = 0  # requests in a row without a response
 
     @property
     def p(self) -> float:
-        """Return the exponent p of the module's docstring."""
+        """The exponent p of the module's docstring."""
         return self.tenths / 10
 
     @property
     def given_up(self) -> bool:
-        """Return whether the site gets no more requests in this run."""
+        """Whether the origin gets no more requests in this run."""
         return self.unavailable >= MAX_UNAVAILABLE or self.limited >= MAX_LIMITED or self.failed >= MAX_FAILED
 
     def wait(self, minimum: float) -> float:
-        """Return the seconds from the end of the last response to the next request; `minimum` is the minimum delay."""
-        return max(minimum, self.seconds * 2**self.p, self.floor, self.after)
+        """Return the seconds from the end of the last response to the next request, at least `minimum`."""
+        return max(minimum, self.seconds * 2**self.p, self.floor, self.retry_after)
 
     def after_answer(self, answer: AnswerTiming, minimum: float) -> Pace:
-        """Return the state after a request; `minimum` is the minimum delay in seconds."""
+        """Return the state after a request with the result `answer`; `minimum` is the minimum delay in seconds."""
         status = answer.status
         is_limited = status == 429
         tenths = self.tenths
@@ -89,7 +89,7 @@ class Pace(NamedTuple):
             is_held=self.is_held or is_limited,
             floor=self.floor,
             seconds=max(0.0, answer.seconds),
-            after=min(max(answer.after or 0.0, 0.0), MAX_RETRY_AFTER_SECONDS),
+            retry_after=min(max(answer.retry_after or 0.0, 0.0), MAX_RETRY_AFTER_SECONDS),
             unavailable=self.unavailable + 1 if status == 503 else 0,
             limited=self.limited + 1 if is_limited else 0,
             failed=self.failed + 1 if status is None else 0,
@@ -101,14 +101,14 @@ class Pace(NamedTuple):
 
 
 def minimum_delay(delay: float | None, default: float) -> float:
-    """Return the minimum delay of a site: its Crawl-delay `delay` (already capped), or `default` if that is None."""
+    """Return the Crawl-delay `delay` of an origin (already capped), or `default` if it is None."""
     return default if delay is None else delay
 
 
 def retry_after(text: str, now: datetime) -> float | None:
     """Return a Retry-After in either form (RFC 9110, section 10.2.3) as seconds from `now`, or None if it is not valid.
 
-    It is at most `MAX_RETRY_AFTER_SECONDS`.
+    The result is from 0 to `MAX_RETRY_AFTER_SECONDS`.
 
     >>> from datetime import UTC
     >>> noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
@@ -123,7 +123,7 @@ def retry_after(text: str, now: datetime) -> float | None:
 
 
 def should_retry_at_once(reason: Reason | None, tries: int) -> bool:
-    """Return whether to repeat a request at once: if the connection failed, and only after the first try.
+    """Return whether to repeat a request at once: only after the first try, if the connection failed or broke.
 
     >>> should_retry_at_once(Reason.CONNECT_FAILED, 1), should_retry_at_once(Reason.CONNECT_FAILED, 2)
     (True, False)

@@ -1,10 +1,10 @@
-"""Which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
+"""Decide which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
 
 - 2xx: the file is in force for 30 minutes.
 - 3xx: the redirect is followed, five times at most and to any origin; one more counts as 4xx.
-- 4xx except 429: there is no robots.txt, so everything is allowed for 30 minutes.
-- 429, 5xx, and no response: nothing may be requested. The next attempt is after 1 minute, then 2, 4 and so on, 30
-  minutes at most. A file that was read within the last 24 hours stays in force meanwhile.
+- 4xx except 429: the origin has no robots.txt, so everything is allowed for 30 minutes.
+- 429, 5xx, and no response: a file that was read in the last 24 hours stays in force; without one, nothing may be
+  requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from windrow.formats.url import normalise
 from windrow.reasons import Reason
 
 MAX_AGE_SECONDS = 1800.0
-"""Seconds for which a robots.txt is in force."""
+"""Seconds after which a robots.txt is fetched again."""
 
 MAX_STALE_SECONDS = 86_400.0
-"""Seconds for which a robots.txt stays in force while it cannot be fetched again."""
+"""Seconds for which a robots.txt stays in force, from when it was read, while it cannot be fetched again."""
 
 MAX_REDIRECTS = 5
 """The most redirects of robots.txt that are followed."""
@@ -30,11 +30,11 @@ _FIRST_RETRY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RobotsState:
-    """The robots.txt in force at an origin, and when to fetch it next; times are in seconds by any one clock."""
+    """The robots.txt in force at an origin, and when to fetch it next; times are in seconds of one clock."""
 
     robots: Robots
     due: float
-    read: float | None = None  # when the file in force was read
+    read: float | None = None  # when the file in force was read; None: not a file that was read
     failures: int = 0  # attempts in a row that failed
 
 
@@ -43,9 +43,9 @@ NEW_STATE = RobotsState(DENY_ALL, 0.0)
 
 
 def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
-    """Return the state after an attempt to fetch robots.txt that ended at `now`.
+    """Return the state after an attempt to fetch robots.txt that ended at `now`; `before` is the state until then.
 
-    `status` is None if there was no response; 3xx stands for a redirect not followed. `agent` is our user agent.
+    `status` is None if no response came, and 3xx for a redirect that is not followed. `agent` is our user agent.
 
     >>> update_state(NEW_STATE, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
     True
@@ -63,9 +63,9 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
 
 
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
-    """Return the normal URL to which a redirect of robots.txt leads, or an empty text if it is not followed.
+    """Return the normal form of the URL to which a redirect of robots.txt leads, or "" if it is not followed.
 
-    `base` is the URL that was requested, `hops` the number of redirects followed before this one.
+    `location` is its Location, `base` the URL that was requested, `hops` how many redirects were followed before.
 
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
     'https://example.org/r.txt'

@@ -11,14 +11,14 @@ _OPERATOR_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,39}")
 _MAIL_ADDRESS = re.compile(r"[A-Za-z0-9._+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.)+[A-Za-z]{2,24}")
 _LINE = re.compile(r"[\x20-\x7e]{1,250}")
 _WORD = re.compile(r"[^\s()<>,;]+")
-_HINT = "set operator and contact, a web page or a mail address, for [pages] in windrow.toml"
+_HINT = "set operator, and a web page or mail address as contact, for [pages] in windrow.toml"
 
 
 def user_agent(operator: str, contact: str, text: str = "") -> str:
-    """Return the user agent, `OPERATOR-crawler (for CONTACT)`, or `text` if the workspace configures its own.
+    """Return the user agent: `OPERATOR-crawler (for CONTACT)`, or the configured `text` unless that is empty.
 
-    Such a text must begin with a name for robots.txt and include a contact. Raises ConfigError if the name or a valid
-    contact is missing.
+    The text must begin with a name, which robots.txt may refer to, and include a contact. Raises ConfigError if the
+    name or contact is missing or not valid.
 
     >>> user_agent("example", "https://example.org/about-our-crawler")
     'example-crawler (for https://example.org/about-our-crawler)'
@@ -34,16 +34,16 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
 
 
 def _check_custom(text: str) -> str:
-    """Return a configured user agent; raises ConfigError if it does not begin with a name or has no contact."""
+    """Return a configured user agent; raises ConfigError unless it begins with a name and contains a contact."""
     if not _LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
         raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
     if not names_contact(text):
-        raise ConfigError("user_agent: expected the address of a web page or a mailbox in it", hint=_HINT)
+        raise ConfigError("user_agent: it must contain the address of a web page or a mailbox", hint=_HINT)
     return text
 
 
 def names_contact(agent: str) -> bool:
-    """Return whether a user agent names a public web page or a mailbox.
+    """Return whether a user agent contains the address of a public web page or a mailbox.
 
     >>> names_contact("windrow/1.0 (https://example.org/our-crawler)"), names_contact("windrow/1.0")
     (True, False)

@@ -1,8 +1,8 @@
 """The folder of a search index: which of its files are ours, the lock for writing, and links to its files.
 
-The configured folder may be the wrong one. So only files with certain names are removed: the note, which marks a folder
-as ours, the manifest, and the files that Tantivy writes below `text`. A folder with other files and without the note is
-refused, and other files in the folder of an index are kept.
+A wrong folder may be configured. So only files with certain names are removed: the note `index.json`, which shows that
+a folder is an index of windrow, the manifest, and the files that Tantivy writes below `text`. A folder with other files
+and without the note is refused, and other files in the folder of an index stay.
 """
 
 from __future__ import annotations
@@ -25,22 +25,21 @@ NOTE_FILE = "index.json"
 MANIFEST_FILE = "entries.sqlite"
 TEXT_FOLDER = "text"
 META_FILE = "meta.json"
-"""The file below `text` that lists the segments of the index; Tantivy replaces it at each commit."""
+"""The file below `text` that lists the files of the index; Tantivy replaces it at each commit."""
 _NOTE_DRAFT = f"{NOTE_FILE}.part"
 _OTHER_FILES = (_NOTE_DRAFT, MANIFEST_FILE, f"{MANIFEST_FILE}-wal", f"{MANIFEST_FILE}-shm", f"{MANIFEST_FILE}-journal")
 _UNFINISHED_VERSION = "-"
-"""The version that the note has while an index is being built or removed; no complete index has it."""
+"""The version in the note while an index is being built or removed; complete indexes have other versions."""
 _TANTIVY_FILE = re.compile(
     r"(?:meta|\.managed)\.json|\.tantivy-(?:meta|writer)\.lock|\.tmp[0-9A-Za-z]{6}"
     r"|[0-9a-f]{32}(?:\.[0-9]{1,20})?\.(?:idx|pos|term|store|fast|fieldnorm|del)(?:\.temp)?"
 )
 """The names of Tantivy's files."""
-_POLL_INTERVAL = 0.1
-"""Seconds between attempts to lock a folder."""
+_POLL_INTERVAL = 0.1  # seconds between attempts to lock a folder
 
 
 def index_folder(store: Path) -> Path:
-    """Return the folder of the search index of a store's file, which is beside the file.
+    """Return the folder of the search index of a store; it is beside the store's file `store`.
 
     >>> index_folder(Path("w/events.db"))
     PosixPath('w/events.db.index')
@@ -49,12 +48,12 @@ def index_folder(store: Path) -> Path:
 
 
 def format_note(version: str, fields: list[list[str]]) -> str:
-    """Return the text of the note of an index; `fields` are the name and kind of each field."""
+    """Return the text of the note of an index; `fields` are [name, kind] of each field."""
     return json.dumps({"version": version, "fields": fields})
 
 
 def write_note(folder: Path, text: str) -> None:
-    """Write the note of an index into its folder, replacing an older note atomically."""
+    """Write the text of a note into the folder of an index; it replaces an older note in one step."""
     part = folder / _NOTE_DRAFT
     part.unlink(missing_ok=True)
     with part.open("x") as file:
@@ -65,7 +64,7 @@ def write_note(folder: Path, text: str) -> None:
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Raise ConfigError for a folder that is neither empty nor an index of windrow."""
+    """Raise ConfigError for a path that exists and is neither an empty folder nor an index of windrow."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
@@ -81,11 +80,11 @@ def refuse_foreign(folder: Path) -> None:
     )
 
 
-_MOVE_HINT = "name another folder for the index (pages.index), move the store that it is beside, or empty that folder"
+_MOVE_HINT = "set another folder for the index (pages.index), move the store, or empty the folder"
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:
-    """Return whether a folder, which contains files with these names, is empty, an index, or an unfinished index."""
+    """Return whether a folder, whose files have these names, is empty, an index, or an unfinished index."""
     text = folder / TEXT_FOLDER
     if TEXT_FOLDER in names and (text.is_symlink() or not text.is_dir()):
         return False
@@ -97,7 +96,7 @@ def _is_ours(folder: Path, names: list[str]) -> bool:
 
 
 def _is_note(path: Path) -> bool:
-    """Return whether a file is the note of an index."""
+    """Return whether the file at a path is the note of an index."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > 1 << 20:
         return False
     try:
@@ -108,9 +107,9 @@ def _is_note(path: Path) -> bool:
 
 
 def prepare_folder(folder: Path) -> Path:
-    """Prepare a folder for a new index, removing an old one, and return the folder below it for Tantivy's files.
+    """Prepare a folder for a new index, after removing an old one; return the folder below it for Tantivy's files.
 
-    Until `write_note` is called, the index counts as unfinished, and would be built again.
+    Until `write_note` is called, the index is unfinished: when it is opened, it is built again.
     """
     remove_files(folder)
     folder.mkdir(parents=True, exist_ok=True)
@@ -121,7 +120,7 @@ def prepare_folder(folder: Path) -> Path:
 
 
 def remove_files(folder: Path) -> None:
-    """Remove the index's files from the folder; the note is removed last, so that a killed removal can be repeated."""
+    """Remove the files of an index from its folder: the note last, so that a killed removal can be repeated."""
     refuse_foreign(folder)
     if not folder.is_dir():
         return
@@ -139,7 +138,7 @@ def remove_files(folder: Path) -> None:
 
 
 def remove_index(folder: Path) -> None:
-    """Remove the index, and its folder if that is empty then. Raises ConfigError for a folder that is not ours."""
+    """Remove an index, and its folder if that is then empty; raise ConfigError if the folder is not an index."""
     remove_files(folder)
     if folder.is_dir() and not folder.is_symlink() and not any(folder.iterdir()):
         folder.rmdir()
@@ -147,9 +146,10 @@ def remove_index(folder: Path) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
-    """Lock a folder, so that no other process writes the index in it; the lock ends with the process.
+    """Lock a folder, so that other processes do not write the index in it; the lock ends with the block or process.
 
-    While another process has the lock, `wait` is called often, and StoreUnreachable is raised when it returns False.
+    While another process has the lock, `wait` is called ten times a second; when it returns False, StoreUnreachable is
+    raised.
     """
     folder.mkdir(parents=True, exist_ok=True)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -173,9 +173,9 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def link_files(folder: Path, into: Path) -> None:
-    """Make an index in `into` that consists of links to the files in `folder`, where it cannot be read or written.
+    """Make an index in the folder `into` of links to the files of the index in `folder`.
 
-    Tantivy never changes a file of a segment; the other files are small, and are copied.
+    Tantivy does not change the files that are linked; the other files, which are small, are copied.
     """
     text = into / TEXT_FOLDER
     text.mkdir()

@@ -1,12 +1,11 @@
 """A full-text index of documents with integer ids, in a folder.
 
-An index can always be built from its store. So an index that is missing, damaged or of another version is built again,
-and one that cannot be read or written in its folder is opened through links in a scratch folder.
+An index can always be built from its store: one that is missing, damaged or of another version is built again. One that
+cannot be read or written in its folder is opened in a scratch folder that has links to its files.
 """
 
 from __future__ import annotations
 
-import errno
 import json
 import sqlite3
 import tempfile
@@ -17,7 +16,7 @@ from typing import Any, Self, TypeVar
 
 import tantivy
 
-from windrow.errors import DiskFull, IndexDamaged, StoreError, WindrowError
+from windrow.errors import DISK_FULL_ERRNOS, DiskFull, IndexDamaged, StoreError, WindrowError
 from windrow.query.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.query.spelling import Suggestion, suggest_words
 from windrow.reasons import Reason
@@ -35,19 +34,22 @@ from windrow.stores.index.folder import (
 from windrow.stores.index.translate import Translator
 from windrow.stores.sqlite import close_on_failure
 
-WRITER_MEMORY = 128_000_000  # bytes that a writer buffers before it writes a segment
+WRITER_MEMORY = 128_000_000  # bytes that a writer collects before it writes a file of the index
 _ANALYSER_NAME = "folded"
-_MAX_ATTEMPTS = 3  # another process may remove a file of the index before the link to it is opened
+_MAX_ATTEMPTS = 3  # of opening: another process may remove a file of the index before the link to it is opened
 
 
 class FullTextIndex:
-    """An index of documents with integer ids, in a folder; a new index is `fresh` until a document is written."""
+    """An index of documents with integer ids, in a folder; it is `fresh` while it is new or empty.
+
+    `commit` is the number of the last commit, or 0 for a new index.
+    """
 
     def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
-        """Open the index, or with `fresh` replace it by an empty one.
+        """Open the index, or with `fresh`, replace it by an empty one.
 
-        `version` is the version of the documents. Raises IndexDamaged if there is no index of this version, StoreError
-        if it cannot be read, and ConfigError if the folder contains other files than an index.
+        `version` is the version of the documents. Raises IndexDamaged if the folder does not contain an undamaged index
+        of this version, StoreError if the index cannot be read, and ConfigError if the folder is not for an index.
         """
         self.fresh = fresh
         self.folder = folder
@@ -68,9 +70,9 @@ class FullTextIndex:
 
     @classmethod
     def open_scratch(cls, folder: Path, fields: Sequence[IndexField], version: str, *, use_empty: bool = False) -> Self:
-        """Open an index through links in a scratch folder, which is removed when the index is closed.
+        """Open an index in a scratch folder, through links; `close` removes the scratch folder.
 
-        An empty index is opened if there is no index to link to, or if `use_empty` is true.
+        An empty index is opened if the index in `folder` cannot be opened, or if `use_empty` is true.
         """
         for _ in range(0 if use_empty else _MAX_ATTEMPTS):
             with suppress(OSError, sqlite3.Error, WindrowError):
@@ -79,7 +81,7 @@ class FullTextIndex:
 
     @classmethod
     def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index in a scratch folder, through links to the files in `folder`; without `folder`, an empty one."""
+        """Open an index in a scratch folder, through links to the files in `folder`, or an empty one for None."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
         with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
@@ -90,7 +92,7 @@ class FullTextIndex:
 
     @property
     def is_scratch(self) -> bool:
-        """Whether the index is in a scratch folder, so that all that is written to it is lost when it is closed."""
+        """Whether the index is in a scratch folder, so that `close` removes what was written to it."""
         return self._scratch is not None
 
     def __len__(self) -> int:
@@ -98,9 +100,10 @@ class FullTextIndex:
         return int(self._index.searcher().num_docs)
 
     def write(self, documents: Iterable[IndexDocument], removed: Iterable[int] = ()) -> int:
-        """Write documents, replacing those with the same ids, and remove the ids `removed`; return the number written.
+        """Write documents, replacing those with the same ids, and remove those with the ids `removed`.
 
-        A crash leaves all changes or none. `commit` changes with each write. `removed` is read after all documents.
+        Return the number of documents written. A crash leaves either all changes or none of them. Each write changes
+        `commit`. `removed` is read after `documents`.
         """
         count = 0
         with _map_errors(self.folder):
@@ -131,9 +134,9 @@ class FullTextIndex:
         self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
-        """Return the documents with the best scores, or with `newest`, those with the largest number in that field.
+        """Return `limit` documents from `offset` on, by score, or if `newest` is a field, by the largest number in it.
 
-        Documents with equal scores keep the order of the index, so pages of results do not overlap unless it changes.
+        Documents with equal scores are in the order of the index, so that pages of results do not overlap.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -146,9 +149,9 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first documents: by score if `scored`, then by the largest number in a field, then by id.
+        """Return the first `limit` documents: by score if `scored`, then by the largest number in `field`, then by id.
 
-        The result does not depend on the order in which the documents were written.
+        The order in which the documents were written does not matter.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -156,8 +159,8 @@ class FullTextIndex:
             options: dict[str, Any] = {} if scored else {"order_by_field": field}
             count = limit
             while True:  # until all documents with the same score as the last one are included
-                found = searcher.search(query, count, count=False, **options).hits
-                hits = [(round(score, 4), address) for score, address in found]
+                scored_addresses = searcher.search(query, count, count=False, **options).hits
+                hits = [(round(score, 4), address) for score, address in scored_addresses]
                 if len(hits) < count or hits[-1][0] != hits[limit - 1][0]:
                     break
                 count = 4 * count + 1
@@ -170,14 +173,14 @@ class FullTextIndex:
         return [IndexHit(id_, -negated if scored else 0.0) for negated, _, id_ in sort_keys[:limit]]
 
     def frequency(self, word: str, field: str) -> int:
-        """Return the number of documents that have a word in a field."""
+        """Return the number of documents that have a word in a field; of several words, that of the rarest."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
             return min((int(searcher.doc_freq(field, token)) for token in tokens), default=0)
 
     def suggest(self, frequency: Mapping[str, int], field: str) -> dict[str, Suggestion]:
-        """Return for words that no document has one that is spelt nearly the same; `frequency` is by folded word."""
+        """Return suggestions for words that no document has in a field; `frequency` is the document count by word."""
         if all(frequency.values()):
             return {}
         with _map_errors(self.folder):
@@ -207,7 +210,7 @@ class FullTextIndex:
         return tantivy_document
 
     def _open(self) -> Any:
-        """Open Tantivy's index with the schema of the fields."""
+        """Open or create Tantivy's index with the schema of the fields."""
         builder = tantivy.SchemaBuilder()
         for name, kind in self._fields.items():
             if kind == "words":
@@ -236,10 +239,10 @@ def open_for_writing(
     wait: Callable[[], bool] = lambda: False,
     anew: bool = False,
 ) -> Iterator[FullTextIndex]:
-    """Lock and open the index in a folder; a new empty one if it is missing, damaged, of another version, or `anew`.
+    """Lock and open the index in a folder; replace it by an empty one if it cannot be used, or with `anew`.
 
-    While another process has the lock, `wait` is called, and StoreUnreachable is raised when it returns False. Raises
-    StoreError if the index cannot be written, and ConfigError if the folder contains other files.
+    For `wait` see `lock_folder`. Raises StoreError if the index cannot be written, and ConfigError if the folder is not
+    for an index.
     """
     refuse_foreign(folder)
     with _map_errors(folder), lock_folder(folder, wait):
@@ -247,7 +250,7 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder; if that fails, replace it by an empty one, unless it can be read through links."""
+    """Open the index in a folder, or replace it by an empty one if it cannot be opened, not even through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:
@@ -271,9 +274,9 @@ def fill_index(
     folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Filled],
     wait: Callable[[], bool],
 ) -> Filled:  # fmt: skip
-    """Lock the index in a folder and call `fill` to update it; if its files prove to be damaged, fill an empty index.
+    """Lock the index in a folder, update it by `fill`, and return the result; if it is damaged, fill an empty one.
 
-    While another process has the lock, `wait` is called, and StoreUnreachable is raised when it returns False.
+    For `wait` see `lock_folder`.
     """
     try:
         with open_for_writing(folder, fields, version, wait=wait) as index:
@@ -288,7 +291,7 @@ def open_for_search(
     is_behind: Callable[[FullTextIndex], bool], fill: Callable[[FullTextIndex], object],
     *, anew: bool = False, in_place: bool = True,
 ) -> FullTextIndex:  # fmt: skip
-    """Open an index for searches; if it is missing or `is_behind` returns True, `fill` is called to update it first.
+    """Open an index for searches, after `fill` has updated it if it is new or `is_behind` returns True.
 
     If it cannot be written in its folder, or if `in_place` is false, it is updated in a scratch folder. With `anew` the
     present index is not used, because its files are damaged.
@@ -312,7 +315,7 @@ def open_for_search(
 
 
 def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
-    """Remove a scratch folder, into which Tantivy's watcher thread may still write a lock file."""
+    """Remove a scratch folder; try again if Tantivy's watcher thread writes a lock file into it meanwhile."""
     for _ in range(_MAX_ATTEMPTS):
         with suppress(OSError):
             scratch.cleanup()
@@ -321,21 +324,21 @@ def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
 
 
 def _has_note(folder: Path, note: str) -> bool:
-    """Return whether a folder has this note, and Tantivy's list of files."""
+    """Return whether a folder has a note with this text, and Tantivy's list of files."""
     path = folder / NOTE_FILE
     return path.exists() and path.read_text() == note and (folder / TEXT_FOLDER / META_FILE).exists()
 
 
 @contextmanager
 def _map_errors(folder: Path) -> Iterator[None]:
-    """Raise windrow's own errors for those of Tantivy and of the disk in this block."""
+    """Raise windrow's own errors for errors of Tantivy and of the disk in the block."""
     try:
         yield
     except WindrowError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
         message = f"the search index in {folder}: {error}"
-        if getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error):
+        if getattr(error, "errno", None) in DISK_FULL_ERRNOS or "No space left" in str(error):
             raise DiskFull(f"the disk is full: the search index in {folder} cannot be written") from error
         if isinstance(error, OSError):
             raise StoreError(message, hint=IndexDamaged.hint, reason=Reason.DISK_FAILED) from error

@@ -1,4 +1,4 @@
-"""The manifest of an index: a list of its documents, with stamps that show whether a document has changed."""
+"""The manifest of the search index of pages: its documents, with stamps that show which have changed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ManifestEntry(NamedTuple):
 
 
 class IndexManifest:
-    """The rows of `entries.sqlite` in an index's folder."""
+    """The manifest in the file `entries.sqlite` of an index's folder."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
         """Open or create the file; with `read_only` it must exist and is not changed. Raises StoreError."""
@@ -62,32 +62,32 @@ class IndexManifest:
             yield from self._connection.execute("SELECT id, own FROM entry ORDER BY id")
 
     def mark_due(self, ids: Iterable[int]) -> None:
-        """Mark documents that may have to be written again, until the manifest is closed."""
+        """List documents, by their ids, as due: they may have to be written again. The list is not stored."""
         with self._guarded(), transaction(self._connection):
             self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(id_,) for id_ in ids])
 
     def due(self, limit: int) -> list[int]:
-        """Return the ids of the first marked documents, at most `limit`."""
+        """Return the ids of the first `limit` documents that are due."""
         return [id_ for (id_,) in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (limit,))]
 
     def clear_due(self, ids: Sequence[int]) -> None:
-        """Unmark all documents up to the last of these ids."""
+        """Remove the documents up to the last of `ids`, which are sorted, from those that are due."""
         self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
     def read_entries(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
-        """Return the entries with these ids."""
+        """Return the entries of documents by id; ids without an entry are left out."""
         entries: dict[int, ManifestEntry] = {}
         for start in range(0, len(ids), _CHUNK_SIZE):
             chunk = ids[start : start + _CHUNK_SIZE]
-            marks = ",".join("?" * len(chunk))
-            sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({marks})"
+            placeholders = ",".join("?" * len(chunk))
+            sql = f"SELECT id, own, whole, links, anchors FROM entry WHERE id IN ({placeholders})"
             with self._guarded():
-                found = map(ManifestEntry._make, self._connection.execute(sql, chunk))
-                entries |= {entry.id: entry for entry in found}
+                chunk_entries = map(ManifestEntry._make, self._connection.execute(sql, chunk))
+                entries |= {entry.id: entry for entry in chunk_entries}
         return entries
 
     def write(self, entries: Iterable[ManifestEntry], removed: Iterable[int] = ()) -> None:
-        """Write the entries of documents and remove others, given by their ids, in one transaction."""
+        """Write entries, and remove those with the ids `removed`, in one transaction."""
         with self._guarded(), transaction(self._connection):
             self._connection.executemany("DELETE FROM entry WHERE id = ?", [(id_,) for id_ in removed])
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", entries)

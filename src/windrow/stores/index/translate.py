@@ -10,7 +10,7 @@ from tantivy import FieldType, Occur, Query
 from windrow.query.clause import Clause, MarkIn, MarkLike, NumberIn, NumberRange, WordSequence
 from windrow.query.tree import And, Not, Or
 
-MAX_COMPLETIONS = 64  # so many of the most frequent words with a prefix are scored; others are found but not scored
+MAX_COMPLETIONS = 64  # the most frequent words with a prefix that are scored; others are found, with the score 0
 _MIN_INTEGER, _MAX_INTEGER = -(2**63), 2**63 - 1
 
 
@@ -18,7 +18,7 @@ _REGEX_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"}
 
 
 def _escape_regex(text: str) -> str:
-    """Return a regular expression that matches a text, in Tantivy's syntax."""
+    """Return a regular expression, in Tantivy's syntax, that matches a text literally."""
     return text.translate(_REGEX_ESCAPES)
 
 
@@ -34,7 +34,7 @@ class Translator:
         return list(self._analyser.analyze(text))
 
     def query(self, clause: Clause, searcher: Any) -> Any:
-        """Return the query for a clause; `searcher` is Tantivy's, and is asked for the words with a prefix."""
+        """Return the query for a clause; Tantivy's `searcher` is used to find the words that begin with a prefix."""
         match clause:
             case WordSequence():
                 return self._word_sequence(clause, searcher)
@@ -49,7 +49,7 @@ class Translator:
                 return Query.const_score_query(self._filter(clause), 0.0)
 
     def _filter(self, clause: Clause) -> Any:
-        """Return the query for a clause that does not change the score."""
+        """Return the query for a clause that does not affect the score."""
         match clause:
             case MarkIn(field, marks):
                 terms = [(Occur.Should, Query.term_query(self._schema, field, mark, "basic")) for mark in marks]
@@ -60,15 +60,15 @@ class Translator:
             case NumberRange(field, low, high):
                 ends = (_MIN_INTEGER if low is None else low, _MAX_INTEGER if high is None else high)
                 return Query.range_query(self._schema, field, FieldType.Integer, *ends)
-            case NumberIn(field, marks) if marks:
-                return Query.term_set_query(self._schema, field, list(marks))
+            case NumberIn(field, numbers) if numbers:
+                return Query.term_set_query(self._schema, field, list(numbers))
             case NumberIn():
                 return Query.empty_query()
             case _:
                 return Query.all_query()
 
     def _conjunction(self, parts: tuple[Clause, ...], searcher: Any) -> Any:
-        """Return a query for documents that match all clauses."""
+        """Return the query for documents that match all clauses of `parts`."""
         conditions = [
             (Occur.MustNot, self.query(part.part, searcher))
             if isinstance(part, Not)
@@ -80,7 +80,7 @@ class Translator:
         return Query.boolean_query(conditions)
 
     def _word_sequence(self, clause: WordSequence, searcher: Any) -> Any:
-        """Return a query for documents in which one of the clause's fields contains its words in sequence."""
+        """Return the query for documents in which one of the clause's fields has the words next to each other."""
         tokens = self.tokens(clause.text)
         if not tokens:
             return Query.empty_query()
@@ -96,9 +96,9 @@ class Translator:
         return Query.phrase_query(self._schema, field, list(tokens))
 
     def _prefix_query(self, field: str, tokens: list[str], searcher: Any) -> Any:
-        """Return the query for words in sequence, of which the last is a prefix."""
+        """Return the query for words next to each other, of which the last is a prefix."""
         completions = searcher.terms_with_prefix(field, tokens[-1])  # each with the number of documents that have it
-        by_frequency = [word for word, _ in sorted(completions, key=lambda pair: (-pair[1], pair[0]))]
+        by_frequency = [word for word, _ in sorted(completions, key=lambda completion: (-completion[1], completion[0]))]
         if len(tokens) > 1:
             phrases = [(Occur.Should, self._phrase_query(field, [*tokens[:-1], word])) for word in by_frequency]
             return Query.boolean_query(phrases) if phrases else Query.empty_query()

@@ -27,7 +27,7 @@ from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.wordpress_gone import NUMBERS
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
 from windrow.engine.run import Derived
-from windrow.errors import DiskFull, StoreError
+from windrow.errors import DISK_FULL_ERRNOS, DiskFull, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
@@ -37,7 +37,6 @@ from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import AttemptStatement, RecordStore
 
 _PAGE_SIZE = 200  # attempts
-_DISK_FULL_ERRNO = 28
 
 
 class NewsFolders(NamedTuple):
@@ -88,7 +87,7 @@ class Publisher:
                     new_articles += late_writer.write_late(ledger.attempts.by_numbers(late_attempts))
                     store.remove_late_attempts(late_attempts)
             except OSError as error:
-                error_class = DiskFull if error.errno == _DISK_FULL_ERRNO else StoreError
+                error_class = DiskFull if error.errno in DISK_FULL_ERRNOS else StoreError
                 raise error_class(f"the tree of articles cannot be written: {error}") from error
         return Derived(f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}", failed_sources)
 
