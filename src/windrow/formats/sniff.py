@@ -41,13 +41,14 @@ _DOWNLOAD_TYPES = frozenset(("application/octet-stream", "binary/octet-stream", 
 _ROOT_ELEMENT = re.compile(
     rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*+<([A-Za-z_][\w.:-]*)", re.DOTALL
 )
-_FEEDS = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF": "application/rdf+xml"}
+_FEED_TYPE_BY_ROOT = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF": "application/rdf+xml"}
 
 
 class Sniffed(NamedTuple):
     """A document's media type.
 
-    `essence` has no parameters: `text/html`. `conflict` is whether the server announced another type.
+    `essence` has no parameters: `text/html`. `conflict` is whether the document contradicts the type that the server
+    announced; a feed that is announced as HTML, and a PDF that is announced as a download, do not.
     """
 
     essence: str
@@ -57,7 +58,8 @@ class Sniffed(NamedTuple):
 def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> Sniffed:
     """Determine the media type of a document.
 
-    `claimed` is the media type in Content-Type, `is_utf_16` whether the charset there is UTF-16.
+    `claimed` is the media type in Content-Type, in lower case and without parameters; it is empty if missing.
+    `is_utf_16` is whether the charset in Content-Type is UTF-16.
 
     >>> sniff(b"%PDF-1.7", "text/html"), sniff(b" <!DOCTYPE html>"), sniff(b"{}", "application/json")
     (Sniffed(essence='application/pdf', conflict=True), Sniffed(essence='text/html', conflict=False), \
@@ -80,7 +82,7 @@ Sniffed(essence='application/json', conflict=False))
 
 
 def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
-    """Return the type of a document announced as binary: servers often send a page in place of a missing file.
+    """Return the type of a document that is announced as binary: servers often send a page instead of a missing file.
 
     `signed_type` is the type whose signature the first bytes have, or an empty text.
     """
@@ -106,11 +108,11 @@ def is_textual(essence: str) -> bool:
 
 def signature_type(head: bytes) -> str:
     """Return the binary type whose signature the first bytes have, or an empty text if they have no known signature."""
-    for sign, kind in _SIGNATURES:
-        if head.startswith(sign):
+    for signature, kind in _SIGNATURES:
+        if head.startswith(signature):
             return kind
-    for first_sign, offset, second_sign, kind in _TWO_PART_SIGNATURES:
-        if head.startswith(first_sign) and head.startswith(second_sign, offset):
+    for first_part, offset, second_part, kind in _TWO_PART_SIGNATURES:
+        if head.startswith(first_part) and head.startswith(second_part, offset):
             return kind
     return ""
 
@@ -126,12 +128,12 @@ def root_name(raw: bytes) -> bytes:
 
 
 def _feed_type(raw: bytes) -> str:
-    """Return a feed's type by its root element (section 8.2), or an empty text for anything else."""
-    return _FEEDS.get(root_name(raw), "")
+    """Return a feed's type by its root element (section 8.2), or an empty text if the document is not a feed."""
+    return _FEED_TYPE_BY_ROOT.get(root_name(raw), "")
 
 
 def _markup_type(raw: bytes) -> str:
-    """Return the type of HTML, XML or a feed by its first tag (section 7.1), or an empty text for anything else."""
+    """Return the type of HTML, XML or a feed by how it begins (section 7.1), or an empty text for other documents."""
     start = raw[:_EXAMINED_BYTES].removeprefix(_BYTE_ORDER_MARKS[2]).lstrip(_WHITE_SPACE)
     if _HTML_START.match(start):
         return "text/html"
@@ -145,19 +147,17 @@ def _text_or_binary(head: bytes) -> str:
 
 
 MIN_PROBABILITY = 0.9
-"""The least probability at which a detected language is accepted."""
+"""A detected language is accepted if its probability is higher."""
 
-_EXAMINED_CHARACTERS = 600  # more take longer and do not improve the answer
-_MIN_CHARACTERS = 40
-
-
+_EXAMINED_CHARACTERS = 600  # of a text; more take longer and do not improve the result
+_MIN_CHARACTERS = 40  # the language of a shorter text is not detected
 _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
 
 
 def normalise_tag(tag: str) -> str | None:
     """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
 
-    Scripts and regions that are not registered are left out, and so are variants.
+    Scripts and regions that are not registered are left out; so are variants and extensions.
 
     >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]
@@ -177,9 +177,9 @@ def normalise_tag(tag: str) -> str | None:
 
 @cache
 def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
-    """Return the registered languages with their preferred subtags, the scripts, and the regions.
+    """Return the preferred subtag of each registered language, the registered scripts, and the registered regions.
 
-    They are read from a file of the package that `tools/languages.py` writes.
+    They are in a file of the package, which `tools/languages.py` writes.
     """
     registry = (get_data("windrow.formats", "languages.txt") or b"").decode()
     languages, scripts, regions = map(str.split, registry.splitlines())
@@ -188,14 +188,14 @@ def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]
 
 
 def is_detector_installed() -> bool:
-    """Return whether a language detector is installed."""
+    """Return whether the extra `language` is installed."""
     return find_spec("py3langid") is not None
 
 
 def detect_language(text: str) -> str | None:
     """Return the language of a text's beginning as an IANA subtag.
 
-    Returns None if the language is not certain, the text is too short, or no detector is installed.
+    Returns None if the language is not certain, the text is too short, or the extra `language` is not installed.
     """
     beginning = text[:_EXAMINED_CHARACTERS]
     if len(beginning) < _MIN_CHARACTERS:
