@@ -44,7 +44,7 @@ def _shift_column(column: Sequence[int], offset: int) -> Sequence[int]:
     return [*column[offset:], *edge] if offset > 0 else [*edge, *column[: len(column) + offset]]
 
 
-def _grade_of_neighbour(page: PageMeasures, feature: Callable[[PageMeasures], bytes], offset: int) -> bytes:
+def _grade_of_neighbour(page: PageMeasures, feature: Feature, offset: int) -> bytes:
     return bytes(page.pick(_shift_column(feature(page), offset)))
 
 
@@ -149,8 +149,6 @@ BLOCK_FEATURES: dict[str, Feature] = {
 }
 
 
-BoxFeature = Callable[[PageMeasures], bytes]
-
 TAGS = (
     "p", "li", "td", "th", "dt", "dd", "pre", "blockquote", "figcaption", "button", "option", "label", "summary",
     "h1", "h2", "h3", "h4", "h5", "h6", "div", "section", "article", "form", "address", "caption", "legend",
@@ -245,7 +243,7 @@ def _headline_level(page: PageMeasures) -> bytes:
     return bytes([level or parent_level for level, parent_level in zip(levels, parent_levels, strict=True)])
 
 
-BOX_FEATURES: dict[str, BoxFeature] = {
+BOX_FEATURES: dict[str, Feature] = {
     "depth": lambda page: bytes(page.pick_above[0](page.outline.boxes.depth)),
     "tag": lambda page: bytes(map(TAG_NUMBERS.get, page.pick_above[0](page.outline.boxes.tag), repeat(0))),
     "headline": _headline_level,

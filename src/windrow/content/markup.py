@@ -224,17 +224,9 @@ class _Copy:
     """Copies markup of chosen blocks to `output`, tag by tag; `line` is the markup since the last border of a box."""
 
     __slots__ = (
-        "_chosen",
-        "_chosen_range",
-        "_end_tags",
-        "_next_block",
-        "_open_locations",
-        "_opened",
-        "_text_depth",
-        "_text_end",
-        "line",
-        "output",
-    )
+        "_chosen", "_chosen_range", "_end_tags", "_next_block", "_open_locations", "_opened", "_text_depth",
+        "_text_end", "line", "output",
+    )  # fmt: skip
 
     def __init__(
         self, outline: Outline, chosen: Sequence[bool], block_before: int, chosen_range: tuple[int, int], depth: int

@@ -64,25 +64,9 @@ class OutlineBuilder:
     """Builds the outline of a page; a method for a tag is given the tag without brackets and the shape of its box."""
 
     __slots__ = (
-        "_anchors",
-        "_blocks",
-        "_box_rows",
-        "_code_texts",
-        "_component_is_box",
-        "_ended_lines",
-        "_link_count",
-        "_linked_words",
-        "_open_boxes",
-        "_open_code",
-        "_open_link",
-        "_open_quote",
-        "_paths",
-        "_quote_texts",
-        "_stops",
-        "_unrecorded_boxes",
-        "count_tags_left",
-        "parts",
-        "word_gap",
+        "_anchors", "_blocks", "_box_rows", "_code_texts", "_component_is_box", "_ended_lines", "_link_count",
+        "_linked_words", "_open_boxes", "_open_code", "_open_link", "_open_quote", "_paths", "_quote_texts", "_stops",
+        "_unrecorded_boxes", "count_tags_left", "parts", "word_gap",
     )  # fmt: skip
 
     def __init__(self) -> None:

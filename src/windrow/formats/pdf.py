@@ -112,22 +112,16 @@ def read_pdf(raw: bytes) -> Pdf:
 def read_pages(raw: bytes) -> PdfPages:
     """Read the text of a document by page, without its links and table of contents; raises what `read_pdf` raises."""
     with _open_document(raw) as document:
-        pages: list[str] = []
         head_lines: list[PdfLine] = []
-        unreadable, characters_left = 0, _MAX_CHARACTERS
-        page_count = len(document)
-        for page_number in range(min(page_count, MAX_PAGES)):
-            page_text = _page_and_head(document, page_number, None if page_number else head_lines)
-            unreadable += page_text is None
-            text = page_text or ""
-            pages.append(text[:characters_left])
-            characters_left -= len(text)
-            if characters_left <= 0:
-                break
+
+        def add_head(index: int, _page: PdfPage, text_page: PdfTextPage) -> None:
+            if index == 0:
+                head_lines.extend(_find_head(text_page))
+
+        pages, unreadable, is_cut = _read_texts(document, add_head)
         title = _clean(_read_metadata(document, b"Title"))
         created = read_pdf_time(_read_metadata(document, b"CreationDate"))
-        is_cut = len(pages) < page_count or characters_left <= 0
-        return PdfPages(title, created, page_count, pages, head_lines, is_cut, unreadable)
+        return PdfPages(title, created, len(document), pages, head_lines, is_cut, unreadable)
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
@@ -179,16 +173,13 @@ def _reset_last_error() -> None:
 
 def _read_document(document: PdfDocument) -> Pdf:
     """Read all that `Pdf` contains from an open document."""
-    pages: list[str] = []
     links: list[PdfLink] = []
-    page_count = len(document)
-    characters_left = _MAX_CHARACTERS
-    for page_number in range(min(page_count, MAX_PAGES)):
-        text = _page_and_links(document, page_number, links)
-        pages.append(text[:characters_left])
-        characters_left -= len(text)
-        if characters_left <= 0:
-            break
+
+    def add_links(_index: int, page: PdfPage, text_page: PdfTextPage) -> None:
+        if len(links) < _MAX_LINKS:
+            links.extend(_find_links(document, page, text_page))
+
+    pages, _, is_cut = _read_texts(document, add_links)
     return Pdf(
         title=_clean(_read_metadata(document, b"Title")),
         subject=_clean(_read_metadata(document, b"Subject")),
@@ -198,34 +189,34 @@ def _read_document(document: PdfDocument) -> Pdf:
         pages=pages,
         contents=list(_read_contents(document)),
         links=links,
-        cut=len(pages) < page_count or characters_left <= 0,
+        cut=is_cut,
     )
 
 
-def _page_and_links(document: PdfDocument, page_number: int, links: list[PdfLink]) -> str:
-    """Append a page's links to `links` and return its text, which is empty if the page cannot be read."""
+def _read_texts(
+    document: PdfDocument, on_page: Callable[[int, PdfPage, PdfTextPage], None]
+) -> tuple[list[str], int, bool]:
+    """Return the texts of the first pages, how many of these are unreadable, and whether pages or text are left out.
+
+    `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
+    """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
-    try:
-        with closing(document[page_number]) as page, closing(page.get_textpage()) as text_page:
-            if len(links) < _MAX_LINKS:
-                links.extend(_find_links(document, page, text_page))
-            return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
-    except PdfiumError:
-        return ""
-
-
-def _page_and_head(document: PdfDocument, page_number: int, head_lines: list[PdfLine] | None) -> str | None:
-    """Return a page's text, or None if it cannot be read; append its head to `head_lines` unless that is None."""
-    from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
-
-    try:
-        with closing(document[page_number]) as page, closing(page.get_textpage()) as text_page:
-            if head_lines is not None:
-                head_lines += _find_head(text_page)
-            return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
-    except PdfiumError:
-        return None
+    texts: list[str] = []
+    unreadable, characters_left = 0, _MAX_CHARACTERS
+    for index in range(min(len(document), MAX_PAGES)):
+        text = ""
+        try:
+            with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
+                on_page(index, page, text_page)
+                text = _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
+        except PdfiumError:
+            unreadable += 1
+        texts.append(text[:characters_left])
+        characters_left -= len(text)
+        if characters_left <= 0:
+            break
+    return texts, unreadable, len(texts) < len(document) or characters_left <= 0
 
 
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:

@@ -71,6 +71,7 @@ _LIST_ITEM = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]
 _RULE_LINE = re.compile(r"[\W_]+")
 _MIN_USUAL_WIDTH = 30  # characters; shorter lines are those of a list, not of a wrapped paragraph
 _SHORT_LINE_SHARE = 0.65  # of the usual width; a shorter line ends a paragraph
+_MAX_TITLE_CHARACTERS = 120  # of a first paragraph
 
 
 def paragraphs(text: str) -> list[str]:
@@ -110,14 +111,14 @@ def replace_controls(text: str) -> str:
     return text.translate(_CONTROL_TO_SPACE)
 
 
-def first_paragraph(paragraphs: list[str], max_characters: int = 120) -> str:
+def first_paragraph(paragraphs: list[str]) -> str:
     """Return the first paragraph that is not a rule such as `=====`; an empty text if none is, or it is too long.
 
     >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
     """
     paragraph = next((line for line in paragraphs if not _RULE_LINE.fullmatch(line)), "")
-    return paragraph if len(paragraph) <= max_characters else ""
+    return paragraph if len(paragraph) <= _MAX_TITLE_CHARACTERS else ""
 
 
 class Table(str):
@@ -266,10 +267,13 @@ def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str
     return {"type": kind, **members}
 
 
-def cut_around_difference(old: str, new: str, max_length: int = 60, context: int = 20) -> tuple[str, str]:
-    """Return two texts; if one is longer than `max_length`, return so many characters around their first difference.
+_MAX_SHOWN_CHARACTERS, _CONTEXT_CHARACTERS = 60, 20  # of a text with a difference, and before the difference
 
-    `context` is the number of characters before the difference that are kept. An ellipsis shows where a text is cut.
+
+def cut_around_difference(old: str, new: str) -> tuple[str, str]:
+    """Return two texts; if one is longer than 60 characters, cut both to so many around their first difference.
+
+    An ellipsis shows where a text is cut.
 
     >>> cut_around_difference("The old pump. " * 9 + "It works.", "The old pump. " * 9 + "It leaks.")
     ('…p. The old pump. It works.', '…p. The old pump. It leaks.')
@@ -278,11 +282,11 @@ def cut_around_difference(old: str, new: str, max_length: int = 60, context: int
         (index for index, (before, after) in enumerate(zip(old, new, strict=False)) if before != after),
         min(len(old), len(new)),
     )
-    is_cut = max(len(old), len(new)) > max_length and shared_length > context
-    start = shared_length - context if is_cut else 0
-    return _cut(old, start, max_length), _cut(new, start, max_length)
+    is_cut = max(len(old), len(new)) > _MAX_SHOWN_CHARACTERS and shared_length > _CONTEXT_CHARACTERS
+    start = shared_length - _CONTEXT_CHARACTERS if is_cut else 0
+    return _cut(old, start), _cut(new, start)
 
 
-def _cut(text: str, start: int, max_length: int) -> str:
-    head = "\u2026" if start else ""
-    return head + (text[start:] if len(text) - start <= max_length else f"{text[start : start + max_length]}\u2026")
+def _cut(text: str, start: int) -> str:
+    end = start + _MAX_SHOWN_CHARACTERS
+    return ("\u2026" if start else "") + (text[start:] if len(text) <= end else f"{text[start:end]}\u2026")

@@ -319,9 +319,3 @@ class Resolver:
                 self._resolved_by_href.clear()
             self._resolved_by_href[href] = resolved
         return resolved
-
-
-__all__ = [
-    "MAX_CHARACTERS", "Parts", "Resolved", "Resolver", "normalise", "normalise_other_scheme", "parts",
-    "remove_parameters",
-]  # fmt: skip

@@ -280,6 +280,3 @@ def _inflate(content: bytes) -> bytes:
             raise StepError("the gzip data ends too early", Reason.TRUNCATED)
         remaining = stream.unused_data
     return bytes(inflated)
-
-
-__all__ = ["MAX_BYTES", "MAX_ENTRIES", "HintKind", "UrlHint", "UrlHints"]
