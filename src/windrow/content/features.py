@@ -104,7 +104,7 @@ def _texts(page: PageMeasures) -> Sequence[str]:
 
 
 def _mean_word_length(page: PageMeasures) -> bytes:
-    """Return for each block the graded number of its characters by word."""
+    """Return for each block the graded mean number of characters per word."""
     return grade(map(truediv, map(len, _texts(page)), page.pick(page.outline.blocks.words)), LETTER_SCALE)
 
 
@@ -202,7 +202,7 @@ def _prose_box_share(page: PageMeasures, share: float) -> bytes:
 def _measure_path(page: PageMeasures, measure: str) -> bytes:
     """Return for each block a graded measure of all blocks whose boxes have the same path as its own box.
 
-    `measure` is `times` (their number), `words`, `density` (the share of linked words) or `mean` (words by block).
+    `measure` is `times` (their number), `words`, `density` (the share of linked words) or `mean` (words per block).
     """
     times, words, linked = page.path_sums
     paths = page.pick_above[0](page.outline.boxes.path)

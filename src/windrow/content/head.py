@@ -50,7 +50,7 @@ class StructuredData(NamedTuple):
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; if no object in it has a type, only search dates in its text.
+    """Read the JSON-LD of a page; if none of its objects has a type, only dates are searched in its text.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -82,7 +82,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
 
 
 def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type, at most `_MAX_OBJECTS`, except those in `_OTHER_OBJECTS`.
+    """Yield the objects with a type among the first `_MAX_OBJECTS`, except those in `_OTHER_OBJECTS` properties.
 
     Objects with an `@id` and other properties are added to `by_id`.
     """
@@ -145,7 +145,7 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    """Yield the names of persons or organisations: a text, an object, a reference to an object, or a list of them."""
+    """Yield the names in a property of persons or organisations: texts, objects, references, or a list of these."""
     for person in (persons if isinstance(persons, list) else [persons])[:100]:
         if isinstance(person, str):
             yield _clean(person)
@@ -167,11 +167,11 @@ _MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of publication or empty texts, the most trusted first; `DATE_SELECTOR` selects `elements`.
+    """Yield possible dates of publication or empty texts, the most trusted first.
 
-    A date of `itemprop` or `dt-published` is used only if all on the page are equal, since a list of entries has one
-    for each entry. A `time` in an article's header is used if the page has only one article, or the header contains an
-    `h1`. Any other `time` is used if all on the page are equal.
+    `elements` are those that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all on the
+    page are equal, since a list has one for each entry. A `time` in an article's header is used if the page has only
+    one article, or the header contains an `h1`. Any other `time` is used if all on the page are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
@@ -420,7 +420,7 @@ def _add_meta(
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
 ) -> None:
-    """Add a `meta` element to the OpenGraph properties or to the other `metas`, and if it names an author, to those."""
+    """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`."""
     content = attributes.get("content")
     if not content:
         return

@@ -125,7 +125,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block the graded number of blocks from the end of the text box to it; 0 up to that end."""
+    """Return for each block after the text box the graded number of blocks from its end; 0 for all others."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)

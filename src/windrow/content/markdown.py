@@ -43,7 +43,7 @@ _MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some syst
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove forms, navigation and hidden elements, and those whose names are the names of clutter.
+    """Remove forms, navigation, hidden elements, and elements that are clutter by their class or id.
 
     `html` is the markup of the tree.
     """
@@ -65,7 +65,7 @@ def _is_headline(button: LexborNode) -> bool:
 
 
 def _is_clutter(node: LexborNode) -> bool:
-    """Return whether an element has a name of clutter and little text, with a likely name mostly of links."""
+    """Return whether an element's class or id is one of clutter; a likely one must have little text, mostly links."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):

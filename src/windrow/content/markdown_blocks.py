@@ -73,8 +73,8 @@ def _add_spanned_cells(line: list[str], spanned_rows: dict[int, int]) -> None:
         line.append("")
 
 
-def _read_span(tag: bytes, name: bytes) -> int:
-    span = read_attribute(tag, name)
+def _read_span(tag: bytes, opening: bytes) -> int:
+    span = read_attribute(tag, opening)
     return max(1, min(int(span), _MAX_SPAN)) if span.isascii() and span.isdecimal() and len(span) < 6 else 1
 
 

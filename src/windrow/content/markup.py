@@ -134,7 +134,7 @@ def find_meaning(tag: bytes) -> Meaning:
 
 
 def _work_out_meaning(tag: bytes) -> Meaning:
-    """Return the meaning of a tag that is not cached; cache it unless it is found by the name of the element."""
+    """Return the meaning of a tag that is not cached; cache it unless the name alone determines it."""
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:

@@ -77,7 +77,7 @@ _MIN_SIBLINGS = 3  # the fewest siblings of one kind that count as a repetition
 
 
 class Picker(Protocol):
-    """A function that returns the values of a column at fixed positions, fast."""
+    """A function that returns the values of a column at fixed positions."""
 
     def __call__(self, values: Sequence[T], /) -> tuple[T, ...]:
         """Return the values at the positions."""
@@ -260,7 +260,7 @@ def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the blocks outside navigation, footers and choices that may be content; if they have few words, all."""
+    """Return the visible blocks outside navigation, footers and choices; if they have few words, all visible blocks."""
     locations, blocks = outline.boxes.locations, outline.blocks
     hidden = find_excluded_blocks(outline)
     visible = [block for block in range(len(blocks.box)) if block not in hidden] if hidden else range(len(blocks.box))
@@ -283,7 +283,7 @@ def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
 
 
 def _measure_since_headlines(outline: Outline, level_by_box: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return for each block what `PageMeasures.since_headline` has; `level_by_box` is 0 for other boxes."""
+    """Return `PageMeasures.since_headline`; `level_by_box` has the level of a headline, and 0 for other boxes."""
     measures = []
     level = blocks = words = 0
     for box, word_count in zip(outline.blocks.box, outline.blocks.words, strict=True):

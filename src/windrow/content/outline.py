@@ -1,4 +1,4 @@
-"""Hold the outline of a page, its boxes, blocks of text and anchors, in columns; read a box's shape from its tag."""
+"""Define a page's outline: its boxes, blocks of text and anchors in columns; read a box's shape from its tag."""
 
 from __future__ import annotations
 
@@ -173,7 +173,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the number of the row box around a table cell's box; -1 outside a cell, or if it has several blocks."""
+    """Return the number of the row around the table cell of a box, or -1 without a cell or if it has several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1

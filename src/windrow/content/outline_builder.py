@@ -248,14 +248,14 @@ class OutlineBuilder:
             self.word_gap = b"" if self._open_code else b" "
 
     def _open_or_count(self, element: OpenInline | None) -> OpenInline:
-        """Return the open element; open one for None, otherwise only count one more within it."""
+        """Return the open element; open one if it is None, and otherwise only count one more within it."""
         if element is None:
             return OpenInline(len(self.parts))
         element.nested_count += 1
         return element
 
     def _close_or_uncount(self, element: OpenInline | None, texts: dict[int, list[str]]) -> OpenInline | None:
-        """Return the element if one within it was closed; otherwise close it, and add its text to `texts` by block."""
+        """Return the element if one within it ends here; otherwise return None and add its text to `texts`."""
         if element is not None and element.nested_count:
             element.nested_count -= 1
             return element

@@ -119,7 +119,7 @@ _PHRASES = re.compile(f"{_OPENING_WORDS}(?:{_PHRASE_GROUPS})(?: (?:404|error|sor
 
 
 def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
-    """Return why a page is not the requested document (SOFT_404, CONSENT_PAGE or BOT_WALL), or None if it may be it.
+    """Return SOFT_404, CONSENT_PAGE or BOT_WALL for a page that is not the requested document, None for any other.
 
     `titles` are the page's title and headline, `text` is its main content.
 
@@ -141,5 +141,5 @@ def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
 
 
 def _plain_words(text: str) -> str:
-    """Return a text in lower case, with one space for each run of other characters than letters and digits."""
+    """Return a text in lower case, with a space in place of each run of characters that are not letters or digits."""
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()

@@ -126,7 +126,7 @@ class _TextEnds:
         """Find the box around the whole text, and the last headline of level 1 before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
-        chosen_blocks = [block for block, keep in enumerate(chosen) if keep]
+        chosen_blocks = [block for block, is_chosen in enumerate(chosen) if is_chosen]
         self._text_start, self._text_end = chosen_blocks[0], chosen_blocks[-1] + 1
         text_box = blocks.box[chosen_blocks[0]]
         while text_box > 0 and self._boxes.stop[text_box] < self._text_end:
@@ -207,7 +207,7 @@ def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:
 
 
 def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
-    """Yield the range of sibling boxes of one kind with one headline each, which is a link to another page."""
+    """Yield the ranges of sibling boxes of one kind that each have one headline, a link to another page."""
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     is_linked_headline = [

@@ -1,4 +1,4 @@
-"""Parse index lines of web archives: CDX with 11 or 9 fields or those that a legend names, and CDXJ.
+"""Parse index lines of web archives: CDX with 11 or 9 fields, or with the fields that a legend names, and CDXJ.
 
 Parsing a line never raises: the result is a capture, a legend, or a fault with its reason. What a collection
 requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
@@ -250,7 +250,7 @@ def _decode_field(field: bytes) -> str:
 
 
 class CaptureColumns(NamedTuple):
-    """The fields of some valid captures as they are written: a column for each field, a value for each capture."""
+    """The fields of some valid captures as they are written: a column for each field, with a value for each capture."""
 
     key: Sequence[str]
     timestamp: Sequence[str]
@@ -288,7 +288,7 @@ def parse_lines(
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
     """Parse lines in order as `parse_line` does; a legend applies to the lines after it.
 
-    Five or more valid CDX lines in a row may be yielded as columns: it is several times as fast if few are used.
+    Five or more valid CDX lines in a row may be yielded as columns, which is several times as fast if few are used.
 
     >>> lines = [b" CDX N b a m s k r V g", b"org,example)/ 20240301120000 http://example.org/ a/b 200 A - 7 x.warc"]
     >>> [type(result).__name__ for result in parse_lines(lines)]
@@ -309,7 +309,7 @@ _MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns; if one may not be a valid CDX line, parse each half, and few lines one by one."""
+    """Yield the lines as columns if all are valid CDX lines; otherwise parse each half, or few lines one by one."""
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
         if columns is not None:
@@ -427,7 +427,7 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
 
 
 def _spell_json_value(value: object) -> str:
-    """Return a JSON value that is not a text as a CDX field: null as `-`, an integer in digits, others as empty."""
+    """Return a JSON value that is not a text as a CDX field: null as `-`, an integer in digits, others as `""`."""
     if value is None:
         return "-"
     return str(value) if type(value) is int and abs(value) < 10**18 else ""
@@ -443,7 +443,7 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
 
 
 def _read_legend(letters: list[str]) -> Layout | CdxFault:
-    """Return the layout that a legend defines, or a fault if a field is missing; key (as in wget) and length may be."""
+    """Return the layout that a legend defines, or a fault if it lacks a field other than key and length."""
     positions = {
         name: next((letters.index(letter) for letter in choices if letter in letters), -1)
         for name, choices in _LEGEND_LETTERS.items()

@@ -137,7 +137,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return the first child of these names, a text of Atom, as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
+    """Return the first child with one of these names as HTML, or an empty text (RFC 4287, sections 3.1 and 4.1.3)."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             text_type = (child.get("type") or child.get("mode") or "text").lower()

@@ -1,6 +1,6 @@
 """Read the head of archived HTTP responses and its fields, and decode the body.
 
-A body may be an attack: it is inflated piece by piece, and at most to the bounds. Whether it is really gzip or chunked
+A body may be an attack: it is inflated piece by piece, and only up to the bounds. Whether it is really gzip or chunked
 is decided by its bytes, since servers announce codings that they did not apply.
 """
 
@@ -120,7 +120,7 @@ def read_location(fields: Mapping[str, str]) -> str:
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag, or without any ETag a strong Last-Modified, or an empty text.
+    """Return the validator for If-Range: a strong ETag, a strong Last-Modified if there is no ETag, or an empty text.
 
     Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections
     8.8.2.2 and 13.1.5): within that second the file may have changed again.
@@ -197,7 +197,7 @@ _Blocks = Iterator[tuple[bytes, int]]
 
 
 class _BodyBounds(NamedTuple):
-    """The limits for a body of `size` coded bytes: it may inflate to `most` bytes; see `decode_body` for `ratio`."""
+    """The limits for a body of `size` coded bytes: it may inflate to `most` bytes; `ratio` is as in `decode_body`."""
 
     size: int
     most: int
@@ -205,7 +205,7 @@ class _BodyBounds(NamedTuple):
 
 
 def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
-    r"""Decode a body by the codings that `fields`, those of its response by name in lower case, announce.
+    r"""Decode a body; `fields` are those of its response, by name in lower case, and announce the codings.
 
     The result may have at most `most` bytes; beyond `FREE_BYTES`, it may have at most `ratio` times the coded bytes
     consumed. If the body ends too early, the decoded part is returned. Raises StepError: BOMB_RATIO or BOMB_TOTAL
@@ -313,7 +313,7 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
 
 
 def _decode_brotli(body: bytes) -> _Blocks:
-    """Decode brotli (RFC 7932)."""
+    """Yield the decoded pieces of brotli (RFC 7932)."""
     stream = brotli.Decompressor()
     try:
         block = stream.process(body, output_buffer_limit=_BLOCK_BYTES)
@@ -327,7 +327,7 @@ def _decode_brotli(body: bytes) -> _Blocks:
 
 
 def _decode_zstd(body: bytes) -> _Blocks:
-    """Decode Zstandard (RFC 8878), with the window limit of RFC 9659."""
+    """Yield the decoded pieces of Zstandard (RFC 8878), with the window limit of RFC 9659."""
     reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).stream_reader(body, read_across_frames=True)
     try:
         while block := reader.read(_BLOCK_BYTES):

@@ -327,7 +327,7 @@ def _is_ambiguous(head: bytes) -> bool:
 
 
 def _read_length(text: bytes, address: str) -> int:
-    """Read the value of Content-Length; raise TerminalFailure if it is not a number, or a list of different ones."""
+    """Read the value of Content-Length: one number, perhaps repeated; raise TerminalFailure for any other value."""
     if text.isdigit() and len(text) < 19:
         return int(text)
     length, *other_lengths = {*_split_words(text)}

@@ -1,4 +1,4 @@
-"""Read a member of a zip archive as a file: inflated block by block, to the size that its record announces at most."""
+"""Read a member of a zip archive as a file: inflated block by block, at most to the size that its record announces."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STORED, DEFLATED = 0, 8  # compression methods (APPNOTE.TXT, section 4.4.5)
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 
-class Inflated(io.RawIOBase):
+class InflatedMember(io.RawIOBase):
     """One member as a read-only file; its checksum and size are checked when its end is reached.
 
     Every read first seeks in the archive's view, so that several members may be open in one thread. Closing the member

@@ -62,7 +62,7 @@ def _authors(meta: Any) -> list[str]:
 
 
 def _spell_reference(reference: re.Match[bytes]) -> bytes:
-    """Spell a named reference as numeric ones; return it unchanged if HTML, as the DTD of JATS, lacks the name."""
+    """Spell a named reference as numeric ones, or return it unchanged if its name is unknown in HTML and JATS."""
     spelled = html.unescape(reference[0].decode())
     return reference[0] if spelled.startswith("&") else "".join(f"&#{ord(letter)};" for letter in spelled).encode()
 

@@ -13,7 +13,7 @@ MAX_COMPARED_LINES = 4_000
 
 
 class LineDifference(NamedTuple):
-    """`lines` has the changed lines and those around them, or is empty; `added` and `removed` are numbers of lines."""
+    """The changed `lines` and those around them, or none if none changed; the numbers of added and removed lines."""
 
     lines: tuple[DiffLine, ...]
     added: int

@@ -241,7 +241,7 @@ def refuse_too_large(size: int, address: str) -> None:
 
 
 def _read_size(text: str) -> int | None:
-    """Read a size, which may have commas between thousands and be too large for a database; return None for others."""
+    """Read a size in bytes, perhaps with commas between thousands and too large for a database; None for other text."""
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 
@@ -304,11 +304,11 @@ DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from the bytes of a checksum file, or an empty text if its checksum is not certain.
+    """Return `algorithm:hex` from the bytes of a checksum file, or an empty text without a certain checksum.
 
-    `path` is that of the checksum file; its extension names the algorithm, and without it the path is that of the
-    checked file. Lines have the forms `HEX  NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is certain if the
-    file has no other one, or if the lines with the name of the checked file have no other one.
+    `path` is that of the checksum file; its extension must name the algorithm, and without it the path is that of
+    the checked file. Lines have the forms `HEX  NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is
+    certain if it is the only one in the file, or the only one in lines with the name of the checked file.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'

@@ -353,7 +353,7 @@ def _clean(text: str) -> str:
 
 
 def read_pdf_time(text: str) -> int | None:
-    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), or None if it is not valid.
+    """Return a PDF date (ISO 32000-1, section 7.9.4) in UNIX seconds, or None if it is not valid.
 
     A date without a zone is read as UTC.
 

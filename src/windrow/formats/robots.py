@@ -169,7 +169,7 @@ class Robots:
     _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Sort the rules for matching: rules without wildcards by length, and the others with the longest first."""
+        """Prepare the rules for matching: those without wildcards by their text, the others with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         prefix_rules: dict[str, Rule] = {}
         wildcard_rules = []
@@ -267,7 +267,7 @@ class _Group:
 
 
 def product_token(agent: str) -> str:
-    """Return the product token of a user agent in lower case; robots.txt names agents by it.
+    """Return the product token of a user agent, by which robots.txt names agents, in lower case.
 
     >>> product_token("Example-Crawler/1.0 (for https://example.org/)")
     'example-crawler'
@@ -362,7 +362,7 @@ def read_header_directives(values: Iterable[str], agent: str) -> Directives:
 
 
 def read_meta_directives(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
-    """Read the directives for this agent and for all in the `meta` elements of a page: pairs of name and content.
+    """Read the directives for all agents and for this one in `meta` elements, given as pairs of name and content.
 
     >>> read_meta_directives([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
     True

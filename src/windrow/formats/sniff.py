@@ -44,7 +44,7 @@ _ROOT_ELEMENT = re.compile(
 _FEED_TYPE_BY_ROOT = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF": "application/rdf+xml"}
 
 
-class Sniffed(NamedTuple):
+class MediaType(NamedTuple):
     """A document's media type.
 
     `essence` has no parameters: `text/html`. `conflict` is whether the document contradicts the type that the server
@@ -55,33 +55,33 @@ class Sniffed(NamedTuple):
     conflict: bool = False
 
 
-def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> Sniffed:
+def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> MediaType:
     """Determine the media type of a document.
 
     `claimed` is the media type in Content-Type, in lower case and without parameters; it is empty if missing.
     `is_utf_16` is whether the charset in Content-Type is UTF-16.
 
     >>> sniff(b"%PDF-1.7", "text/html"), sniff(b" <!DOCTYPE html>"), sniff(b"{}", "application/json")
-    (Sniffed(essence='application/pdf', conflict=True), Sniffed(essence='text/html', conflict=False), \
-Sniffed(essence='application/json', conflict=False))
+    (MediaType(essence='application/pdf', conflict=True), MediaType(essence='text/html', conflict=False), \
+MediaType(essence='application/json', conflict=False))
     """
     head = raw[:_EXAMINED_BYTES]
     signed_type = signature_type(head)
     if claimed in _UNKNOWN_TYPES:
-        return Sniffed(signed_type or _markup_type(raw) or _text_or_binary(head))
+        return MediaType(signed_type or _markup_type(raw) or _text_or_binary(head))
     if claimed in _DOWNLOAD_TYPES:
-        return Sniffed(signed_type if signed_type == "application/pdf" else claimed)
+        return MediaType(signed_type if signed_type == "application/pdf" else claimed)
     if not is_textual(claimed):
         return _sniff_binary(raw, claimed, signed_type)
     if signed_type:
-        return Sniffed(signed_type, conflict=True)
+        return MediaType(signed_type, conflict=True)
     if claimed == "text/html":
-        return Sniffed(_feed_type(raw) or claimed)
+        return MediaType(_feed_type(raw) or claimed)
     is_binary = claimed.startswith("text/") and not is_utf_16 and _text_or_binary(head) != "text/plain"
-    return Sniffed("application/octet-stream", conflict=True) if is_binary else Sniffed(claimed)
+    return MediaType("application/octet-stream", conflict=True) if is_binary else MediaType(claimed)
 
 
-def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
+def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> MediaType:
     """Return the type of a document that is announced as binary: servers often send a page instead of a missing file.
 
     `signed_type` is the type whose signature the first bytes have, or an empty text.
@@ -89,10 +89,10 @@ def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
     # a PDF's header may come late (ISO 32000-1, annex H: within the first 1,024 bytes)
     if not raw or signed_type or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
         is_wrong = bool(signed_type) and claimed == "application/pdf" and signed_type != claimed
-        return Sniffed(signed_type if is_wrong else claimed, conflict=is_wrong)
+        return MediaType(signed_type if is_wrong else claimed, conflict=is_wrong)
     kind = _markup_type(raw)
     is_media = claimed == "application/pdf" or claimed.startswith(("image/", "audio/", "video/"))
-    return Sniffed(kind, conflict=True) if kind == "text/html" and is_media else Sniffed(claimed)
+    return MediaType(kind, conflict=True) if kind == "text/html" and is_media else MediaType(claimed)
 
 
 def is_textual(essence: str) -> bool:
@@ -209,7 +209,7 @@ def detect_language(text: str) -> str | None:
 
 @cache
 def _detector() -> LanguageIdentifier | None:
-    """Load the model once in each process (it takes a second and 100 MB); return None if the extra is not installed."""
+    """Load the model once in each process (it takes a second and 100 MB); return None without the extra `language`."""
     if not is_detector_installed():
         return None
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 an extra, and slow to load

@@ -77,7 +77,7 @@ def _all_text(element: etree._Element | None) -> str:
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return a document in the shape of the table of 2018, with all keys; missing values are null, dates false."""
+    """Return a document in the shape of the table of 2018, with all keys: missing dates as false, others as null."""
     header = _find_element(root, ".//teiHeader")
     assert header is not None
     doi = _text_at(header, './/idno[@type="DOI"]')
@@ -108,13 +108,13 @@ def table_shape(root: etree._Element) -> Json:
 
 
 def _passage_text(root: etree._Element, path: str) -> str | None:
-    """Return the text of the passage at a path, or None if it is missing or without child elements (table of 2018)."""
+    """Return the text of the passage at a path, or None if the passage is missing or has no child elements."""
     passage = _find_element(root, path)
     return _all_text(passage) if passage is not None and len(passage) else None
 
 
 def _published_date(element: etree._Element) -> str | bool | None:
-    """Return the date of publication as it is written; False if it is missing (table of 2018), None without `when`."""
+    """Return the date of publication, None if its `when` is missing, and False, as in 2018, if there is no date."""
     date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 
@@ -262,7 +262,7 @@ def _legacy_editors(element: etree._Element) -> list[Json] | None:
 
 
 def _legacy_affiliation(element: etree._Element | None) -> Json | None:
-    """Return the fields of an affiliation, or None if it names no organisation."""
+    """Return the fields of an affiliation, or None if it does not name an organisation."""
     if element is None:
         return None
     names = {
@@ -299,7 +299,7 @@ def _page_range(element: etree._Element) -> str | None:
 
 
 def _clean_url(url: str | None) -> str | None:
-    """Return an address without what GROBID reads into it from the text around it, or None if it is missing."""
+    """Return an address without the characters around it that GROBID takes for a part of it, or None for None."""
     text = (url or "").strip()
     if text.endswith(_ACCESSED_SUFFIX):
         text = text.replace(_ACCESSED_SUFFIX, "")

@@ -1,4 +1,4 @@
-"""Write text for people: safe for a terminal, with numbers, sizes, tables; values as JSON; paragraphs of a text."""
+"""Format values as text for people, which is safe for a terminal, and as JSON; split texts into paragraphs."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def replace_controls(text: str) -> str:
 
 
 def first_paragraph(paragraphs: list[str]) -> str:
-    """Return the first paragraph that is not a rule such as `=====`; an empty text if none is, or it is too long.
+    """Return the first paragraph that is not a rule such as `=====`, or an empty text if it is too long for a title.
 
     >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
@@ -271,7 +271,7 @@ _MAX_SHOWN_CHARACTERS, _CONTEXT_CHARACTERS = 60, 20  # of a text with a differen
 
 
 def cut_around_difference(old: str, new: str) -> tuple[str, str]:
-    """Return two texts; if one is longer than 60 characters, cut both to so many around their first difference.
+    """Return two texts; if one is longer than 60 characters, cut both to 60 characters around their first difference.
 
     An ellipsis shows where a text is cut.
 

@@ -9,7 +9,7 @@ at the end of a path are kept: servers distinguish them. Queries are encoded as 
 encoding of the page.
 
 A link is first looked up in a cache as it is written, since sites repeat their links on every page. A new link
-of safe characters only is resolved by a regular expression and a concatenation. Any other link is resolved by
+with only safe characters is resolved by a regular expression and a concatenation. Any other link is resolved by
 `normalise`. All three ways give the same address. Safe characters are those that never need another spelling.
 """
 

@@ -1,4 +1,4 @@
-"""Parse untrusted XML: no DTD, no entities, no network, with limits checked before a tree is built.
+"""Parse untrusted XML without DTD, entities and network, with limits that are checked before a tree is built.
 
 Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding.
 Faults are `StepError`s with a reason and, if the parser knows them, line and column, which are correct in documents of
@@ -149,7 +149,7 @@ def replace_surrogates(content: bytes) -> bytes:
 
 
 def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
-    """Map the first error of a parser's log, or without one `error`, to a StepError with reason, line and column."""
+    """Map the first error of a parser's log, or `error` if the log is empty, to a StepError with its position."""
     first_error = next((entry for entry in error_log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first_error is None:
         return StepError(str(error.msg or "the parser reported an error without a message"), Reason.NOT_WELL_FORMED)

@@ -1,9 +1,9 @@
 """Validate documents by XML Schema 1.0, and find the lines and columns of elements.
 
 A schema is compiled once. A valid document is validated while it is parsed, without a tree, in the time and memory of
-parsing alone. An invalid one takes more: libxml2 reports no path of an element while it streams, so the part of the
-document with the first `MAX_FINDINGS` findings is validated again as a tree, which has the paths, and a last pass finds
-the lines and columns of these elements.
+parsing alone. An invalid one takes more: libxml2 does not report the paths of elements while it streams, so the part
+of the document with the first `MAX_FINDINGS` findings is validated again as a tree, which has the paths, and a last
+pass finds the lines and columns of these elements.
 
 The tree of lxml has no columns, and its lines are not reliable beyond 65,535; so the last pass is made with expat.
 """
@@ -137,7 +137,7 @@ class SchemaFiles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class XmlSchema:
-    """A compiled schema with its target namespace, for any number of documents and threads."""
+    """A compiled schema and its target namespace; a thread that validates with it must hold `lock`."""
 
     digest: str
     namespace: str

@@ -16,7 +16,7 @@ from typing import BinaryIO, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from windrow.errors import StepError
-from windrow.formats.inflate import BLOCK_BYTES, DEFLATED, STORED, Inflated
+from windrow.formats.inflate import BLOCK_BYTES, DEFLATED, STORED, InflatedMember
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -76,7 +76,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
     content = _read_directory_bytes(view, end, limits)
     records = [_read_record(content, position, end.archive_start) for position in _record_offsets(content, limits)]
     if len(records) != end.announced_count:
-        raise StepError(f"the directory announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
+        raise StepError(f"the archive announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 
@@ -115,7 +115,7 @@ _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
-    """Return the directory of an open archive, which is read once for the same limits."""
+    """Return the directory of an open archive; it is read again only if the limits differ from the last ones."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)
@@ -251,7 +251,7 @@ def _read_record(content: bytes, position: int, archive_start: int) -> Directory
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Return the values, each that is marked as too large from the 64-bit extra field."""
+    """Return the values; each that is marked as too large for 32 bits is taken from the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     position = 0
@@ -271,7 +271,7 @@ def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
 
 
 def _read_name(raw: bytes, flags: int) -> str:
-    """Decode a member's name, as UTF-8 if its flag says so, else as cp437; invalid bytes become visible escapes."""
+    """Decode a member's name, as UTF-8 if its flag is set and otherwise as cp437; invalid bytes become escapes."""
     return raw.decode("utf-8" if flags & _UTF_8_FLAG else "cp437", "backslashreplace")
 
 
@@ -352,11 +352,11 @@ def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     return cast("BinaryIO", io.BufferedReader(open_inflated(view, member), BLOCK_BYTES))
 
 
-def open_inflated(view: BinaryIO, member: ZipMember) -> Inflated:
+def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
     """Open a member that `read_members` returned; raise StepError if it has a `reason`."""
     if member.reason:
         raise StepError(f"{member.name!r} is refused: {member.refusal}", member.reason)
-    return Inflated(
+    return InflatedMember(
         view, start=member.start, packed=member.packed, size=member.size, crc=member.crc, method=member.method
     )
 
@@ -380,7 +380,7 @@ def _to_member(record: DirectoryRecord, start: int, reason: Reason | None) -> Zi
 
 
 def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
-    """Return the offset of an entry's packed bytes; raise StepError if its own header contradicts its record."""
+    """Return the offset of an entry's packed bytes; raise StepError if its own header is missing or contradicts it."""
     own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
     signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
     if signature != b"PK\x03\x04":
