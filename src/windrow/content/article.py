@@ -35,7 +35,7 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
     site_names = _site_names(head)
     site_part = _last_title_part(head)
     title_parts = {_fold_words(part) for part in _title_parts(head)} - site_names
-    headlines = [text for text in _find_headlines(outline, is_chosen, 1) if _fold_words(text) not in site_names]
+    headlines = [text for text in _find_headlines(outline, is_chosen, level=1) if _fold_words(text) not in site_names]
     for text in headlines:
         if _fold_words(text) in title_parts and _fold_words(text) != site_part:
             return text
@@ -43,7 +43,7 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
         return headlines[0]
     lower_headlines = (
         text
-        for text in _find_headlines(outline, is_chosen, 2)
+        for text in _find_headlines(outline, is_chosen, level=2)
         if _fold_words(text) in title_parts and _fold_words(text) != site_part
     )
     return next(lower_headlines, headlines[0] if headlines else "")
@@ -342,7 +342,7 @@ def _is_change(block: str) -> bool:
 def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
     """Return the text after "by" in the first block that begins with it, or the next block if nothing follows.
 
-    Returns an empty list without such a block, or if the text begins in lower case.
+    Returns an empty list if no block begins with "by", or if the text begins in lower case.
     """
     for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):

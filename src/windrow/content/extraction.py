@@ -33,7 +33,7 @@ class JudgedBlock(NamedTuple):
     """A block of a page: its text, where it is, and whether it is main content.
 
     `path` has the tags of the boxes around it, from the body down. `likelihood` is the estimated probability, from 0 to
-    1, that it is main content, or None if it was left out without an estimate.
+    1, that it is main content, or None if it was not estimated.
     """
 
     text: str

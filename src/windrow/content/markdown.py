@@ -65,7 +65,7 @@ def _is_headline(button: LexborNode) -> bool:
 
 
 def _is_clutter(node: LexborNode) -> bool:
-    """Return whether an element's class or id is one of clutter; a likely one must have little text, mostly links."""
+    """Return whether an element's class or id names clutter; a likely name needs little text, mostly in links."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):

@@ -173,7 +173,7 @@ def _write_table_frame(frame: Frame) -> list[str]:
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item, each list in it joined to the text before the list."""
+    """Return the blocks of an item; a list that may follow text without an empty line is joined to it."""
     joined: list[str] = []
     for block in blocks:
         if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):

@@ -191,7 +191,7 @@ def copy_chosen_markup(
         return ""
     last = len(chosen) - 1 - next(offset for offset, is_chosen in enumerate(reversed(chosen)) if is_chosen)
     tags, end_tags = markup_pieces[3::2], outline.blocks.end_tag
-    figures = figure_range or FigureRange(first, 0)
+    figures = figure_range or FigureRange(first, depth=0)
     following_block = last + 1 if figures.depth else last  # figures may precede it
     last_tag = end_tags[following_block] if following_block < len(end_tags) else len(tags)
     block_before = min(first, figures.first) - 1

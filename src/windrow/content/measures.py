@@ -141,7 +141,7 @@ def sum_boxes(outline: Outline) -> BoxSums:
         linked,
         prose_words,
         list(map(sub, boxes.stop, boxes.first)),
-        grade_shares(list(map(truediv, linked, words)), 1),
+        grade_shares(list(map(truediv, linked, words)), whole=1),
         grade_shares(words, words[0]),
         grade_shares(prose_words, prose_words[0] or 1),
     )
@@ -192,7 +192,7 @@ def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence
 
 
 LEVELS_ABOVE = 4
-"""So many boxes around a block have features of their own: its box (0 steps up), and those 1 to 3 steps up."""
+"""The number of boxes around a block that have features: its own box (0 steps up), and those 1 to 3 steps up."""
 WORD_SHARES = (0.1, 0.3, 0.5, 0.7)
 """The shares of a page's words for `PageMeasures.word_boxes`."""
 PROSE_SHARES = (0.5, 0.8)

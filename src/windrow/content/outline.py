@@ -131,7 +131,7 @@ class Boxes:
     name_groups: list[int] = field(default_factory=list)
     """The groups (`traits.GROUP_BITS`) of the words in its own classes, id, role and `itemprop`."""
     path: list[int] = field(default_factory=list)
-    """A number, equal for boxes whose kinds are equal and so are those of all boxes around them."""
+    """A number that boxes share if they have the same kind, and the boxes around them have the same kinds."""
     kind: list[str] = field(default_factory=list)
     """The name of its tag, and its classes as written."""
     first: list[int] = field(default_factory=list)
@@ -193,7 +193,7 @@ class Shape(NamedTuple):
     """The name of the tag, and the classes as written."""
 
 
-BODY = Shape("body", 0, 0, "body")
+BODY = Shape("body", locations=0, name_groups=0, kind="body")
 
 _SHAPE_ATTRIBUTE = re.compile(rb' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
 _NAMING_ATTRIBUTES = frozenset({b"id", b"role", b"itemprop"})

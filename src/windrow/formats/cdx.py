@@ -202,10 +202,10 @@ class Layout(NamedTuple):
     warc: int
 
 
-CDX_11 = Layout(11, 0, 1, 2, 3, 4, 5, 8, 9, 10)
+CDX_11 = Layout(11, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=8, offset=9, warc=10)
 """`CDX N b a m s k r M S V g`."""
 
-CDX_9 = Layout(9, 0, 1, 2, 3, 4, 5, -1, 7, 8)
+CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=-1, offset=7, warc=8)
 """`CDX N b a m s k r V g`, without the length."""
 
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
@@ -439,7 +439,7 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
         return _read_legend(legend[1].decode().split())
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
         return None
-    return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields; it must have {layout.fields}")
+    return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields; it must have at least {layout.fields}")
 
 
 def _read_legend(letters: list[str]) -> Layout | CdxFault:

@@ -292,7 +292,7 @@ def _inflate_gzip_members(body: bytes) -> _Blocks:
 def _inflate_deflate(body: bytes) -> _Blocks:
     """Inflate zlib (RFC 1950), or bare deflate (RFC 1951), which some servers send under this name."""
     has_zlib_header = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
-    return _inflate_stream(isal_zlib.decompressobj(wbits=15 if has_zlib_header else -15), body, 0)
+    return _inflate_stream(isal_zlib.decompressobj(wbits=15 if has_zlib_header else -15), body, consumed_before=0)
 
 
 def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:

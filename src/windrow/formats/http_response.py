@@ -274,7 +274,7 @@ class _ChunkReader:
             return
         size_line = _SIZE_LINE.fullmatch(line)
         if not size_line:
-            raise TerminalFailure(f"{self._address}: a chunk has no valid size", Reason.PROTOCOL_ERROR)
+            raise TerminalFailure(f"{self._address}: the size of a chunk is not valid", Reason.PROTOCOL_ERROR)
         self._bytes_left = int(size_line[1], 16)
         if self._bytes_left:
             self._line = None

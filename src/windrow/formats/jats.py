@@ -17,7 +17,7 @@ _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9
 
 
 class JatsArticle(NamedTuple):
-    """An article; missing texts are empty. `references` has the whole text of each reference, with a DOI if written."""
+    """An article; missing texts are empty. `references` has the whole text of each, which may contain a DOI."""
 
     title: str
     authors: tuple[str, ...]

@@ -13,7 +13,7 @@ MAX_COMPARED_LINES = 4_000
 
 
 class LineDifference(NamedTuple):
-    """The changed `lines` and those around them, or none if none changed; the numbers of added and removed lines."""
+    """Changed `lines` with the lines around them (empty for equal texts), and how many were added and removed."""
 
     lines: tuple[DiffLine, ...]
     added: int

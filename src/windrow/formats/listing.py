@@ -116,10 +116,12 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
         if unix := _UNIX_LINE.fullmatch(line):
             letter, name = unix["kind"], unix["name"]
             name = name.partition(" -> ")[0] if letter == "l" else name
-            entry = ListingEntry(folder, name, _read_size(unix["size"]) if letter == "-" else None, None, letter == "-")
+            entry = ListingEntry(
+                folder, name, _read_size(unix["size"]) if letter == "-" else None, is_file=letter == "-"
+            )
         elif dos := _DOS_LINE.fullmatch(line):
             size = dos["size"]
-            entry = ListingEntry(folder, dos["name"], _read_size(size or ""), None, size is not None)
+            entry = ListingEntry(folder, dos["name"], _read_size(size or ""), is_file=size is not None)
         else:
             if line.strip() and not line.startswith("total "):
                 unreadable.append(ListingEntry(folder, line[:MAX_SHOWN_CHARACTERS], reason=Reason.PROTOCOL_ERROR))

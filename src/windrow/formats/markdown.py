@@ -1,4 +1,4 @@
-"""Convert Markdown (CommonMark 0.31, with tables) to HTML, and read its front matter: title, date, language."""
+"""Convert Markdown (CommonMark 0.31, with tables) to HTML, and read its front matter, such as title and date."""
 
 from __future__ import annotations
 

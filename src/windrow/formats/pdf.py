@@ -45,7 +45,7 @@ _ACTION_URI = 3  # PDFACTION_URI
 _LINE_END_HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
 
 
-# Its warnings, such as that a table of contents is too deep, would be printed otherwise.
+# otherwise its warnings, for example of a table of contents that is too deep, would be printed
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 

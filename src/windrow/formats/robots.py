@@ -139,7 +139,7 @@ class RobotsVerdict(NamedTuple):
         return self.reason is None
 
 
-ALLOWED = RobotsVerdict(None)
+ALLOWED = RobotsVerdict(reason=None)
 
 
 class Rule(NamedTuple):

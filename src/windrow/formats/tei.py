@@ -160,9 +160,9 @@ def legacy_shape(root: etree._Element) -> Json:
     assert header is not None
     application = _find_element(header, ".//appInfo/application")
     if application is None or not {"version", "when"} <= set(application.keys()):
-        raise StepError("the document lacks the application that wrote it, its version or the time", Reason.NOT_VALID)
+        raise StepError("the element `application` is missing, or it lacks `version` or `when`", Reason.NOT_VALID)
     text = _find_element(root, ".//text")
-    fields = _legacy_record(header, None)
+    fields = _legacy_record(header, index=None)
     fields["journal"] = {
         "name": fields.pop("journal", None),
         **{key: fields.pop(key, None) for key in ("publisher", "issn", "volume", "issue")},

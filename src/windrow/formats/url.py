@@ -111,7 +111,7 @@ def _spell_escape(match: re.Match[str]) -> str:
 
 
 def _refuse(reason: Reason) -> Resolved:
-    return Resolved("", None, reason)
+    return Resolved("", reason=reason)
 
 
 _URL_PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[^?#]*)(?:\?([^#]*))?", re.DOTALL)
@@ -183,7 +183,7 @@ def normalise_other_scheme(href: str) -> Resolved:
     ('mailto:someone@example.org', Resolved(url='ftp://b.example/x', fragment='y', reason=None))
     """
     if len(href) > MAX_CHARACTERS:
-        return Resolved("", None, Reason.ADDRESS_TOO_LONG)
+        return _refuse(Reason.ADDRESS_TOO_LONG)
     try:
         normalised = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
     except ValueError:
@@ -194,7 +194,7 @@ def normalise_other_scheme(href: str) -> Resolved:
         authority, slash, path = after_scheme.partition("/")
         url = f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
     if not url or len(url) > MAX_CHARACTERS:
-        return Resolved("", None, Reason.BAD_ADDRESS)
+        return _refuse(Reason.BAD_ADDRESS)
     return Resolved(url, fragment if 0 < len(fragment) <= MAX_CHARACTERS else None)
 
 

@@ -157,7 +157,7 @@ MAX_ARC_LINE_BYTES = 16_384
 
 
 def read_arc_line(block: bytes) -> Header:
-    r"""Read the line of an ARC record as a WARC header; raise ArchiveError if `block` does not begin with such a line.
+    r"""Read the line of an ARC record as a WARC header; raise ArchiveError if `block` does not begin with one.
 
     >>> read_arc_line(b"http://a.example/x 192.0.2.1 20040131120000 text/html 20\n").fields["warc-date"]
     '2004-01-31T12:00:00Z'

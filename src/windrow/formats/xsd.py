@@ -40,7 +40,7 @@ class _PathStep:
 
 @dataclass(slots=True)
 class _OpenElement:
-    """An open element on a searched path, with the numbers of its children so far, of all and by name."""
+    """An open element on a searched path, with the number of its children so far, in total and by name."""
 
     step: _PathStep
     child_count: int = 0

@@ -70,7 +70,7 @@ class _DirectoryEnd(NamedTuple):
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """Return the records of an archive, and the offset of its directory.
 
-    Raises StepError for a broken directory, and without reading it if it is too large for `limits.members` records.
+    Raises StepError if the directory is broken, or too large for `limits.members` records (then it is not read).
     """
     end = _find_directory_end(view)
     content = _read_directory_bytes(view, end, limits)
@@ -144,7 +144,7 @@ def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
 
 def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
     """Find and read the end record: 22 bytes and a comment at the end of the file. Raise StepError if it is missing."""
-    file_size = view.seek(0, 2)
+    file_size = view.seek(0, io.SEEK_END)
     max_tail = END_RECORD.size + _MAX_COMMENT_BYTES
     tail = read_exactly(view, max(0, file_size - max_tail), min(file_size, max_tail))
     position = tail.rfind(b"PK\x05\x06")
@@ -162,7 +162,7 @@ def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
 
 
 def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
-    """Return the number of bytes after an end record whose directory is where it says, or 0 without such a record."""
+    """Return the number of bytes after the archive's end record, or 0 if no end record fits a directory before it."""
     for start in range(0, file_size, SLICE_BYTES):
         slice_bytes = read_exactly(view, start, min(SLICE_BYTES + END_RECORD.size, file_size - start))
         position = slice_bytes.find(b"PK\x05\x06")
