@@ -1,6 +1,7 @@
 """Compute the features of a page and its blocks for the forests, as grades of one byte (see `measures.grade`).
 
-A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`).
+A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). Parameters: `steps` counts
+boxes from a block's own box up, `offset` blocks to a neighbour; `share` is one of `WORD_SHARES` or `PROSE_SHARES`.
 """
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ The RFC leaves some choices open, which are decided here as follows:
 - Crawl-delay is not a rule: it neither begins nor ends a group, and is valid for the agents
   named above it. If an agent has several, the longest is used, at most 180 seconds.
 
-A pattern matches a path and query that begin with it. Matching uses no regular expression, so that its time is linear
-for every pattern.
+A pattern matches a path and query that begin with it. Matching takes linear time, without regular expressions.
 
 For directives (`X-Robots-Tag`, `meta name=robots`) there is no standard, only the practice of the large
 search engines. Here all directives for all agents and for this agent are in force, those of the header and those of the

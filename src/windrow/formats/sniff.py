@@ -90,9 +90,9 @@ def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> MediaType:
     if not raw or signed_type or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
         is_wrong = bool(signed_type) and claimed == "application/pdf" and signed_type != claimed
         return MediaType(signed_type if is_wrong else claimed, conflict=is_wrong)
-    kind = _markup_type(raw)
+    media_type = _markup_type(raw)
     is_media = claimed == "application/pdf" or claimed.startswith(("image/", "audio/", "video/"))
-    return MediaType(kind, conflict=True) if kind == "text/html" and is_media else MediaType(claimed)
+    return MediaType(media_type, conflict=True) if media_type == "text/html" and is_media else MediaType(claimed)
 
 
 def is_textual(essence: str) -> bool:
@@ -108,12 +108,12 @@ def is_textual(essence: str) -> bool:
 
 def signature_type(head: bytes) -> str:
     """Return the binary type whose signature the first bytes have, or an empty text if they have no known signature."""
-    for signature, kind in _SIGNATURES:
+    for signature, media_type in _SIGNATURES:
         if head.startswith(signature):
-            return kind
-    for first_part, offset, second_part, kind in _TWO_PART_SIGNATURES:
+            return media_type
+    for first_part, offset, second_part, media_type in _TWO_PART_SIGNATURES:
         if head.startswith(first_part) and head.startswith(second_part, offset):
-            return kind
+            return media_type
     return ""
 
 

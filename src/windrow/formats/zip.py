@@ -73,8 +73,9 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
     Raises StepError if the directory is broken, or too large for `limits.members` records (then it is not read).
     """
     end = _find_directory_end(view)
-    content = _read_directory_bytes(view, end, limits)
-    records = [_read_record(content, position, end.archive_start) for position in _record_offsets(content, limits)]
+    directory_bytes = _read_directory_bytes(view, end, limits)
+    positions = _record_offsets(directory_bytes, limits)
+    records = [_read_record(directory_bytes, position, end.archive_start) for position in positions]
     if len(records) != end.announced_count:
         raise StepError(f"the archive announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
     return records, end.start
@@ -119,11 +120,11 @@ def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)
-        content = _read_directory_bytes(view, end, limits)
+        directory_bytes = _read_directory_bytes(view, end, limits)
         positions: dict[bytes, list[int]] = {}
-        for position in _record_offsets(content, limits):
-            positions.setdefault(_raw_name(content, position), []).append(position)
-        directory = _DIRECTORIES[view] = _Directory(content, end.archive_start, positions, limits)
+        for position in _record_offsets(directory_bytes, limits):
+            positions.setdefault(_raw_name(directory_bytes, position), []).append(position)
+        directory = _DIRECTORIES[view] = _Directory(directory_bytes, end.archive_start, positions, limits)
     return directory
 
 
@@ -214,16 +215,16 @@ def _read_directory_bytes(view: BinaryIO, end: _DirectoryEnd, limits: Limits) ->
     return read_exactly(view, end.start, end.size)
 
 
-def _record_offsets(content: bytes, limits: Limits) -> Iterator[int]:
+def _record_offsets(directory_bytes: bytes, limits: Limits) -> Iterator[int]:
     """Yield the offset of each record in a directory; raise StepError for other bytes and for too many records."""
     position = record_count = 0
-    while position < len(content):
+    while position < len(directory_bytes):
         record_end = position + CENTRAL_RECORD.size
-        if not content.startswith(b"PK\x01\x02", position) or record_end > len(content):
+        if not directory_bytes.startswith(b"PK\x01\x02", position) or record_end > len(directory_bytes):
             raise StepError("the directory contains bytes that are not a record", Reason.CORRUPT)
-        record_end += sum(NAME_LENGTHS.unpack_from(content, position + 28))
+        record_end += sum(NAME_LENGTHS.unpack_from(directory_bytes, position + 28))
         record_count += 1
-        if record_end > len(content):
+        if record_end > len(directory_bytes):
             raise StepError("the directory ends within a record", Reason.CORRUPT)
         if record_count > limits.members:
             raise StepError(f"the archive has more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
@@ -231,21 +232,21 @@ def _record_offsets(content: bytes, limits: Limits) -> Iterator[int]:
         position = record_end
 
 
-def _raw_name(content: bytes, position: int) -> bytes:
+def _raw_name(directory_bytes: bytes, position: int) -> bytes:
     """Return the bytes of the name of the record at a position in the directory."""
     start = position + CENTRAL_RECORD.size
-    return content[start : start + int.from_bytes(content[position + 28 : position + 30], "little")]
+    return directory_bytes[start : start + int.from_bytes(directory_bytes[position + 28 : position + 30], "little")]
 
 
-def _read_record(content: bytes, position: int, archive_start: int) -> DirectoryRecord:
+def _read_record(directory_bytes: bytes, position: int, archive_start: int) -> DirectoryRecord:
     """Return the record at a position in the directory, with its offset counted from the start of the file."""
-    fields = CENTRAL_RECORD.unpack_from(content, position)
+    fields = CENTRAL_RECORD.unpack_from(directory_bytes, position)
     _, _, made_on, _, flags, method, _, _, crc, packed, size, name_length, extra_length, _, _, _, attributes, offset = (
         fields
     )
-    raw = _raw_name(content, position)
+    raw = _raw_name(directory_bytes, position)
     start = position + CENTRAL_RECORD.size + name_length
-    size, packed, offset = _read_zip64_values(content[start : start + extra_length], size, packed, offset)
+    size, packed, offset = _read_zip64_values(directory_bytes[start : start + extra_length], size, packed, offset)
     mode = attributes >> 16 if made_on == _UNIX_SYSTEM else 0  # its upper half is a Unix file mode
     return DirectoryRecord(raw, _read_name(raw, flags), flags, method, crc, packed, size, offset + archive_start, mode)
 
