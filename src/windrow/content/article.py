@@ -177,7 +177,7 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
-    """Return the authors that a page shows, or no names; `markup` is that of the tree.
+    """Return the authors that a page shows, or an empty tuple; `markup` is that of the tree.
 
     If `is_likely`, the less certain elements are searched instead of the certain ones.
     """

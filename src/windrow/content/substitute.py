@@ -119,7 +119,7 @@ _PHRASES = re.compile(f"{_OPENING_WORDS}(?:{_PHRASE_GROUPS})(?: (?:404|error|sor
 
 
 def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
-    """Return SOFT_404, CONSENT_PAGE or BOT_WALL for a page that is not the requested document, None for any other.
+    """Return SOFT_404, CONSENT_PAGE or BOT_WALL for a page that is not the requested document, or None.
 
     `titles` are the page's title and headline, `text` is its main content.
 

@@ -4,9 +4,9 @@ Parsing a line never raises: the result is a capture, a legend, or a fault with 
 requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
 
 The keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the
-Wayback Machine, so that indexes can be joined: host labels reversed, `www` and default ports left out, lower case,
-percent escapes in their shortest form, `.`, `..` and empty segments of the path resolved, no slash at its end, query
-sorted, no session ids.
+Wayback Machine, so that indexes can be joined: labels of the host name in reverse order, `www`, default ports and
+session ids left out, lower case, percent escapes in their shortest form, `.`, `..` and empty segments of the path
+resolved, a slash at its end removed, the query sorted.
 """
 
 from __future__ import annotations
@@ -58,13 +58,13 @@ def surt(address: str) -> str:
     'org,example,drops)/add/x.zip'
     """
     if (plain := _SIMPLE.fullmatch(address)) and plain[3] not in {":80", ":443"}:
-        return f"{_reverse_host(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
+        return f"{_reverse_host_name(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
     return _surt_of_bytes(address.encode("utf-8", "surrogateescape"))
 
 
 @lru_cache(maxsize=1024)
-def _reverse_host(host: str) -> str:
-    return _reverse_labels(host.encode()).decode()
+def _reverse_host_name(host_name: str) -> str:
+    return _reverse_labels(host_name.encode()).decode()
 
 
 def _surt_of_bytes(address: bytes) -> str:
@@ -75,8 +75,8 @@ def _surt_of_bytes(address: bytes) -> str:
     scheme, authority, path, query = (match[1] or b"").lower(), match[2], match[3], match[4]
     key = scheme + b":"
     if authority:
-        host, port = _host_and_port(authority)
-        key = _reverse_labels(host) + (b":" + port if port and port != _DEFAULT_PORTS.get(scheme) else b"") + b")"
+        host_name, port = _host_and_port(authority)
+        key = _reverse_labels(host_name) + (b":" + port if port and port != _DEFAULT_PORTS.get(scheme) else b"") + b")"
         path = _resolve_segments(_unescape(path))
     else:
         path = _unescape(path)
@@ -96,28 +96,28 @@ def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
     """
     host_with_port = authority.rpartition(b"@")[2]
     if host_with_port.startswith(b"["):
-        host, _, colon_and_port = host_with_port[1:].partition(b"]")
+        host_name, _, colon_and_port = host_with_port[1:].partition(b"]")
         port = colon_and_port.removeprefix(b":")
     else:
-        host, _, port = host_with_port.partition(b":")
-    host = _unescape(host)
-    if not host.isascii():
+        host_name, _, port = host_with_port.partition(b":")
+    host_name = _unescape(host_name)
+    if not host_name.isascii():
         try:
-            host = host.decode().encode("idna")
+            host_name = host_name.decode().encode("idna")
         except UnicodeError:
-            host = _escape(host)
-    return host, port.lstrip(b"0") if port.isdigit() else b""
+            host_name = _escape(host_name)
+    return host_name, port.lstrip(b"0") if port.isdigit() else b""
 
 
-def _reverse_labels(host: bytes) -> bytes:
+def _reverse_labels(host_name: bytes) -> bytes:
     """Return a host name's labels in reverse order, joined with commas, without `www`; a number is an IPv4 address."""
-    host = _escape(host.replace(b"..", b".").strip(b".")).lower()
-    if host.isdigit() and len(host) < 20:
-        number = int(host)
-        host = b".".join(str(number >> shift & 255).encode() for shift in (24, 16, 8, 0))
-    if www := _WWW.match(host):
-        host = host[www.end() :]
-    return b",".join(host.split(b".")[::-1])
+    host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
+    if host_name.isdigit() and len(host_name) < 20:
+        number = int(host_name)
+        host_name = b".".join(str(number >> shift & 255).encode() for shift in (24, 16, 8, 0))
+    if www := _WWW.match(host_name):
+        host_name = host_name[www.end() :]
+    return b",".join(host_name.split(b".")[::-1])
 
 
 def _unescape(text: bytes) -> bytes:

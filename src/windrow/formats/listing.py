@@ -79,7 +79,7 @@ def read_time(text: str) -> datetime | None:
 def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     """Read the lines of MLSD (RFC 3659, section 7), which have the form `fact=value;... name`.
 
-    Any other line, such as what follows a line feed in a name, becomes an entry with the reason PROTOCOL_ERROR.
+    The folder and its parent are left out. A line in another form becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_mlsd("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
     'a b.zip'

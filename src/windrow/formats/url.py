@@ -31,7 +31,7 @@ MAX_CHARACTERS = URL_CHARACTERS.number
 
 _MAX_READ_CHARACTERS = 4 * MAX_CHARACTERS  # a longer link is refused before it is normalised
 _OTHER_SCHEME = re.compile(r"[\x00-\x20]*+(?!https?:)([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
-_HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]")
+_HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8 cannot encode it
 _ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
 _ESCAPED_CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
@@ -91,18 +91,18 @@ def _apply_own_rules(address: str) -> str:
     authority, _, target = after_scheme.partition("/")
     authority = authority.rpartition("@")[2]
     if authority.startswith("["):
-        host, port = authority.partition("]")[0] + "]", authority.partition("]")[2]
+        host_name, port = authority.partition("]")[0] + "]", authority.partition("]")[2]
     else:
-        host, colon, port_number = authority.partition(":")
-        host, port = host.removesuffix("."), colon + port_number
-    if not _HOST.fullmatch(host) or port == ":0":
+        host_name, colon, port_number = authority.partition(":")
+        host_name, port = host_name.removesuffix("."), colon + port_number
+    if not _HOST_NAME.fullmatch(host_name) or port == ":0":
         return ""
     if "%" in target:
         target = _ESCAPE.sub(_spell_escape, target)
         if _ESCAPED_CONTROL.search(target):
             return ""
     path, question_mark, query = target.translate(_LEFT_UNESCAPED).partition("?")
-    return f"{scheme}://{host}{port}/{path}{question_mark if query else ''}{query}"
+    return f"{scheme}://{host_name}{port}/{path}{question_mark if query else ''}{query}"
 
 
 def _spell_escape(match: re.Match[str]) -> str:
