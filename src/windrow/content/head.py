@@ -432,8 +432,8 @@ def _add_meta(
         open_graph.append((key, content))
     elif key:
         # of `robots` all contents are used, of others only the first
-        first = metas.get(key)
-        metas[key] = content if first is None else f"{first},{content}" if key == "robots" else first
+        earlier = metas.get(key)
+        metas[key] = content if earlier is None else f"{earlier},{content}" if key == "robots" else earlier
 
 
 def _read_title(tree: LexborHTMLParser) -> str:

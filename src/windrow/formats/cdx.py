@@ -288,7 +288,7 @@ def parse_lines(
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
     """Parse lines in order as `parse_line` does; a legend applies to the lines after it.
 
-    Five or more valid CDX lines in a row may be yielded as columns, which is several times as fast if few are used.
+    Five or more valid CDX lines in a row may become columns, which is several times as fast if few captures are used.
 
     >>> lines = [b" CDX N b a m s k r V g", b"org,example)/ 20240301120000 http://example.org/ a/b 200 A - 7 x.warc"]
     >>> [type(result).__name__ for result in parse_lines(lines)]

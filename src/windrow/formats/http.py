@@ -54,8 +54,8 @@ def find_body(block: bytes) -> int:
     >>> find_body(b"HTTP/1.1 200 OK\r\n\r\nbody"), find_body(b"HTTP/1.0 200 OK\nA: b\n\nbody"), find_body(b"none")
     (19, 22, -1)
     """
-    blank = _BLANK_LINES.match(block)
-    end = _HEAD_END.search(block, blank.end() if blank else 0)
+    blank_lines = _BLANK_LINES.match(block)
+    end = _HEAD_END.search(block, blank_lines.end() if blank_lines else 0)
     return end.end() if end else -1
 
 

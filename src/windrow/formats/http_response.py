@@ -131,7 +131,7 @@ class ResponseReader:
         """Read the heads up to the final one; return the bytes after it, or None if it is not complete."""
         buffer = self._head
         assert buffer is not None
-        start = len(buffer)
+        start = len(buffer)  # where the block begins in the buffer
         buffer += block
         head_start = 0  # where the next head begins in the buffer
         while True:

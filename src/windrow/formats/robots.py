@@ -230,7 +230,7 @@ def parse(content: bytes, agent: str) -> Robots:
     """
     own_agent = product_token(agent)
     groups: dict[str, _Group] = {}
-    current_groups: dict[str, _Group] = {}  # the agents that the current lines are for
+    current_groups: dict[str, _Group] = {}  # by agent, those that the current lines belong to
     in_agent_lines = False  # the previous rule or agent line names an agent: another agent joins its group
     sitemaps: dict[str, None] = {}
     for number, line in enumerate(_split_lines(content), 1):

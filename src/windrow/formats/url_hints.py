@@ -237,7 +237,7 @@ def _read_text(content: bytes, base: str) -> UrlHints:
 
 
 def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
-    """Return the rows as hints with normalised addresses, each once; relative ones are resolved against `base`.
+    """Return the rows as hints with normalised addresses, each once; the base of a row may be relative to `base`.
 
     The limit `MAX_ENTRIES` includes repeated and refused addresses.
     """

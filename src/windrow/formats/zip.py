@@ -381,7 +381,7 @@ def _to_member(record: DirectoryRecord, start: int, reason: Reason | None) -> Zi
 
 
 def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
-    """Return the offset of an entry's packed bytes; raise StepError if its own header is missing or contradicts it."""
+    """Return the offset of an entry's packed bytes; raise StepError if its header is missing or not like `record`."""
     own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
     signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
     if signature != b"PK\x03\x04":
