@@ -28,8 +28,8 @@ from align import align, tokens
 from spell import spell_forest
 from windrow.content.features import FIRST_FEATURE_NAMES, SECOND_FEATURE_NAMES, Features
 from windrow.content.forest import FOREST_SEPARATOR
+from windrow.content.measures import PageMeasures, measure_page
 from windrow.content.page import choose_blocks, read_page
-from windrow.content.view import View, make_view
 
 try:
     import lightgbm
@@ -72,7 +72,7 @@ class Page(NamedTuple):
     blocks: list[list[str]]
     rows: np.ndarray[Any, Any]
     share: np.ndarray[Any, Any]
-    view: View
+    view: PageMeasures
 
     def part(self, parts: int, salt: str = "") -> int:
         """Return the part that the page's site falls into."""
@@ -96,10 +96,10 @@ def pages(folder: Path) -> Iterator[Page]:
         gold = tokens(truth["ground_truth"]["main_content"] or "")
         blocks = [tokens(text) for text in page.outline.blocks.text]
         share = align(blocks, gold)
-        known = page.hint
+        known = page.traits
         if zlib.crc32(path.stem.encode()) % UNADDRESSED == 0:
             known = known._replace(steps=0, digits=0, address=0)
-        seen = make_view(page.outline, known)
+        seen = measure_page(page.outline, known)
         kind = truth["_internal"]["page_type"]["primary"]
         yield Page(
             path.stem,
@@ -198,7 +198,7 @@ def check(samples: Sequence[Page], folds: int) -> dict[str, float]:
         model = learn([page for page in samples if page.part(folds) != fold])
         for page in samples:
             if page.part(folds) == fold:
-                chosen = choose_blocks(page.view.outline, page.view.hint, page.view.judged, model.likely(page))
+                chosen = choose_blocks(page.view.outline, page.view.traits, page.view.judged, model.likely(page))
                 both = zip(page.view.outline.blocks.text, chosen, strict=True)
                 taken = [word for text, keep in both if keep for word in tokens(text)]
                 score = f1(taken, page.gold)

@@ -34,7 +34,7 @@ MODULES = {
 def _windrow(module: Any) -> Extract:
     def extract(raw: bytes, _text: str, url: str) -> str:
         page = module.read_page(raw, url)
-        chosen = module.main_content(page.outline, page.hint)
+        chosen = module.main_content(page.outline, page.traits)
         return "\n".join(text for text, keep in zip(page.outline.blocks.text, chosen, strict=True) if keep)
 
     return extract

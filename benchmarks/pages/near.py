@@ -21,7 +21,7 @@ from typing import NamedTuple
 from zlib import crc32
 
 from benchmarks.pages.sample import samples
-from windrow.formats import near
+from windrow.formats import sketch
 
 SIZES = (40, 80, 150, 400, 100_000)
 BITS = 10
@@ -90,16 +90,16 @@ def _misspelt(text: list[str], chance: random.Random) -> list[str]:
 
 def ours(left: str, right: str) -> bool:
     """Return whether two texts are judged copies."""
-    a, b = near.make_sketch(left), near.make_sketch(right)
+    a, b = sketch.make_sketch(left), sketch.make_sketch(right)
     return (
-        bool(set(near.split_bands(a)) & set(near.split_bands(b)))
-        and near.estimate_similarity(a, b) >= near.NEAR_DUPLICATE_SIMILARITY
+        bool(set(sketch.split_bands(a)) & set(sketch.split_bands(b)))
+        and sketch.estimate_similarity(a, b) >= sketch.NEAR_DUPLICATE_SIMILARITY
     )
 
 
 def simhash(text: str) -> int:
     """Return the SimHash of a text: each byte of the hashes is summed in one large number of eight lanes."""
-    shingles = near._SHINGLE.findall(near._spell_plainly(text))  # noqa: SLF001
+    shingles = sketch._SHINGLE.findall(sketch._spell_plainly(text))  # noqa: SLF001
     hashes = [crc32(shingle) * 0x9E3779B97F4A7C15 & (1 << 64) - 1 for shingle in shingles]
     signature = 0
     for byte in range(8):
@@ -144,7 +144,7 @@ def main() -> int:
     arguments = parser.parse_args()
     texts = [sample.gold for sample in samples(arguments.folder) if len(sample.gold.split()) >= SIZES[0]]
     for figures in (
-        measured("windrow", ours, near.make_sketch, texts, arguments.seed),
+        measured("windrow", ours, sketch.make_sketch, texts, arguments.seed),
         measured("simhash", theirs, simhash, texts, arguments.seed),
     ):
         if arguments.json:

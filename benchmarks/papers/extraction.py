@@ -33,7 +33,7 @@ def extraction(rounds: int = ROUNDS) -> Iterator[Comparison]:
     from pypdfium2 import PdfDocument  # noqa: PLC0415 an extra
 
     contents = [path.read_bytes() for path in samples()]
-    pages = sum(pdf.read_pages(content).number for content in contents)
+    pages = sum(pdf.read_pages(content).page_count for content in contents)
 
     def bare(raw: bytes) -> None:
         with closing(PdfDocument(raw)) as document:

@@ -24,7 +24,7 @@ FLOOR = 0.87
 
 def text(html: str) -> list[str]:
     page = read_page(html.encode(), "https://site.example/tea")
-    keep = main_content(page.outline, page.hint)
+    keep = main_content(page.outline, page.traits)
     return [each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept]
 
 
@@ -86,7 +86,7 @@ def test_the_score_on_the_samples_does_not_fall(shared: Path) -> None:
     for path in sorted((folder / "ground-truth").glob("*.json"))[::5]:
         truth = json.loads(path.read_text())
         page = read_page(gzip.decompress((folder / "html" / f"{path.stem}.html.gz").read_bytes()), truth["url"] or "")
-        keep = main_content(page.outline, page.hint)
+        keep = main_content(page.outline, page.traits)
         content = "\n".join(each for each, kept in zip(page.outline.blocks.text, keep, strict=True) if kept)
         scores.append(score(content, truth["ground_truth"]["main_content"]).f1)
     assert sum(scores) / len(scores) > FLOOR

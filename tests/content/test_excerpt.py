@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.content import walk as module
-from windrow.content.walk import build_outline_from_pieces, copy_chosen_markup, find_meaning, split_markup
+from windrow.content import markup as module
+from windrow.content.markup import build_outline_from_pieces, copy_chosen_markup, find_meaning, split_markup
 
 
 def markup_of(html: str, *wanted: str) -> str:

@@ -93,7 +93,7 @@ def test_any_page_gives_an_extract(page: bytes | str, url: str) -> None:
 def test_its_text_is_what_the_two_readers_take(shared_pages: list[bytes]) -> None:
     for raw in shared_pages:
         page = read_page(raw, URL)
-        kept = main_content(page.outline, page.hint)
+        kept = main_content(page.outline, page.traits)
         texts = tuple(text for text, keep in zip(page.outline.blocks.text, kept, strict=True) if keep)
         extracted = extract(raw, url=URL)
         assert (

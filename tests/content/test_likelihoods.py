@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from windrow.content.features import Features
-from windrow.content.hints import PageHint
 from windrow.content.likelihoods import LIKELIHOOD_FEATURES, Likelihoods
+from windrow.content.measures import measure_page
 from windrow.content.page import read_page
-from windrow.content.view import make_view
+from windrow.content.traits import PageTraits
 
 HTML = "<nav>menu</nav><div><p>one two three<p>four</div><div>five</div>"
 LIKELY = [1.0, 0.0, 0.5]
 
 
 def features() -> dict[str, list[int]]:
-    likelihoods = Likelihoods(make_view(read_page(HTML.encode()).outline, PageHint()), LIKELY)
+    likelihoods = Likelihoods(measure_page(read_page(HTML.encode()).outline, PageTraits()), LIKELY)
     return {name: list(feature(likelihoods)) for name, feature in LIKELIHOOD_FEATURES.items()}
 
 
@@ -35,7 +35,7 @@ def test_means_weigh_blocks_by_their_words() -> None:
 
 def test_the_box_of_the_text_tells_what_stands_before_and_behind_it() -> None:
     page = read_page(b"<p>head<div><p>one two three four<p>five six seven</div><p>tail<p>end").outline
-    likelihoods = Likelihoods(make_view(page, PageHint()), [0.1, 0.9, 0.8, 0.3, 0.0])
+    likelihoods = Likelihoods(measure_page(page, PageTraits()), [0.1, 0.9, 0.8, 0.3, 0.0])
     grades = {name: list(feature(likelihoods)) for name, feature in LIKELIHOOD_FEATURES.items()}
     assert grades["side 0.8"] == [1, 0, 0, 2, 2]
     assert grades["behind 0.8"] == [0, 0, 0, 1, 2]
@@ -43,7 +43,7 @@ def test_the_box_of_the_text_tells_what_stands_before_and_behind_it() -> None:
 
 
 def test_what_was_heard_is_added_to_the_traits() -> None:
-    page = Features(make_view(read_page(HTML.encode()).outline, PageHint()))
+    page = Features(measure_page(read_page(HTML.encode()).outline, PageTraits()))
     page.add_likelihoods(LIKELY)
     assert list(page.column("likely")) == [51, 1, 26]
     assert list(page.column("words")) == [3, 1, 1]

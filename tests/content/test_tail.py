@@ -7,19 +7,19 @@ from importlib import import_module
 import pytest
 
 from windrow.content.article import read_article
-from windrow.content.hints import PageHint
 from windrow.content.outline import Outline
 from windrow.content.page import BlockFate, Choice, read_page
 from windrow.content.tail import remove_captions, remove_tail
+from windrow.content.traits import PageTraits
 
 PROSE = "This is a sentence of the article, and it goes on for a while, as sentences of articles do. "
 TEXT = "".join(f"<p>{number} {PROSE * 3}" for number in range(10))
-ARTICLE = PageHint(kind=2)
+ARTICLE = PageTraits(kind=2)
 
 
-def text_left(html: str, hint: PageHint = ARTICLE) -> str:
+def text_left(html: str, traits: PageTraits = ARTICLE) -> str:
     outline = read_page(f"<body><div>{html}</div>".encode()).outline
-    kept = remove_tail(outline, hint, [True] * len(outline.blocks.text))
+    kept = remove_tail(outline, traits, [True] * len(outline.blocks.text))
     return "\n".join(text for text, keep in zip(outline.blocks.text, kept, strict=True) if keep)
 
 
@@ -68,12 +68,12 @@ def test_what_is_like_a_teaser_and_part_of_the_text_stays(html: str) -> None:
 def test_what_readers_answer_to_an_article_goes_and_stays_in_a_forum() -> None:
     html = f"{TEXT}<div class=comments><p>Reader {PROSE}</div>"
     assert "Reader" not in text_left(html)
-    assert "Reader" in text_left(html, PageHint(kind=2, types=8))
-    assert "Reader" in text_left(html, PageHint())
+    assert "Reader" in text_left(html, PageTraits(kind=2, types=8))
+    assert "Reader" in text_left(html, PageTraits())
 
 
 def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatch: pytest.MonkeyPatch) -> None:
-    def keep_all(outline: Outline, hint: PageHint, *, captions: bool) -> Choice:
+    def keep_all(outline: Outline, traits: PageTraits, *, captions: bool) -> Choice:
         assert captions
         return Choice([BlockFate.KEPT] * len(outline.blocks.text), {})
 
@@ -90,5 +90,5 @@ def test_captions_are_none_of_an_articles_text_and_stay_in_its_markup(monkeypatc
     assert kept.blocks[-1] == "The end."
     outline = read_page(page.encode()).outline
     every = [True] * len(outline.blocks.text)
-    assert remove_captions(outline, PageHint(), every) == every  # a gallery's captions are its content
+    assert remove_captions(outline, PageTraits(), every) == every  # a gallery's captions are its content
     assert remove_captions(outline, ARTICLE, every).count(False) == 1

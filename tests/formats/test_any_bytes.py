@@ -17,8 +17,8 @@ from windrow.collections.pages.references import References
 from windrow.errors import WindrowError
 from windrow.fetch.politeness.pace import retry_after
 from windrow.formats import feed, http, robots, xml
-from windrow.formats.answer import AnswerReader
 from windrow.formats.http import find_validator, read_head
+from windrow.formats.http_response import ResponseReader
 from windrow.formats.moment import read_utc_time
 from windrow.formats.url_hints import read_hints as read_hint
 from windrow.model import Limits
@@ -117,7 +117,7 @@ def test_times_of_any_year_are_read_or_unknown(text):
 @given(BYTES, st.integers(1, 50))
 def test_answers_of_any_bytes_in_any_pieces_are_taken_or_refused(content, piece):
     for start in (b"", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"):
-        reader = AnswerReader("x", lambda head: read_head(head.text), lambda block: None)
+        reader = ResponseReader("x", lambda head: read_head(head.text), lambda block: None)
         with suppress(WindrowError):
             whole = start + content
             for at in range(0, len(whole), piece):
@@ -130,7 +130,7 @@ def test_answers_of_any_bytes_in_any_pieces_are_taken_or_refused(content, piece)
 def test_bodies_rules_and_fields_of_any_bytes_are_read_or_refused(content, named):
     with suppress(WindrowError):
         http.decode_body(content, {"content-encoding": named, "transfer-encoding": named}, most=1 << 20, ratio=100)
-    robots.parse(content, "x").ask("/a?b")
+    robots.parse(content, "x").decide("/a?b")
     text = content.decode("latin-1")
     find_link_targets(text, "canonical")
     parse_mime(text)

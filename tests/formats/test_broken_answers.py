@@ -10,7 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from windrow.errors import WindrowError
-from windrow.formats.answer import AnswerHead, AnswerReader
+from windrow.formats.http_response import ResponseHead, ResponseReader
 from windrow.reasons import Reason
 
 REFUSED, CUT = Reason.PROTOCOL_ERROR, Reason.INTERRUPTED
@@ -146,11 +146,11 @@ ANSWERS = {
 }
 
 
-def take(content: bytes, step: int) -> tuple[list[AnswerHead], bytes | Reason, bool]:
+def take(content: bytes, step: int) -> tuple[list[ResponseHead], bytes | Reason, bool]:
     """Read an answer in pieces as a line does, which ends behind it; return heads, body, and whether the connection stays open."""
-    heads: list[AnswerHead] = []
+    heads: list[ResponseHead] = []
     body = bytearray()
-    reader = AnswerReader("http://h/", heads.append, body.extend)
+    reader = ResponseReader("http://h/", heads.append, body.extend)
     try:
         for at in range(0, len(content), step):
             if reader.is_done:

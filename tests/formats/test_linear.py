@@ -24,8 +24,8 @@ from windrow.errors import WindrowError
 from windrow.fetch import ftp_session
 from windrow.fetch.politeness import pace
 from windrow.formats import feed, http, listing, moment, robots, sniff, url, xml
-from windrow.formats.answer import AnswerReader, read_answer_head
 from windrow.formats.http import read_head as read_kept
+from windrow.formats.http_response import ResponseReader, read_response_head
 from windrow.formats.url_hints import read_hints as read_hint
 from windrow.model import Limits
 
@@ -43,13 +43,13 @@ SITEMAP = b"<urlset xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'>"
 
 
 def answer(content):
-    reader = AnswerReader("x", lambda head: None, lambda block: None)
+    reader = ResponseReader("x", lambda head: None, lambda block: None)
     for at in range(0, len(content), 1 << 16):
         reader.feed(memoryview(content)[at : at + (1 << 16)])
 
 
 def answer_in_drops(content):
-    reader = AnswerReader("x", lambda head: None, lambda block: None)
+    reader = ResponseReader("x", lambda head: None, lambda block: None)
     for at in range(len(content)):
         reader.feed(memoryview(content)[at : at + 1])
 
@@ -81,11 +81,11 @@ def read_title(title):
 
 CASES = {
     # heads and fields
-    "status-spaces": (lambda n: read_answer_head(b"HTTP/1.1 200" + b" " * n + b"\r", "x"), 4_000),
-    "status-tabs": (lambda n: read_answer_head(b"HTTP/1.1 200 a" + b" \t" * n + b"\r\r\n", "x"), 4_000),
-    "status-number": (lambda n: read_answer_head(b"HTTP/1.1" + b" " * n + b"\n", "x"), 4_000),
-    "head-folds": (lambda n: read_answer_head(b"HTTP/1.1 200 \r\nA: b" + b"\r\n " * n, "x"), 2_500),
-    "head-lengths": (lambda n: read_answer_head(b"HTTP/1.1 200 \r\n" + b"content-length:1\r\n" * n, "x"), 500),
+    "status-spaces": (lambda n: read_response_head(b"HTTP/1.1 200" + b" " * n + b"\r", "x"), 4_000),
+    "status-tabs": (lambda n: read_response_head(b"HTTP/1.1 200 a" + b" \t" * n + b"\r\r\n", "x"), 4_000),
+    "status-number": (lambda n: read_response_head(b"HTTP/1.1" + b" " * n + b"\n", "x"), 4_000),
+    "head-folds": (lambda n: read_response_head(b"HTTP/1.1 200 \r\nA: b" + b"\r\n " * n, "x"), 2_500),
+    "head-lengths": (lambda n: read_response_head(b"HTTP/1.1 200 \r\n" + b"content-length:1\r\n" * n, "x"), 500),
     "head-dripped": (lambda n: answer_in_drops(b"HTTP/1.1 200 OK\r\n" + b"a: b\r\n" * n), 1_000),
     "head-blank-lines": (lambda n: answer_in_drops(b"\r\n" * n), 3_500),
     "heads-interim": (lambda n: answer(b"HTTP/1.1 100 \r\n\r\n" * n), 450),
@@ -110,8 +110,8 @@ CASES = {
     "robots-spaces-behind": (lambda n: robots.parse(b"Disallow: a" + b" " * n + b"x" + b" " * n, "x"), 30_000),
     "robots-letters": (lambda n: robots.parse(b"a" * n, "x"), 60_000),
     "robots-agents": (lambda n: robots.parse(b"User-agent: x\n" * n + b"Disallow: /a\n" * n, "x"), 2_000),
-    "robots-rules": (lambda n: robots.parse(b"User-agent: x\n" + b"Disallow: /*a*b\n" * n, "x").ask("/" + "a" * 2000), 3_500),
-    "robots-stars": (lambda n: robots.parse(b"User-agent: x\nDisallow: /" + b"*a" * n, "x").ask("/" + "a" * 2000), 10_000),
+    "robots-rules": (lambda n: robots.parse(b"User-agent: x\n" + b"Disallow: /*a*b\n" * n, "x").decide("/" + "a" * 2000), 3_500),
+    "robots-stars": (lambda n: robots.parse(b"User-agent: x\nDisallow: /" + b"*a" * n, "x").decide("/" + "a" * 2000), 10_000),
     # sitemaps and feeds
     "sitemap-one-address": (lambda n: read_hint(SITEMAP + b"<url><loc>/a</loc></url>" * n, HERE), 1_000),
     "sitemap-other-elements": (lambda n: read_hint(SITEMAP + b"<a/>" * n, HERE), 10_000),

@@ -178,5 +178,5 @@ def test_links(href: str, names: list[str]) -> None:
 
 def test_a_page_of_garbage() -> None:
     for page in (b"", b"   ", b"\x00\x01", b"<a", b"<!-- "):
-        with pytest.raises(TerminalFailure, match="not an index page"):
+        with pytest.raises(TerminalFailure, match="not an index of a folder"):
             listing.read_index_page("add", PAGE, page)

@@ -20,7 +20,7 @@ AGENT = "windrow-crawler (for https://example.org/)"
 
 
 def allowed(text, target, agent=AGENT):
-    return parse(text if isinstance(text, bytes) else text.encode(), agent).ask(target).allowed
+    return parse(text if isinstance(text, bytes) else text.encode(), agent).decide(target).allowed
 
 
 def star(*rules):
@@ -103,9 +103,9 @@ def test_groups(text, target, may):
 
 def test_the_verdict_names_the_line():
     robots = parse(b"# hello\nUser-agent: *\n\n  Disallow: /a # why\nAllow: /a/b\n", AGENT)
-    assert robots.ask("/a/c") == (Reason.ROBOTS_DENIED, 4, "Disallow: /a # why")
-    assert robots.ask("/a/b/c") == (None, 5, "Allow: /a/b")
-    assert robots.ask("/x") == (None, None, "")
+    assert robots.decide("/a/c") == (Reason.ROBOTS_DENIED, 4, "Disallow: /a # why")
+    assert robots.decide("/a/b/c") == (None, 5, "Allow: /a/b")
+    assert robots.decide("/x") == (None, None, "")
     assert robots.agent == "*"
 
 
@@ -119,7 +119,7 @@ def test_delays():
         assert parse(b"User-agent: *\nCrawl-delay: " + wrong, AGENT).delay is None
     text = b"User-agent: slow\nCrawl-delay: 10\nUser-agent: *\nDisallow: /x"
     assert parse(text, AGENT).delay is None
-    assert (parse(text, "slow").delay, parse(text, "slow").ask("/x").allowed) == (10.0, False)
+    assert (parse(text, "slow").delay, parse(text, "slow").decide("/x").allowed) == (10.0, False)
 
 
 def test_sitemaps_stand_outside_of_groups():
@@ -145,9 +145,9 @@ def test_other_encodings():
 
 def test_a_refusal_of_everything():
     shut = Robots(refusal=Reason.ROBOTS_UNREACHABLE)
-    assert shut.ask("/a").reason is Reason.ROBOTS_UNREACHABLE
-    assert shut.ask("/robots.txt").allowed
-    assert ALLOW_ALL.ask("/a").allowed
+    assert shut.decide("/a").reason is Reason.ROBOTS_UNREACHABLE
+    assert shut.decide("/robots.txt").allowed
+    assert ALLOW_ALL.decide("/a").allowed
 
 
 @pytest.mark.parametrize(
@@ -156,16 +156,16 @@ def test_a_refusal_of_everything():
 )
 def test_hostile_patterns_cost_little(pattern):
     robots = parse(star(f"Disallow: {pattern}").encode(), AGENT)
-    assert cpu_seconds(lambda: [robots.ask("/" + "a" * 2000) for _ in range(10)]) < 1
+    assert cpu_seconds(lambda: [robots.decide("/" + "a" * 2000) for _ in range(10)]) < 1
 
 
 def test_many_rules_cost_little():
     text = star(*(f"Disallow: /d{number}/" for number in range(20_000))).encode()
     robots = parse(text, AGENT)
     verdicts = []
-    assert cpu_seconds(lambda: verdicts.extend(robots.ask(f"/x{number}/page") for number in range(1000))) < 1
+    assert cpu_seconds(lambda: verdicts.extend(robots.decide(f"/x{number}/page") for number in range(1000))) < 1
     assert all(verdict.allowed for verdict in verdicts)
-    assert robots.ask("/d19999/x").line == 20_001
+    assert robots.decide("/d19999/x").line == 20_001
 
 
 SIMPLE = st.text(st.sampled_from("/ab*$"), max_size=6).map("/".__add__)
@@ -186,13 +186,13 @@ def test_matching_agrees_with_a_plain_reading_of_the_rfc(rules, target):
         body = "".join(".*" if part == "*" else re.escape(part) for part in re.split(r"(\*)", spelt.removesuffix("$")))
         if re.match(body + (r"\Z" if spelt.endswith("$") else ""), spell_canonically(target, is_literal=True)):
             best = max(best, (len(spelt), allow))
-    assert robots.ask(target).allowed is best[1]
+    assert robots.decide(target).allowed is best[1]
 
 
 @given(st.binary(max_size=300), st.text(max_size=20))
 def test_any_bytes_can_be_read(content, target):
     for text in (content, b"User-agent: *\nDisallow: " + content):
-        assert parse(text, AGENT).ask("/" + target.encode("utf-8", "replace").decode()).reason in {
+        assert parse(text, AGENT).decide("/" + target.encode("utf-8", "replace").decode()).reason in {
             None,
             Reason.ROBOTS_DENIED,
         }

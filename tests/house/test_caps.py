@@ -41,7 +41,7 @@ NO_CAPS = {
     ),
     "the start of a document, from which its kind or encoding is detected": (
         "*EXAMINED*", "*status_words:*", "*events/times:_MAX_*", "*PRESCAN*", "*HEAD_SIZE", "*HEAD_BYTES", "*PROBE*", "*:[[]:4096]", "*:[[]:1048576]",
-        "*STRIPPED_BYTES", "*FRAMESET_BYTES", "*near:MAX_CHARACTERS", "*SHARE*", "*PROXIMITY*",
+        "*STRIPPED_BYTES", "*FRAMESET_BYTES", "*sketch:MAX_CHARACTERS", "*SHARE*", "*PROXIMITY*",
     ),
     "bounds of a protocol, a standard, a number or a database, which refuses more with a reason": (
         "*INTEGER*", "*INT64", "*SMALLINT", "*RETRIES", "*_MAX_SIZE", "*MAX_OFFSET", "*DIGITS", "*NAME_LENGTH",

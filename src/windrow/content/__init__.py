@@ -1,4 +1,4 @@
-"""The main content of HTML by one call; the rooms of windrow import what else they need from its modules."""
+"""Extract the main content of HTML by one call; other packages of windrow import from the modules here."""
 
 from windrow.content.extraction import ContentImage, ContentLink, Extract, JudgedBlock, extract
 from windrow.content.page import BlockFate

@@ -11,12 +11,12 @@ from selectolax.lexbor import SelectolaxError
 
 from windrow.content.charset import decode
 from windrow.content.head import PageHead, first_date, read_page_head
-from windrow.content.hints import read_page_hint
+from windrow.content.markup import build_outline_from_pieces, copy_chosen_markup, split_markup
 from windrow.content.outline import LEVELS, Outline
 from windrow.content.page import BlockFate, Choice, choose_main_content, leave_out
 from windrow.content.tail import add_captions, remove_captions
+from windrow.content.traits import read_page_traits
 from windrow.content.tree import parse, remove_silent_elements, serialise_body
-from windrow.content.walk import build_outline_from_pieces, copy_chosen_markup, split_markup
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser
@@ -28,14 +28,14 @@ _WORD = re.compile(r"\w+")
 def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -> str:
     """Return the page's headline, or an empty text if it has none.
 
-    It is the first headline of level 1 that is not only the site's name, preferably one that the page's title repeats,
-    then one in the main content (`is_chosen`). If the only one is the end of the title, a headline of level 2 that the
-    title repeats is preferred to it.
+    It is a headline of level 1 that is not only the site's name, preferably one that the page's title repeats, then one
+    in the main content (`is_chosen` by block), then the first. If that is only the last part of the page's title, a
+    headline of level 2 that the title repeats is preferred to it.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
     title_parts = {_fold_words(part) for part in _title_parts(head)} - site_names
-    headlines = [text for text in _find_headlines(outline, is_chosen, 1) if _fold_words(text) not in site_names]
+    headlines = [text for text in _find_headlines(outline, is_chosen, level=1) if _fold_words(text) not in site_names]
     for text in headlines:
         if _fold_words(text) in title_parts and _fold_words(text) != site_part:
             return text
@@ -43,14 +43,14 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
         return headlines[0]
     lower_headlines = (
         text
-        for text in _find_headlines(outline, is_chosen, 2)
+        for text in _find_headlines(outline, is_chosen, level=2)
         if _fold_words(text) in title_parts and _fold_words(text) != site_part
     )
     return next(lower_headlines, headlines[0] if headlines else "")
 
 
 def find_title(head: PageHead, headline: str) -> str:
-    """Return an article's title: `headline` if the page's title repeats it, or else that title without the site's name.
+    """Return an article's title: `headline` if the page's title repeats it, else that title without the site's name.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -80,7 +80,7 @@ def _contains_headline(headline: str, title: str) -> bool:
 
 
 def _part_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each part of a title; spans, not texts, since two parts may have the same text."""
+    """Yield start and end of each part of a title; two parts may have the same text."""
     start = 0
     for gap in _TITLE_SEPARATOR.finditer(text):
         if gap.start() > start:
@@ -95,7 +95,7 @@ def _split_title(text: str) -> list[str]:
 
 
 def _title_parts(head: PageHead) -> Iterator[str]:
-    """Yield the page's titles; of each that has several parts, also the parts and the title without the last one."""
+    """Yield the page's titles; for one with several parts, also each part, and the title without its last part."""
     for full_title in (head.property("og:title"), head.linked.headline, head.title):
         if full_title:
             yield full_title
@@ -110,7 +110,7 @@ def _site_names(head: PageHead) -> set[str]:
 
 
 def _last_title_part(head: PageHead) -> str:
-    """Return the last part of a title of several parts, which is mostly the site's name, or an empty text."""
+    """Return the words of the title's last part, mostly the site's name; empty if it is the only part or a title."""
     parts = _split_title(head.title)
     other_title = head.property("og:title") or head.linked.headline
     return _fold_words(parts[-1]) if len(parts) > 1 and _fold_words(parts[-1]) != _fold_words(other_title) else ""
@@ -130,6 +130,7 @@ def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> 
 
 
 def _fold_words(text: str) -> str:
+    """Return the words of a text for comparison: without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -145,7 +146,7 @@ _LIKELY_AUTHOR_SELECTORS = (
     "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
     "a[href*='/author/'], a[href*='/authors/']",
 )
-"""Less certain elements, which may also hold other text; used only if nothing else gives a name."""
+"""Less certain elements, which may contain other text; they are used only if no name is found elsewhere."""
 _BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
@@ -175,21 +176,21 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
     return tuple(names.values())[:_MAX_NAMES]
 
 
-def find_byline_authors(tree: LexborHTMLParser, source: str, *, include_likely: bool = False) -> tuple[str, ...]:
-    """Return the authors that a page shows; `source` is the markup of the tree.
+def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
+    """Return the authors that a page shows, or an empty tuple; `markup` is that of the tree.
 
-    If `include_likely` is true, less certain elements are searched instead.
+    If `is_likely`, the less certain elements are searched instead of the certain ones.
     """
-    if "uthor" not in source and "yline" not in source:
-        return ()
-    for selector in _LIKELY_AUTHOR_SELECTORS if include_likely else _AUTHOR_SELECTORS:
+    if "uthor" not in markup and "yline" not in markup:
+        return ()  # all selectors need one of these words
+    for selector in _LIKELY_AUTHOR_SELECTORS if is_likely else _AUTHOR_SELECTORS:
         if names := extract_names(list(_author_texts(tree, selector))):
             return names
     return ()
 
 
 def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
-    """Yield the text of the first element that the selector matches, and the texts of its matching siblings."""
+    """Yield the texts of the first matching element with a short text, and of its matching siblings."""
     parent_id = None
     for node in tree.css(selector):
         text = node.attributes.get("content") or node.text(separator=" ") or ""
@@ -222,36 +223,36 @@ _LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*", re.IGNORECASE)
 
 
 class Article(NamedTuple):
-    """An article; missing fields are empty strings. Addresses are as written."""
+    """An article; missing fields are empty. Addresses are as written."""
 
     title: str
     """The headline, without the site's name."""
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date as written, which `formats.moment.read_page_time` can read; so is `modified`."""
+    """A date, or a short text with one, that `formats.moment.read_page_time` can read; so is `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]
     """Keywords, tags and sections, each once."""
     language: str
-    """The tag, as written."""
+    """The language's tag, as written."""
     image: str
     canonical: str
     base: str
-    """The base of relative addresses in `markup`, or an empty text if that is the page's own address."""
+    """The address in the page's `base`, or an empty text without one; addresses in `markup` are relative to it."""
     blocks: tuple[str, ...]
     """The main content as plain text: a block for each paragraph, headline, list item or table cell."""
     markup: str
-    """The main content as HTML with captions of pictures, to be converted to other formats such as Markdown."""
+    """The main content as HTML, with the captions of pictures."""
     encoding: str
 
 
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
-    """Read a page's bytes as an article; never raises for malformed bytes.
+    """Read a page's bytes as an article; raise StepError if the page is too large.
 
-    `content_type` is the value of that header, `url` the page's address; `drop` has CSS selectors of elements that are
-    not content, and invalid selectors in it are ignored.
+    `content_type` is the value of Content-Type, `url` the page's address. `drop` has CSS selectors of elements that are
+    not content; invalid ones are ignored.
 
     >>> page = read_article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann</a><p>Pour <b>hot</b>")
     >>> page.title, page.authors, page.blocks[-1]
@@ -263,21 +264,21 @@ def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequen
 def read_article_and_choice(
     raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
 ) -> tuple[Article, Outline, Choice]:
-    """Read an article as `read_article` does; also return the page's outline and the fate of each block."""
+    """Read an article as `read_article` does; return it with the page's outline and the fate of each block."""
     text = decode(raw, content_type)
     tree = parse(text.text)
     page_head = read_page_head(tree)
     authors = extract_names(page_head.authors) or find_byline_authors(tree, text.text)
-    likely_authors = () if authors else find_byline_authors(tree, text.text, include_likely=True)
+    likely_authors = () if authors else find_byline_authors(tree, text.text, is_likely=True)
     for selector in drop:
         _remove_elements(tree, selector)
     remove_silent_elements(tree)
     markup_pieces = split_markup(serialise_body(tree))
     outline = build_outline_from_pieces(markup_pieces)
-    page_hint = read_page_hint(url, page_head.property("og:type"), page_head.json_ld)
-    choice = choose_main_content(outline, page_hint, captions=True)
-    chosen_with_captions, figures = add_captions(outline, page_hint, choice.taken())
-    chosen = remove_captions(outline, page_hint, chosen_with_captions)
+    page_traits = read_page_traits(url, page_head.property("og:type"), page_head.json_ld)
+    choice = choose_main_content(outline, page_traits, captions=True)
+    chosen_with_captions, figures = add_captions(outline, page_traits, choice.taken())
+    chosen = remove_captions(outline, page_traits, chosen_with_captions)
     leave_out(choice, chosen, BlockFate.CAPTION)
     headline = find_headline(outline, chosen, page_head)
     near_texts = _texts_near_headline(outline, chosen, headline)
@@ -317,28 +318,32 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
 
 
 def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: str) -> list[str]:
-    """Return the short blocks near the headline or, without a headline, near the start of the main content.
+    """Return the short blocks near the headline or, if it is not found, near the start of the main content.
 
-    They may contain the date and the authors.
+    They may contain the date and the authors. The blocks after the headline are first.
     """
     texts = outline.blocks.text
     lines = [" ".join(text.split()) for text in texts]
     beginnings = [block for block, line in enumerate(lines) if line and headline.startswith(line)]
-    start = max(beginnings, key=lambda block: len(lines[block]), default=-1)  # a menu may repeat its first words
+    # a menu may contain the first words of the headline
+    start = max(beginnings, key=lambda block: len(lines[block]), default=-1)
     if start < 0:
         start = next((block for block, is_main in enumerate(is_chosen) if is_main), 0)
     before = range(start - 1, max(-1, start - _BLOCKS_BEFORE), -1)
-    nearby = [*range(start + 1, min(len(texts), start + _BLOCKS_AFTER)), *before]
-    return [texts[block] for block in nearby if len(texts[block]) <= _MAX_BYLINE_CHARACTERS]
+    nearby_blocks = [*range(start + 1, min(len(texts), start + _BLOCKS_AFTER)), *before]
+    return [texts[block] for block in nearby_blocks if len(texts[block]) <= _MAX_BYLINE_CHARACTERS]
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block names its date as that of a change; such a date is used only if no other is found."""
+    """Return whether a block has a word for changes, so that its date is used only if there is no other."""
     return _CHANGE_WORD.search(block) is not None
 
 
 def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
-    """Return the name after "by" in the first block that begins with it; if nothing follows, the whole next block."""
+    """Return the text after "by" in the first block that begins with it, or the next block if nothing follows.
+
+    Returns an empty list if no block begins with "by", or if the text begins in lower case.
+    """
     for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):
             name = block[by.end() :].strip(" :") or next_block
@@ -347,7 +352,7 @@ def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the day that an address contains, in ISO 8601, or an empty text if it contains none.
+    """Return the day that an address contains in its path, in ISO 8601, or an empty text if it contains none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')

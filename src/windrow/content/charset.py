@@ -1,8 +1,8 @@
 """Decode a page's bytes: determine the encoding as WHATWG's HTML and Encoding standards do, with two corrections.
 
 The order is that of the encoding sniffing algorithm: a byte order mark, the charset of the Content-Type header, a
-`meta` element within the first 1,024 bytes or later (there browsers start again with its encoding), the bytes
-themselves. Two kinds of declarations are ignored as plainly wrong: a single-byte encoding if all bytes are
+`meta` element within the first 1,024 bytes or later (where browsers decode the page again with its encoding), the
+bytes themselves. Two kinds of declarations are ignored as plainly wrong: a single-byte encoding if all bytes are
 valid UTF-8 beyond ASCII, and UTF-8 if many bytes are not.
 """
 
@@ -60,19 +60,19 @@ utf-16le utf_16_le: csunicode iso-10646-ucs-2 ucs-2 unicode unicodefeff utf-16 u
 _CODEC_BY_NAME: dict[str, str] = {}
 _NAME_BY_LABEL: dict[str, str] = {}
 for _line in _LABELS.strip().splitlines():
-    _both, _, _labels = _line.partition(": ")
-    _name, _codec = _both.split()
+    _name_and_codec, _, _labels = _line.partition(": ")
+    _name, _codec = _name_and_codec.split()
     _CODEC_BY_NAME[_name] = _codec
     _NAME_BY_LABEL.update(dict.fromkeys(_labels.split(), _name))
 
 _BYTE_ORDER_MARKS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xfe\xff", "utf-16be"), (b"\xff\xfe", "utf-16le"))
 _PRESCAN_BYTES = 1024
-_LATE_PRESCAN_BYTES = 256 * 1024  # bytes
+_LATE_PRESCAN_BYTES = 256 * 1024  # searched for a `meta` if the page is not UTF-8
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _RAW_TEXT = re.compile(rb"<!--.*?(?:-->|\Z)|<(script|style|textarea|title)\b.*?(?:</\1|\Z)", re.DOTALL | re.IGNORECASE)
 _META = re.compile(rb"<meta[\s/][^>]{0,1000}?charset\s*+=\s*+[\"']?+\s*+([^\s\"'/>;]{1,40})", re.IGNORECASE)
 _CHARSET = re.compile(r"charset\s*+=\s*+[\"']?+\s*+([^\s\"';,]{1,40})", re.IGNORECASE)
-_MAX_INVALID_SHARE = 0.005  # of all bytes may be invalid in declared UTF-8
+_MAX_INVALID_SHARE = 0.005  # of all bytes; with more invalid ones, declared UTF-8 is ignored
 
 
 class DecodedText(NamedTuple):
@@ -82,7 +82,7 @@ class DecodedText(NamedTuple):
     encoding: str
     """The standard's name, in lower case."""
     source: str
-    """`bom`, `header`, `meta`, or `content` if the bytes themselves decided."""
+    """`bom`, `header`, `meta`, or `content` for the bytes themselves."""
 
 
 def find_encoding(label: str) -> str | None:
@@ -95,7 +95,7 @@ def find_encoding(label: str) -> str | None:
 
 
 def decode(raw: bytes, content_type: str = "") -> DecodedText:
-    """Decode a page's bytes; `content_type` is the value of that header. Never raises.
+    """Decode a page's bytes; `content_type` is the value of its Content-Type. Never raises.
 
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
     DecodedText(text='naïve', encoding='windows-1252', source='header')
@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding, or None, and its source; `search_late` also searches far into the page."""
+    """Return the declared encoding and its source, or None and `meta`; `search_late` searches far into the page too."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:
@@ -132,6 +132,7 @@ def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tu
 
 
 def _decode_utf_8(raw: bytes) -> str | None:
+    """Return the text, or None if the bytes are not valid UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The main content of HTML by one call: as text and Markdown, with metadata, and why each block was chosen."""
+"""Extract the main content of HTML by one call: as text and Markdown, with metadata and the fate of each block."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class ContentImage(NamedTuple):
 
 
 class JudgedBlock(NamedTuple):
-    """A block of a page: its text, its position, and what became of it.
+    """A block of a page: its text, where it is, and whether it is main content.
 
-    `path` has the tags of the boxes around it, from the body down; `likelihood` is the second forest's probability that
-    it is main content, from 0 to 1, or None if it was not judged.
+    `path` has the tags of the boxes around it, from the body down. `likelihood` is the estimated probability, from 0 to
+    1, that it is main content, or None if it was not estimated.
     """
 
     text: str
@@ -44,7 +44,7 @@ class JudgedBlock(NamedTuple):
 
 @dataclass(frozen=True)
 class Extract:
-    """The content and metadata of a page; missing fields are empty. Addresses are absolute unless noted."""
+    """The content and metadata of a page; missing fields are empty. Addresses are absolute except in `markup`."""
 
     url: str
     title: str
@@ -52,7 +52,7 @@ class Extract:
     authors: tuple[str, ...]
     site: str
     published: str
-    """A day, or a time with its zone if the page gives one, in ISO 8601; so is `modified`."""
+    """A day or a time in ISO 8601, with a zone if the page names one; so is `modified`."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -64,9 +64,9 @@ class Extract:
     markup: str
     """The main content as HTML, with the captions of its pictures; addresses in it are as written."""
     blocks: tuple[JudgedBlock, ...]
-    """All blocks of the page in order, also those left out, with the reason."""
+    """All blocks of the page in order, those left out too."""
     base: str
-    """The base of the relative addresses in `markup`."""
+    """The address against which relative addresses in `markup` are resolved."""
 
     @cached_property
     def text(self) -> str:
@@ -82,7 +82,7 @@ class Extract:
 
     @cached_property
     def links(self) -> tuple[ContentLink, ...]:
-        """The web links of the main content in order, each address once."""
+        """The links of the main content to web addresses, in order, each address once."""
         return tuple(ContentLink(url, text) for url, text in self._unique_addresses("a[href]", "href"))
 
     @cached_property
@@ -91,7 +91,7 @@ class Extract:
         return tuple(ContentImage(url, text) for url, text in self._unique_addresses("img[src]", "src"))
 
     def _unique_addresses(self, selector: str, attribute: str) -> Iterator[tuple[str, str]]:
-        """Yield absolute address and text of the elements of the main content that match, each address once."""
+        """Yield address and text of the elements of the main content that match `selector`, each address once."""
         known_urls = set()
         for node in parse(self.markup).css(selector):
             url = normalise(node.attributes.get(attribute) or "", self.base).url
@@ -104,9 +104,9 @@ class Extract:
 def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extract:
     r"""Extract the content and metadata of a page, in time linear in its size.
 
-    `html` is the body of a response, or text; `url` is the page's own address, against which relative addresses are
-    resolved; `content_type` is the value of that header, which may name the encoding of bytes. Raises StepError with
-    TOO_MANY_ELEMENTS or MEMORY_LIMIT for a page too large to parse.
+    `html` is the body of a response, or text. `url` is the page's own address, against which relative addresses are
+    resolved. `content_type` is the value of Content-Type, which may name the encoding of bytes. Raises StepError with
+    TOO_MANY_ELEMENTS or MEMORY_LIMIT for a page that is too large.
 
     >>> page = extract("<title>Tea | Site</title><main><h1>Tea</h1><p>Pour <b>hot</b> <a href=/water>water</a>.</main>",
     ...     url="https://tea.example/")
@@ -144,19 +144,19 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
 
 
 def _spell_date(date: str) -> str:
-    """Return a page's date in ISO 8601, without a time if the page gives none, or an empty text if it is not a date."""
-    moment = read_page_time(date)
-    if moment is None:
+    """Return a date in ISO 8601, as a day if it has no zone and midnight as time; an empty text if it is not a date."""
+    time = read_page_time(date)
+    if time is None:
         return ""
-    day = moment.tzinfo is None and (moment.hour, moment.minute, moment.second) == (0, 0, 0)
-    return moment.date().isoformat() if day else moment.isoformat()
+    is_day = time.tzinfo is None and (time.hour, time.minute, time.second) == (0, 0, 0)
+    return time.date().isoformat() if is_day else time.isoformat()
 
 
 def _judged_blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
     """Yield all blocks of a page in order."""
     boxes, blocks = outline.boxes, outline.blocks
     paths: list[str] = []
-    shared_paths: dict[str, str] = {}  # share equal paths: a page may have a hundred thousand boxes
+    shared_paths: dict[str, str] = {}  # equal paths are one object: a page may have a hundred thousand boxes
     for tag, parent in zip(boxes.tag, boxes.parent, strict=True):
         path = f"{paths[parent]} > {tag}" if parent >= 0 else tag
         paths.append(shared_paths.setdefault(path, path))

@@ -1,9 +1,10 @@
 """Evaluate a forest of boosted trees for many blocks of text at once, without a numerical library.
 
 Blocks are judged in parallel: a set of blocks is one large integer with two bytes for each block, 1 for a block in the
-set. Features are grades of one byte (see `grade`), laid out in the same way. A question ("is this grade at most
-the bound?") is answered for all blocks by one subtraction that leaves a 1 in the upper byte for yes; a tree is walked
-once for all blocks, splitting the set by `&` and `^`; a leaf adds its value to all its blocks by one multiplication.
+set. Features are grades of one byte (see `measures.grade`), also in two bytes for each block. A question ("is this
+grade at most the bound?") is answered for all blocks by one subtraction, after which the upper byte is 1 for yes; a
+tree is evaluated once for all blocks, splitting the set by `&` and `^`; a leaf adds its value to all its blocks by one
+multiplication.
 Python's integers do this at the speed of C: a tree takes a few microseconds for a page of 300 blocks.
 """
 
@@ -17,9 +18,9 @@ from pkgutil import get_data
 from typing import NamedTuple, Protocol
 
 Node = tuple[int, int, int]
-"""A question's number, then the positions of the nodes after a yes and a no; leaves are numbered after questions."""
+"""A question's number, and the positions of the nodes after yes and no; leaves have the positions after all nodes."""
 
-_BATCH_BLOCKS = 1_000  # judged at once
+_BATCH_BLOCKS = 1_000  # blocks that are judged at once
 
 
 class Forest(NamedTuple):
@@ -29,13 +30,13 @@ class Forest(NamedTuple):
     bounds: tuple[tuple[int, ...], ...]
     """For each feature the bounds that it is compared with, ascending."""
     questions: tuple[tuple[int, int], ...]
-    """All pairs of a feature's number and a bound; a question's number is its position."""
+    """All pairs of a feature's number and a bound; the position of a pair is the question's number."""
     trees: tuple[tuple[Node, ...], ...]
-    """The first node is the root."""
+    """The nodes of each tree; the first one is the root."""
     leaves: tuple[tuple[int, ...], ...]
-    """The values of each tree's leaves, none below 0; the sum of one leaf of every tree is always below 65,536."""
+    """The values of each tree's leaves, 0 or more; any sum of one leaf of each tree is below 65,536."""
     scale: float
-    """The log odds of one unit of the sum."""
+    """The log odds that 1 in the sum of leaves adds."""
     offset: float
     """The log odds of a sum of 0."""
 
@@ -65,6 +66,7 @@ def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]
 
 
 def _read_feature(name: str, source: FeatureSource) -> int | bytes:
+    """Return the grade of a feature of the page, or the grades of a feature of blocks."""
     page_grade = source.of_page(name)
     return source.of_block(name) if page_grade is None else page_grade
 
@@ -72,32 +74,32 @@ def _read_feature(name: str, source: FeatureSource) -> int | bytes:
 class _Batch:
     """Blocks that are judged at once; a set of them is an integer with two bytes for each block."""
 
-    __slots__ = ("_end", "_passes", "_start", "all_blocks", "count")
+    __slots__ = ("_end", "_start", "_sums_by_bound", "all_blocks", "count")
 
     def __init__(self, start: int, end: int) -> None:
-        """Judge the blocks from number `start` up to, but without, number `end`."""
+        """Judge the blocks from number `start` to `end`, exclusive."""
         self._start, self._end = start, end
-        self._passes: dict[int, int] = {}
+        self._sums_by_bound: dict[int, int] = {}  # 256 + bound for each block
         self.count = end - start
         self.all_blocks = int.from_bytes(b"\1\0" * self.count, "little")
 
     def spread(self, grades: int | bytes) -> int:
-        """Return the grades of a feature as an integer, two bytes for each block; a page's grade is repeated."""
+        """Return the grades of a feature as an integer, two bytes for each block; the grade of a page is repeated."""
         if isinstance(grades, int):
             return self.all_blocks * grades
-        spread = bytearray(2 * self.count)
-        spread[::2] = grades[self._start : self._end]
-        return int.from_bytes(spread, "little")
+        column = bytearray(2 * self.count)
+        column[::2] = grades[self._start : self._end]
+        return int.from_bytes(column, "little")
 
     def select_at_most(self, column: int, bound: int) -> int:
         """Return the set of blocks whose grade in `column` is at most `bound`.
 
-        For these blocks, 256 + bound - grade is at least 256.
+        For these blocks, 256 + bound - grade is at least 256, so that its upper byte is 1.
         """
-        passes = self._passes.get(bound)
-        if passes is None:
-            passes = self._passes[bound] = self.all_blocks * (256 + bound)
-        return (passes - column) >> 8 & self.all_blocks
+        sums = self._sums_by_bound.get(bound)
+        if sums is None:
+            sums = self._sums_by_bound[bound] = self.all_blocks * (256 + bound)
+        return (sums - column) >> 8 & self.all_blocks
 
 
 def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
@@ -130,8 +132,8 @@ def read_forest(text: str) -> Forest:
     """Read a forest from its text.
 
     The first line has scale and offset. Then there is a line for each feature with its name, a colon and its bounds; an
-    empty line; and a line for each tree in prefix order. A question is written as `feature.bound` by their numbers and
-    followed by the subtrees for yes and for no; a leaf is written as its value.
+    empty line; and a line for each tree in prefix order. A question is written as `feature.bound`, the feature's number
+    and the bound's position, before the subtrees for yes and for no; a leaf is written as its value.
 
     >>> read_forest(chr(10).join(["0.1 -3", "words: 4 9", "", "0.1 0 0.0 7 60"])).trees
     (((1, 2, 1), (0, 3, 4)),)
@@ -160,13 +162,13 @@ def read_forest(text: str) -> Forest:
 def _read_tree(
     words: Iterator[str], nodes: list[Node], leaves: list[int], first_questions: Sequence[int], question_count: int
 ) -> int:
-    """Append the nodes of a tree to `nodes` and `leaves`; return the position of its root among the nodes.
+    """Append the nodes of a subtree to `nodes`, and the values of its leaves to `leaves`; return its root's position.
 
     `first_questions` has the number of each feature's first question; a leaf's position follows those of the tree's
     `question_count` questions.
     """
-    feature, point, bound = next(words).partition(".")
-    if not point:
+    feature, separator, bound = next(words).partition(".")
+    if not separator:
         leaves.append(int(feature))
         return question_count + len(leaves) - 1
     position = len(nodes)
@@ -178,9 +180,9 @@ def _read_tree(
 
 
 WEIGHTS_DIGEST = "4397ef4bef0f15970b9694c022ec5dd065fe1015de692c6e1ace87fdc4fb05e4"
-"""SHA-256 of `weights.txt`."""
+"""The SHA-256 of `weights.txt`, in hexadecimal."""
 FOREST_SEPARATOR = "\n\n----\n\n"
-"""The separator of the two forests in the file."""
+"""The separator of the two forests in `weights.txt`."""
 
 
 def read_weights() -> bytes:
@@ -190,6 +192,6 @@ def read_weights() -> bytes:
 
 @cache
 def load_forests() -> tuple[Forest, Forest]:
-    """Return the first and the second forest; they are read when the first page is judged."""
+    """Return the first and the second forest, which are read once."""
     first, second = map(read_forest, read_weights().decode().split(FOREST_SEPARATOR))
     return first, second

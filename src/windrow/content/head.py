@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 _MAX_SCRIPT_CHARACTERS = 1 << 20  # characters of one script
-_MAX_DEPTH = 12
+_MAX_DEPTH = 12  # of nested objects and lists in JSON-LD
 _MAX_OBJECTS = 5_000  # JSON-LD objects of a page
 _ARTICLE_TYPE = re.compile(r"article|posting|report$|^review|recipe|howto", re.IGNORECASE)
 _SITE_TYPE = re.compile(r"^website$", re.IGNORECASE)
@@ -25,16 +25,17 @@ _OTHER_OBJECTS = frozenset((
     "itemListElement", "hasPart", "blogPost", "comment", "review", "isRelatedTo", "relatedLink", "citation",
     "suggestedAnswer", "breadcrumb",
 ))  # fmt: skip
-"""Properties with objects other than the page itself."""
+"""Properties whose objects are not the page itself."""
 _DATE_MEMBER = re.compile(r'"(datePublished|dateModified)"\s*:\s*"([^"]{4,40})"')
 _COMMENT_OPENING = re.compile(r"\s*(?://<!\[CDATA\[|<!\[CDATA\[|<!--)")
 _COMMENT_CLOSINGS = ("//]]>", "]]>", "-->")
 
 LinkedObject = dict[str, Any]
+"""An object of JSON-LD."""
 
 
 class StructuredData(NamedTuple):
-    """The properties of the main object in a page's JSON-LD, as written; missing ones are empty."""
+    """The properties of the main object in a page's JSON-LD as plain text; missing ones are empty."""
 
     headline: str = ""
     authors: tuple[str, ...] = ()
@@ -45,11 +46,11 @@ class StructuredData(NamedTuple):
     language: str = ""
     keywords: tuple[str, ...] = ()
     sites: tuple[str, ...] = ()
-    """Names of the site and of its publisher."""
+    """The names of the site and of the object's publisher."""
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; if no script is valid JSON, only dates are searched in its text.
+    """Read the JSON-LD of a page; if none of its objects has a type, only dates are searched in its text.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -81,9 +82,9 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
 
 
 def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type, except those that the page only lists.
+    """Yield the objects with a type among the first `_MAX_OBJECTS`, except those in `_OTHER_OBJECTS` properties.
 
-    All objects with an `@id` are added to `by_id`.
+    Objects with an `@id` and other properties are added to `by_id`.
     """
     objects_left = _MAX_OBJECTS
     for script in scripts:
@@ -124,8 +125,9 @@ def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
     return any(type_pattern.search(text.rpartition("/")[2]) for text in _texts(node.get("@type")))
 
 
-def _texts(texts: Any) -> list[str]:
-    return [text for text in (texts if isinstance(texts, list) else [texts]) if isinstance(text, str)]
+def _texts(value: Any) -> list[str]:
+    """Return the texts in a value that is a text or a list."""
+    return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
@@ -143,7 +145,7 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    """Yield the names of persons or organisations, given as strings, objects, or references to objects."""
+    """Yield the names in a property of persons or organisations: texts, objects, references, or a list of these."""
     for person in (persons if isinstance(persons, list) else [persons])[:100]:
         if isinstance(person, str):
             yield _clean(person)
@@ -165,35 +167,35 @@ _MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of publication, the most trusted first; `elements` are those that `DATE_SELECTOR` selects.
+    """Yield possible dates of publication or empty texts, the most trusted first.
 
-    The dates of `itemprop` and of `dt-published` are used only if all on the page are equal, since a list of entries
-    has one for each entry. A `time` in an article's header is used if the page has only one article, or the header
-    contains an `h1`. Other `time` elements are used if all on the page are equal.
+    `elements` are those that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all on the
+    page are equal, since a list has one for each entry. A `time` in an article's header is used if the page has only
+    one article, or the header contains an `h1`. Any other `time` is used if all on the page are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
     times = [element for element in elements if element.tag == "time" and "datetime" in element.attributes]
     if times:
-        yield _in_article_header(tree)
+        yield _article_header_date(tree)
         readable_dates = [date for date in map(_read_date, times) if read_page_time(date)]
         if len({read_page_time(date) for date in readable_dates}) == 1:
             yield readable_dates[0]
 
 
 def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of the last change, the most trusted first."""
+    """Yield possible dates of the last change or empty texts, the most trusted first."""
     yield _only_value(elements, "itemprop", "dateModified")
     yield _only_value(elements, "class", "dt-updated")
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date of the elements whose attribute contains this word, or an empty text if their dates differ."""
+    """Return the date of the elements whose attribute contains this word, or an empty text if not all have the same."""
     dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
 
-def _in_article_header(tree: LexborHTMLParser) -> str:
+def _article_header_date(tree: LexborHTMLParser) -> str:
     time = tree.css_first("article header time[datetime]")
     if time is not None and len(tree.css("article")) > 1:
         time = tree.css_first("article header:has(h1) time[datetime]")
@@ -201,7 +203,7 @@ def _in_article_header(tree: LexborHTMLParser) -> str:
 
 
 def _read_date(element: LexborNode) -> str:
-    """Return an element's date: the machine-readable one or, if it has none, its text."""
+    """Return an element's date: the first attribute that may have one, or else its text."""
     attributes = element.attributes
     date = (
         attributes.get("datetime")
@@ -219,9 +221,9 @@ _JSON_LD_TYPE = "application/ld+json"
 HIDING_DIRECTIVE = re.compile(r"no(?:index|ne\b)|unavailable_after", re.IGNORECASE)
 _PAGE_MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
-"""Relations of links to further pages."""
+"""The relations of `link` elements to other pages."""
 _ICON_RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
-_MAX_CHARACTERS = 10_000  # characters of one value
+_MAX_CHARACTERS = 10_000  # of one value; the others are cut off
 _PUBLISHED_NAMES = (
     "article:published_time", "og:article:published_time", "og:published_time", "article:published", "og:pubdate",
     "article:post_date", "datepublished", "rnews:datepublished", "publishdate", "publish-date", "publish_date",
@@ -264,7 +266,7 @@ class FeedLink(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """The page in another language, or the page to choose a language from (`x-default`)."""
+    """The page in another language, or a page to choose a language from (`x-default`)."""
 
     language: str
     href: str
@@ -290,22 +292,22 @@ class PageHead(NamedTuple):
     """The first canonical address; `canonicals` has all."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """The base of relative addresses, or an empty text if that is the page's own address."""
+    """The address in `base`, against which relative addresses are resolved, or an empty text without one."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of every `meta` that may hold such directives, for all robots or for one."""
+    """Those of `metas` that may forbid to show the page, for all robots or for one."""
     published: str = ""
-    """A readable date, as written, from the head, or from the body if the head has none; so is `modified`."""
+    """A date as written that `read_page_time` can read; so is `modified`."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may name an author, in order."""
     metas: tuple[tuple[str, str], ...] = ()
-    """The first content of every other `meta`, with its name in lower case; those of `robots` joined by commas."""
+    """Lower-case name and first content of each `meta` not in `open_graph`; for `robots`, all contents joined."""
     linked: StructuredData = StructuredData()
-    """The properties in its JSON-LD."""
+    """The properties in the page's JSON-LD."""
     open_graph: tuple[tuple[str, str], ...] = ()
-    """OpenGraph and article properties, as written, in order."""
+    """Lower-case name and content of each `meta` of `og:`, `article:` and `twitter:`, in order."""
     feeds: tuple[FeedLink, ...] = ()
     icons: tuple[str, ...] = ()
     """Addresses of the site's icons."""
@@ -316,7 +318,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The authors in JSON-LD; if it has none, those of the most trusted `meta` elements, without addresses."""
+        """The authors in JSON-LD; without them, those in the most trusted `meta` elements, except web addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHOR_NAMES:
@@ -335,12 +337,12 @@ class PageHead(NamedTuple):
         return tuple(first_spelling.values())
 
     def property(self, name: str) -> str:
-        """Return the first OpenGraph property of this name, such as `og:title`, or an empty text."""
+        """Return the first property with this name in `open_graph`, such as `og:title`, or an empty text."""
         return next((value for key, value in self.open_graph if key == name and value), "")
 
 
 def read_page_head(tree: LexborHTMLParser) -> PageHead:
-    """Read a page's metadata, wherever in the page it is."""
+    """Read a page's metadata, from its head and its body."""
     metas: dict[str, str] = {}
     open_graph: list[tuple[str, str]] = []
     author_metas: list[tuple[str, str]] = []
@@ -393,12 +395,12 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
 
 
 def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the first readable date, that of JSON-LD or of a `meta` with one of these names, or an empty text."""
+    """Return the first readable date, of JSON-LD or of a `meta` with one of these names, or an empty text."""
     return first_date((linked_date, *filter(None, map(properties.get, names))))
 
 
 def first_date(texts: Iterable[str]) -> str:
-    """Return the first of the texts that is a date, or an empty text if none is."""
+    """Return the first of the texts that `read_page_time` can read, or an empty text."""
     return next((text for text in texts if text and read_page_time(text)), "")
 
 
@@ -408,6 +410,7 @@ def _media_type(attributes: _Attributes) -> str:
 
 
 def _text(attributes: _Attributes, name: str) -> str:
+    """Return an attribute with single spaces, or an empty text if it is missing."""
     return " ".join((attributes.get(name) or "")[:_MAX_CHARACTERS].split())
 
 
@@ -417,7 +420,7 @@ def _add_meta(
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
 ) -> None:
-    """Add a `meta` element's content to the authors, to the OpenGraph properties or to the other `metas`."""
+    """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`."""
     content = attributes.get("content")
     if not content:
         return
@@ -428,9 +431,9 @@ def _add_meta(
     if key.startswith(("og:", "article:", "twitter:")):
         open_graph.append((key, content))
     elif key:
-        # all robots elements count; of others only the first
-        first = metas.get(key)
-        metas[key] = content if first is None else f"{first},{content}" if key == "robots" else first
+        # of `robots` all contents are used, of others only the first
+        earlier = metas.get(key)
+        metas[key] = content if earlier is None else f"{earlier},{content}" if key == "robots" else earlier
 
 
 def _read_title(tree: LexborHTMLParser) -> str:
@@ -457,7 +460,7 @@ def read_refresh(attributes: _Attributes) -> str:
 
 
 def _related_links(links: Sequence[_Link]) -> Iterator[Related]:
-    """Yield related pages, without feeds, translations, icons and the canonical address."""
+    """Yield the related pages; feeds, translations, icons and the canonical address are left out."""
     for relations, attributes in links:
         if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
             continue

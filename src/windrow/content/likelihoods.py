@@ -1,6 +1,7 @@
 """Compute features of the second forest from the first forest's likelihoods of a block and the blocks around it.
 
 A likelihood is the probability, from 0 to 1, that a block is main content. A feature has a grade for each judged block.
+In parameters, `share` is one of `TEXT_BOX_SHARES`, and `steps` counts boxes from a block's own box up.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from functools import partial
 from itertools import accumulate, repeat
 from operator import add, mul, sub
 
-from windrow.content.view import LEVELS_ABOVE, View, grade_counts, make_picker
+from windrow.content.measures import LEVELS_ABOVE, PageMeasures, grade_counts, make_picker
 
-_GRADE_STEPS = 50
-_NEAR_BLOCKS = 5  # blocks on both sides
-_MIN_SURE_LIKELIHOOD, _MIN_SURE_WORDS = 0.7, 12
+_GRADE_STEPS = 50  # grades between the likelihoods 0 and 1
+_NEAR_BLOCKS = 5  # blocks on each side that a mean includes
+_MIN_CERTAIN_LIKELIHOOD, _MIN_CERTAIN_WORDS = 0.7, 12
 """The least likelihood and words of a block that counts as certainly main content."""
 TEXT_BOX_SHARES = (0.5, 0.8)
-"""Shares of the page's likely words: a text box is the innermost box that contains as much."""
-_SIDE_BEFORE, _SIDE_BEHIND = 1, 2
+"""For each of these shares of the page's likely words, a text box is the innermost box with at least so many."""
+_SIDE_BEFORE, _SIDE_AFTER = 1, 2
 
 
 class Likelihoods:
@@ -28,18 +29,18 @@ class Likelihoods:
     A block's likely words are the number of its words multiplied by its likelihood.
     """
 
-    __slots__ = ("box_grades", "by_block", "grades", "likely_words", "text_boxes", "view", "words")
+    __slots__ = ("box_grades", "by_block", "grades", "likely_words", "page", "text_boxes", "words")
 
-    def __init__(self, view: View, by_block: Sequence[float]) -> None:
-        """Compute the means; `by_block` has the likelihood of each judged block."""
-        boxes, words = view.outline.boxes, view.outline.blocks.words
-        self.view = view
+    def __init__(self, page: PageMeasures, by_block: Sequence[float]) -> None:
+        """Compute the means by box; `by_block` has the likelihood of each judged block."""
+        boxes, words = page.outline.boxes, page.outline.blocks.words
+        self.page = page
         self.by_block = by_block
-        self.words = view.pick(words)
+        self.words = page.pick(words)
         """The number of words of each judged block."""
         self.likely_words = list(map(mul, by_block, self.words))
         words_by_block, likely_by_block = [0.0] * len(words), [0.0] * len(words)
-        for block, word_count, likely in zip(view.judged, self.words, self.likely_words, strict=True):
+        for block, word_count, likely in zip(page.judged, self.words, self.likely_words, strict=True):
             words_by_block[block], likely_by_block[block] = word_count, likely
         pick_first, pick_stop = make_picker(boxes.first), make_picker(boxes.stop)
         sums_by_box = []
@@ -59,9 +60,9 @@ class Likelihoods:
 LikelihoodFeature = Callable[[Likelihoods], bytes]
 
 
-def _grade_likelihoods(by_block: Iterable[float]) -> bytes:
-    """Return likelihoods as grades from 1 to 51; the grade 0 means outside the page."""
-    return bytes(map(int, map(add, map(mul, by_block, repeat(_GRADE_STEPS)), repeat(1.5))))
+def _grade_likelihoods(likelihoods: Iterable[float]) -> bytes:
+    """Return likelihoods as grades from 1 to 51; the grade 0 is for neighbours outside the page."""
+    return bytes(map(int, map(add, map(mul, likelihoods, repeat(_GRADE_STEPS)), repeat(1.5))))
 
 
 def _grade_of_neighbour(likelihoods: Likelihoods, offset: int) -> bytes:
@@ -71,26 +72,26 @@ def _grade_of_neighbour(likelihoods: Likelihoods, offset: int) -> bytes:
 
 
 def _grade_of_box_above(likelihoods: Likelihoods, steps: int) -> bytes:
-    return bytes(likelihoods.view.pick_above[steps](likelihoods.box_grades))
+    return bytes(likelihoods.page.pick_above[steps](likelihoods.box_grades))
 
 
 def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
-    boxes = likelihoods.view.pick_above[0](likelihoods.view.surroundings.repeated_box)
+    boxes = likelihoods.page.pick_above[0](likelihoods.page.surroundings.repeated_box)
     return bytes(map(likelihoods.box_grades.__getitem__, boxes))
 
 
 def _mean_of_path(likelihoods: Likelihoods) -> bytes:
-    """Return for each block the graded mean likelihood of all blocks whose boxes have the same path as its box."""
-    paths = likelihoods.view.pick_above[0](likelihoods.view.outline.boxes.path)
-    sizes, masses = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
-    for path, size, mass in zip(paths, likelihoods.words, likelihoods.likely_words, strict=True):
-        sizes[path] += size
-        masses[path] += mass
-    return _grade_likelihoods([masses[path] / sizes[path] for path in paths])
+    """Return for each block the graded mean likelihood of all judged blocks whose boxes have the path of its box."""
+    paths = likelihoods.page.pick_above[0](likelihoods.page.outline.boxes.path)
+    words, likely_words = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
+    for path, word_count, likely in zip(paths, likelihoods.words, likelihoods.likely_words, strict=True):
+        words[path] += word_count
+        likely_words[path] += likely
+    return _grade_likelihoods([likely_words[path] / words[path] for path in paths])
 
 
 def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
-    """Return for each block the graded mean likelihood of it and `_NEAR_BLOCKS` blocks on each side."""
+    """Return for each block the graded mean likelihood of it and of `_NEAR_BLOCKS` judged blocks on each side."""
     count = len(likelihoods.words)
     words = list(accumulate(likelihoods.words, initial=0))
     likely = list(accumulate(likelihoods.likely_words, initial=0.0))
@@ -113,35 +114,35 @@ def _find_text_box(likely_words: Sequence[float], depth: Sequence[int], share: f
 
 def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
     """Return for each block whether it is before the text box (1), in it (0) or after it (2)."""
-    boxes, text_box = likelihoods.view.outline.boxes, likelihoods.text_boxes[share]
+    boxes, text_box = likelihoods.page.outline.boxes, likelihoods.text_boxes[share]
     first, stop = boxes.first[text_box], boxes.stop[text_box]
-    judged = likelihoods.view.judged  # in the page's order
+    judged = likelihoods.page.judged  # in the page's order
     count_before, count_after = bisect_left(judged, first), len(judged) - bisect_left(judged, stop)
     return (
         bytes((_SIDE_BEFORE,)) * count_before
         + bytes(len(judged) - count_before - count_after)
-        + bytes((_SIDE_BEHIND,)) * count_after
+        + bytes((_SIDE_AFTER,)) * count_after
     )
 
 
-def _blocks_behind_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block the graded number of blocks since the end of the text box; 0 before that end."""
-    stop = likelihoods.view.outline.boxes.stop[likelihoods.text_boxes[share]]
-    judged = likelihoods.view.judged
-    first_behind = bisect_left(judged, stop)
-    return bytes(first_behind) + grade_counts([block - stop + 1 for block in judged[first_behind:]])
+def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
+    """Return for each block after the text box the graded number of blocks from its end; 0 for all others."""
+    stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
+    judged = likelihoods.page.judged
+    first_after = bisect_left(judged, stop)
+    return bytes(first_after) + grade_counts([block - stop + 1 for block in judged[first_after:]])
 
 
 def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
     """Return for each block the graded number of steps from the text box up to a box that contains the block."""
-    boxes, text_box = likelihoods.view.outline.boxes, likelihoods.text_boxes[share]
+    boxes, text_box = likelihoods.page.outline.boxes, likelihoods.text_boxes[share]
     steps_to = {text_box: 0}
     steps = 0
     while text_box > 0:
         text_box = boxes.parent[text_box]
         steps += 1
         steps_to[text_box] = steps
-    innermost_boxes = likelihoods.view.pick(likelihoods.view.outline.blocks.box)
+    innermost_boxes = likelihoods.page.pick(likelihoods.page.outline.blocks.box)
     distances: dict[int, int] = {}
     for innermost in set(innermost_boxes):
         box = innermost
@@ -151,16 +152,16 @@ def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
     return grade_counts(list(map(distances.__getitem__, innermost_boxes)))
 
 
-def _distance_to_sure_block(likelihoods: Likelihoods, *, in_words: bool, backwards: bool) -> bytes:
-    """Return for each block the graded distance, in blocks or words, to the last certain block before it.
+def _distance_to_certain_block(likelihoods: Likelihoods, *, in_words: bool, backwards: bool) -> bytes:
+    """Return for each block the graded distance to the last block up to it that is certainly main content.
 
-    If `backwards` is true, it is the distance to the next certain block.
+    It is in words if `in_words`, otherwise in blocks; if `backwards`, it is the distance to the next such block.
     """
     distances = []
-    distance = 9_999  # as if there were a certain block far outside the page
+    distance = 9_999  # for blocks that no certain block precedes
     blocks = zip(likelihoods.by_block, likelihoods.words, strict=True)
     for likelihood, word_count in reversed(list(blocks)) if backwards else blocks:
-        if likelihood >= _MIN_SURE_LIKELIHOOD and word_count >= _MIN_SURE_WORDS:
+        if likelihood >= _MIN_CERTAIN_LIKELIHOOD and word_count >= _MIN_CERTAIN_WORDS:
             distance = 0
         distances.append(distance)
         distance += word_count if in_words else 1
@@ -169,17 +170,17 @@ def _distance_to_sure_block(likelihoods: Likelihoods, *, in_words: bool, backwar
 
 LIKELIHOOD_FEATURES: dict[str, LikelihoodFeature] = {
     "likely": lambda likelihoods: likelihoods.grades,
-    **{f"likely {by:+}": partial(_grade_of_neighbour, offset=by) for by in (-2, -1, 1, 2)},
+    **{f"likely {n:+}": partial(_grade_of_neighbour, offset=n) for n in (-2, -1, 1, 2)},
     **{f"likely box {steps}": partial(_grade_of_box_above, steps=steps) for steps in range(LEVELS_ABOVE)},
     "likely repeated": _grade_of_repeated_box,
     "likely path": _mean_of_path,
     "likely near": _mean_of_neighbours,
     "likely page": lambda likelihoods: likelihoods.box_grades[:1] * len(likelihoods.by_block),
     **{f"side {share}": partial(_side_of_text_box, share=share) for share in TEXT_BOX_SHARES},
-    **{f"behind {share}": partial(_blocks_behind_text_box, share=share) for share in TEXT_BOX_SHARES},
+    **{f"behind {share}": partial(_blocks_after_text_box, share=share) for share in TEXT_BOX_SHARES},
     **{f"apart {share}": partial(_steps_from_text_box, share=share) for share in TEXT_BOX_SHARES},
-    "sure since": partial(_distance_to_sure_block, in_words=False, backwards=False),
-    "sure until": partial(_distance_to_sure_block, in_words=False, backwards=True),
-    "sure words": partial(_distance_to_sure_block, in_words=True, backwards=False),
+    "sure since": partial(_distance_to_certain_block, in_words=False, backwards=False),
+    "sure until": partial(_distance_to_certain_block, in_words=False, backwards=True),
+    "sure words": partial(_distance_to_certain_block, in_words=True, backwards=False),
     "likely most": lambda likelihoods: bytes([max(likelihoods.grades)]) * len(likelihoods.by_block),
 }

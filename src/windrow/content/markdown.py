@@ -1,7 +1,7 @@
 """Convert HTML to Markdown: CommonMark with GitHub's tables and strike-through, without clutter.
 
-The tree is serialised and its tags are walked over, as for an outline: that is faster than visiting node by node.
-An open block element is a `Frame`, an open inline element is a `_OpenInline`.
+The tree is serialised and its tags are read in order, as for an outline: that is faster than visiting node by node.
+An open block element is a `Frame`, an open inline element is an `_OpenInline`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 from unicodedata import is_normalized, normalize
 
 from windrow.content.markdown_blocks import WRITERS, Frame, TableRow, append_to_last_item, join_item, separate_list
+from windrow.content.markup import split_markup
 from windrow.content.outline import read_attribute, unescape
 from windrow.content.tree import parse, remove_silent_elements, serialise_body
-from windrow.content.walk import split_markup
 from windrow.formats.url import normalise
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _REMOVED = "form, button, select, textarea, nav, dialog, [hidden], .screen-reade
 _CLUTTER_WORDS = ("relat", "recommend", "share", "sharing", "social", "newsletter", "subscri", "promo", "advert",
           "addtoany", "a2a_", "outbrain", "taboola", "inline-editorial", "tncms", "readmore", "read-more", "also",
           "signup", "sign-up", "jp-", "sharedaddy", "comments", "ad-slot", "adsbygoogle", "teaser")  # fmt: skip
-_CLUTTER_SELECTOR = ", ".join(f"[class*={hint}], [id*={hint}]" for hint in _CLUTTER_WORDS)
+_CLUTTER_SELECTOR = ", ".join(f"[class*={word}], [id*={word}]" for word in _CLUTTER_WORDS)
 _CERTAIN_NAMES = re.compile(
     r"(?i)\b(?:sharedaddy|sd-sharing\S*|jp-relatedposts|addtoany\S*|a2a_kit|a2a_\w+|share-?this\S*|outbrain\S*|taboola\S*"
     r"|tncms-inline-relcontent|inline-editorial\S*|adsbygoogle|yarpp\S*|related-?(?:posts?|articles?|stories|content"
@@ -38,12 +38,12 @@ _LIKELY_NAMES = re.compile(
 _TEXT_ELEMENTS = frozenset(
     ("body", "html", "main", "article", "h1", "h2", "h3", "h4", "h5", "h6", "p", "span", "b", "strong")
 )
-_MAX_LIKELY_CHARACTERS = 600  # the most characters of a box that is only likely to be clutter
-_MIN_FORM_CHARACTERS = 1_500  # fewest characters of a form that contains the whole text, which some systems use
+_MAX_LIKELY_CHARACTERS, _MAX_CERTAIN_CHARACTERS = 600, 6_000  # of clutter, by the kind of its name
+_MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some systems use
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove elements that are certainly clutter, and boxes with names of clutter that contain little but links.
+    """Remove forms, navigation, hidden elements, and elements that are clutter by their class or id.
 
     `html` is the markup of the tree.
     """
@@ -53,23 +53,23 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
         elif node.parent is not None and not (node.tag == "button" and _is_headline(node)):
             node.decompose()
     lower_html = html.lower()
-    if any(hint in lower_html for hint in _CLUTTER_WORDS):
+    if any(word in lower_html for word in _CLUTTER_WORDS):
         for node in tree.css(_CLUTTER_SELECTOR):
             if node.tag not in _TEXT_ELEMENTS and node.parent is not None and _is_clutter(node):
                 node.decompose()
 
 
 def _is_headline(button: LexborNode) -> bool:
-    """Return whether a button shows the element below it, as the headlines of some lists of questions do."""
+    """Return whether a button opens another element, as the headlines of some lists of questions do."""
     return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
 
 
 def _is_clutter(node: LexborNode) -> bool:
-    """Return whether an element's class or id is that of clutter, and its text is not the page's."""
+    """Return whether an element's class or id names clutter; a likely name needs little text, mostly in links."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):
-        return len(node.text() or "") <= 4 * _MIN_FORM_CHARACTERS
+        return len(node.text() or "") <= _MAX_CERTAIN_CHARACTERS
     if not _LIKELY_NAMES.search(names):
         return False
     text_size = len(" ".join((node.text() or "").split()))
@@ -77,7 +77,7 @@ def _is_clutter(node: LexborNode) -> bool:
     return text_size <= _MAX_LIKELY_CHARACTERS and linked_size * 2 >= text_size
 
 
-_MAX_DEPTH = 24  # nested lists and quotations; deeper ones are written at this depth
+_MAX_DEPTH = 24  # nested lists and quotations; deeper ones are written without markers
 _SPACE = re.compile(r"[ \t\r\n\f\u00a0\u2007\u202f]+")
 _INVISIBLE = re.compile("[\u00ad\u200b\u2060\ufeff\x00-\x08\x0b\x0e-\x1f\x7f]+")
 _MAY_NEED_ESCAPE = re.compile(r"[*_`<&\\~\]]")
@@ -102,7 +102,7 @@ _PIXEL_SIZE = re.compile(rb' (?:width|height)="[01](?:px)?"')
 def html_to_markdown(html: str, base: str = "") -> str:
     r"""Convert HTML to Markdown; addresses are resolved against `base`, and left out if they cannot be resolved.
 
-    Raises StepError if the HTML has too many tags.
+    Raises StepError if the HTML has too many tags or its tree does not fit into memory.
 
     >>> html_to_markdown("<h2>Tea</h2><p>Pour <b>hot</b> &amp; <a href=/w>water</a><ul><li>one<ul><li>two</ul></ul>", "http://a.b/")
     '## Tea\n\nPour **hot** & [water](http://a.b/w)\n\n- one\n  - two'
@@ -132,7 +132,7 @@ class _OpenInline:
 
 
 class _Writer:
-    """Writes Markdown for tags and texts; keeps the open blocks and inline elements."""
+    """Writes Markdown for tags and texts, given in document order."""
 
     def __init__(self, base: str) -> None:
         self._base = base
@@ -157,7 +157,7 @@ class _Writer:
     # Tags and texts.
 
     def write_tag(self, tag: bytes) -> None:
-        """Write what a start or end tag means, or open or close the element."""
+        """Open or close the element of a start or end tag, or write an element that has no end tag."""
         name = tag.partition(b" ")[0]
         if self._pre_count and not (self._pre_count == 1 and name in _PRE_ENDS):
             self._read_preformatted(name, tag)
@@ -207,7 +207,7 @@ class _Writer:
         self._line.append(plain)
 
     def _read_preformatted(self, name: bytes, tag: bytes) -> None:
-        """Read a tag within preformatted text: only line ends, and the language of the code, are kept."""
+        """Read a tag within preformatted text: only line ends and the language of the code are used."""
         frame = self._frames[-1]
         content = frame.texts
         if name in _PRE_STARTS:
@@ -215,7 +215,7 @@ class _Writer:
         elif name in _PRE_ENDS:
             self._pre_count -= 1
         if name == b"code" and not content:
-            frame.tag = b"%b %b" % (frame.tag, tag)  # its class names the language
+            frame.tag = b"%b %b" % (frame.tag, tag)  # the class of `code` names the language
         if name == b"br" or (name in _LINE_TAGS and content and not content[-1].endswith("\n")):
             content.append("\n")
 
@@ -237,7 +237,7 @@ class _Writer:
         self._wrap_inline(inline)
 
     def _wrap_inline(self, inline: _OpenInline) -> None:
-        """Replace the text of an inline element at the line's end by its Markdown, with delimiters or as a link."""
+        """Replace the text of an inline element, which is at the line's end, by its Markdown."""
         line, start = self._line, inline.start
         markup_inside = "".join(line[start:])
         del line[start:]
@@ -253,7 +253,7 @@ class _Writer:
             line.append(leading)
         delimiter = _DELIMITERS.get(inline.kind)
         if delimiter and not _WORD.search(content):
-            line.append(content)  # bold punctuation is invisible, and delimiters around it would not count
+            line.append(content)  # bold punctuation looks like other, and its delimiters are often not recognised
         elif delimiter:
             wrapped_at, last_delimiter = self._last_wrapped
             if line and wrapped_at == len(line) - 1 and last_delimiter == delimiter and line[-1].endswith(delimiter):
@@ -270,7 +270,7 @@ class _Writer:
             line.append(trailing)
 
     def _write_link(self, inline: _OpenInline, content: str) -> str:
-        """Return an inline link, or the content alone if its address cannot be resolved."""
+        """Return an inline link, or only its content if the address cannot be resolved."""
         address = self._resolve_address(read_attribute(inline.tag, _HREF))
         if not address:
             return content
@@ -294,7 +294,7 @@ class _Writer:
         return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
     def _resolve_address(self, href: str) -> str:
-        """Return an absolute address with escapes as a link needs them, or an empty text if it cannot be resolved."""
+        """Return an absolute address, escaped for a link, or an empty text if it cannot be resolved."""
         address = href.strip()
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
@@ -324,7 +324,7 @@ class _Writer:
         self._frames[-1].blocks.append("---")
 
     def _write_image(self, tag: bytes) -> None:
-        """Write an image, unless it cannot be resolved, is in code, or is a tracking pixel."""
+        """Write an image, unless its address cannot be resolved, it is in code, or it is a tracking pixel."""
         source = read_attribute(tag, _SRC)
         if not source or source.startswith("data:"):
             lazy = (read_attribute(tag, opening).split(",")[0].split(" ")[0] for opening in _LAZY_SOURCES)
@@ -380,7 +380,7 @@ class _Writer:
             self._frames[-1].blocks.append("  \n".join(escaped))
 
     def _open_frame(self, kind: str, tag: bytes) -> None:
-        """Open a block element; a list item outside of a list gets a list of its own."""
+        """Open a block element; for a list item outside of a list, open a list before."""
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
             self._frames.append(Frame("bullets", b"li"))
             self._frames[-1].is_implied = True
@@ -417,7 +417,7 @@ class _Writer:
             parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table; if there is none, add the blocks of the cells to `parent`."""
+        """Add a cell to its row, or a row to its table; outside of one, add the blocks of the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))

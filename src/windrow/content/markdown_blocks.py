@@ -8,23 +8,23 @@ from typing import NamedTuple
 
 from windrow.content.outline import read_attribute
 
-_MAX_SPAN = 50  # columns or rows of one cell
-_MAX_CELL_CHARACTERS = 1_000  # of a data table, not of a layout
-_MAX_CELLS = 20_000  # of a table
+_MAX_SPAN = 50  # the most columns or rows of one cell
+_MAX_CELL_CHARACTERS = 1_000  # of a cell of data; a longer one is a part of a layout
+_MAX_CELLS = 20_000  # the most cells of a table that is written as one
 _NOT_IN_CELLS = re.compile(r"(?:- |\d+[.)] |> |#{1,6} |```|\|)")
 _ALIGNED = re.compile(rb"(?:text-align:\s*| align=\")(left|right|center)")
 _ALIGNMENT_MARKS = {b"left": ":--", b"right": "--:", b"center": ":-:"}
 
 
 class TableRow(NamedTuple):
-    """A row: the blocks of each cell, and the start tag of each cell."""
+    """A row of a table: the blocks of each cell, and the start tag of each cell."""
 
     cells: list[list[str]]
     tags: list[bytes]
 
 
 def write_table(rows: Sequence[TableRow]) -> list[str]:
-    """Return a table as one block; return the blocks of its cells if it is used only for layout."""
+    """Return a table as one block, or the blocks of its cells if Markdown cannot show it as a table."""
     rows = [row for row in rows if row.cells]
     width = max((len(row.cells) for row in rows), default=0)
     cells = [cell for row in rows for cell in row.cells]
@@ -33,25 +33,25 @@ def write_table(rows: Sequence[TableRow]) -> list[str]:
     if not any(cells):
         return []
     grid = _build_grid(rows)
-    columns = max(map(len, grid))
+    column_count = max(map(len, grid))
     for line in grid:
-        line.extend([""] * (columns - len(line)))
+        line.extend([""] * (column_count - len(line)))
     if not all(tag.startswith(b"th") for tag in rows[0].tags):
-        grid.insert(0, [""] * columns)
+        grid.insert(0, [""] * column_count)
     table_lines = ["| " + " | ".join(line) + " |" for line in grid]
-    table_lines.insert(1, "| " + " | ".join(_write_delimiters(rows[0], columns)) + " |")
+    table_lines.insert(1, "| " + " | ".join(_write_delimiters(rows[0], column_count)) + " |")
     return ["\n".join(table_lines)]
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Return whether a cell contains text that a Markdown table cannot: lists, code, headlines, or a long text."""
+    """Return whether a cell contains what is not written in a table: a list, code, a headline, or a long text."""
     return sum(map(len, cell)) > _MAX_CELL_CHARACTERS or any(_NOT_IN_CELLS.match(block) for block in cell)
 
 
 def _build_grid(rows: Sequence[TableRow]) -> list[list[str]]:
     """Return the table as lines of cells; columns and rows that a cell spans get empty cells."""
     grid: list[list[str]] = []
-    spanned_rows: dict[int, int] = {}  # by column: the rows that a cell above still spans
+    spanned_rows: dict[int, int] = {}  # by column: the number of rows that a cell above spans from here on
     for row in rows:
         line: list[str] = []
         for blocks, tag in zip(row.cells, row.tags, strict=True):
@@ -67,14 +67,14 @@ def _build_grid(rows: Sequence[TableRow]) -> list[list[str]]:
 
 
 def _add_spanned_cells(line: list[str], spanned_rows: dict[int, int]) -> None:
-    """Add an empty cell to the line for each column that a cell above still spans."""
+    """Add an empty cell to the line for each next column that a cell above spans."""
     while spanned_rows.get(len(line), 0) > 0:
         spanned_rows[len(line)] -= 1
         line.append("")
 
 
-def _read_span(tag: bytes, name: bytes) -> int:
-    span = read_attribute(tag, name)
+def _read_span(tag: bytes, opening: bytes) -> int:
+    span = read_attribute(tag, opening)
     return max(1, min(int(span), _MAX_SPAN)) if span.isascii() and span.isdecimal() and len(span) < 6 else 1
 
 
@@ -83,11 +83,11 @@ def _write_cell(blocks: Sequence[str]) -> str:
     return re.sub(r"(?<!\\)\|", r"\\|", text)
 
 
-def _write_delimiters(row: TableRow, columns: int) -> list[str]:
+def _write_delimiters(row: TableRow, column_count: int) -> list[str]:
     """Return the cells of the line below the table's head, which align the columns."""
     alignments = [_ALIGNED.search(tag) for tag in row.tags]
     marks = [_ALIGNMENT_MARKS[alignment[1]] if alignment else "---" for alignment in alignments]
-    return (marks + ["---"] * columns)[:columns]
+    return (marks + ["---"] * column_count)[:column_count]
 
 
 _EMPHASIS = re.compile(r"(?<![*\\])\*(?!\*)")
@@ -98,9 +98,9 @@ _BACKTICKS = re.compile(r"`+")
 
 
 class Frame:
-    """An open block element: the blocks in it so far, and further content that some kinds need.
+    """An open block element and what was written in it so far.
 
-    `tag` is its start tag, without its brackets.
+    `kind` is a key of `WRITERS`, or `row` or `cell`; `tag` is its start tag without brackets.
     """
 
     __slots__ = ("blocks", "is_implied", "kind", "rows", "tag", "texts")
@@ -111,7 +111,7 @@ class Frame:
         self.blocks: list[str] = []
         self.texts: list[str] = []  # of preformatted text
         self.rows: list[TableRow] = []  # of a table
-        self.is_implied = False  # of a list: whether it was opened for a single item, with which it is closed
+        self.is_implied = False  # of a list: whether it was opened for a single item and is closed after it
 
 
 def _indent(text: str, indent: str) -> str:
@@ -155,7 +155,7 @@ def _write_preformatted(frame: Frame) -> list[str]:
 
 
 def _write_list(frame: Frame) -> list[str]:
-    """Return a list as one block; each block in the frame is the text of an item."""
+    """Return a list as one block; each block in the frame is the Markdown of an item."""
     if not frame.blocks:
         return []
     start = read_attribute(frame.tag, b' start="')
@@ -173,7 +173,7 @@ def _write_table_frame(frame: Frame) -> list[str]:
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item; a list in it is joined to the text before the list."""
+    """Return the blocks of an item; a list that may follow text without an empty line is joined to it."""
     joined: list[str] = []
     for block in blocks:
         if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):
@@ -187,7 +187,7 @@ _ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph wi
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append a list between two items to the first of them; if it precedes all items, add it as blocks of its own."""
+    """Append a list that is directly in the list `parent` to the item before it; without one, add it as an item."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:
@@ -195,7 +195,7 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return a list; if it follows a list of its kind, with another marker, so that they are not read as one list."""
+    """Return a list, with other markers if it follows a list of its kind: otherwise they would be read as one list."""
     if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", new_list[0])]
     if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):

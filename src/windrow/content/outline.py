@@ -1,4 +1,4 @@
-"""The outline of a page: its boxes, blocks of text and anchors in columns; the properties of a box by its start tag."""
+"""Define a page's outline: its boxes, blocks of text and anchors in columns; read a box's shape from its tag."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from enum import IntFlag, auto
 from typing import NamedTuple
 
-from windrow.content.hints import find_groups
+from windrow.content.traits import find_groups
 
 
 class PageLocation(IntFlag):
-    """The kinds of elements around a part of a page; the first fifteen are link locations in the Summary Database."""
+    """The kinds of elements around a part of a page; the Summary Database has the first fifteen for its links."""
 
     HEADER = auto()
     FOOTER = auto()
@@ -31,23 +31,23 @@ class PageLocation(IntFlag):
     ITEM = auto()
     CELL = auto()
     BUTTON = auto()
-    CHOICE = auto()
+    CHOICE = auto()  # `select`
     DIALOG = auto()
     NOSCRIPT = auto()
     DETAILS = auto()
     QUOTE = auto()
-    UNSEEN = auto()
-    UNSAID = auto()
-    UNSTYLED = auto()
-    NAVIGATION = auto()
-    CENTRE = auto()
+    UNSEEN = auto()  # the attribute `hidden`
+    UNSAID = auto()  # `aria-hidden`
+    UNSTYLED = auto()  # `display: none`
+    NAVIGATION = auto()  # this and all below: values of `role`
+    CENTRE = auto()  # `main`
     BANNER = auto()
-    CLOSING = auto()
-    COMPLEMENT = auto()
-    POST = auto()
+    CLOSING = auto()  # `contentinfo`
+    COMPLEMENT = auto()  # `complementary`
+    POST = auto()  # `article`
 
 
-LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}
+LEVELS = {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 5, "h6": 6}  # of headlines
 
 _LOCATION_BY_TAG_NAME: dict[str, int] = {
     "header": PageLocation.HEADER, "footer": PageLocation.FOOTER, "aside": PageLocation.ASIDE, "nav": PageLocation.NAV,
@@ -59,8 +59,8 @@ _LOCATION_BY_TAG_NAME: dict[str, int] = {
     "select": PageLocation.CHOICE, "dialog": PageLocation.DIALOG, "noscript": PageLocation.NOSCRIPT,
     "details": PageLocation.DETAILS, "blockquote": PageLocation.QUOTE, **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
 }  # fmt: skip
-LOCATION_BY_TAG = {tag.encode(): int(mark) for tag, mark in _LOCATION_BY_TAG_NAME.items()}
-"""The location that an element of this tag adds."""
+LOCATION_BY_TAG = {tag.encode(): int(location) for tag, location in _LOCATION_BY_TAG_NAME.items()}
+"""The location that an element with this tag adds."""
 
 _LOCATION_BY_ROLE: dict[bytes, int] = {
     b"navigation": int(PageLocation.NAVIGATION), b"main": int(PageLocation.CENTRE),
@@ -70,11 +70,11 @@ _LOCATION_BY_ROLE: dict[bytes, int] = {
 }  # fmt: skip
 _UNSEEN, _UNSAID, _UNSTYLED = int(PageLocation.UNSEEN), int(PageLocation.UNSAID), int(PageLocation.UNSTYLED)
 _DISPLAY = re.compile(rb"(?:\A|;)\s*+display\s*+:\s*+([a-z-]++)\s*+(?![^;!\s])", re.IGNORECASE)
-"""A complete declaration, not a part of another one's name or value."""
+"""Matches a complete declaration, not a part of another one's name or value; its group is the value."""
 
 
 def attribute_location(attribute: bytes, value: bytes) -> int:
-    """Return the location that an attribute adds to its element.
+    """Return the `PageLocation` flag that an attribute adds to its element, or 0.
 
     >>> PageLocation(attribute_location(b"hidden", b"")) == PageLocation.UNSEEN
     True
@@ -89,7 +89,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Return whether a style hides its element: only the last `display` in it is decisive.
+    """Return whether the last `display` in a style is `none`, so that it hides its element.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
@@ -102,7 +102,7 @@ _CELL = int(PageLocation.CELL)
 
 
 class Anchor(NamedTuple):
-    """An element of the body with a reference, as it was written."""
+    """An element of the body with an address, such as a link, a picture or a form; the address is as written."""
 
     tag: str
     href: str
@@ -129,11 +129,11 @@ class Boxes:
     locations: list[int] = field(default_factory=list)
     """The `PageLocation` flags of it and the elements around it."""
     name_groups: list[int] = field(default_factory=list)
-    """The groups of the vocabulary in its own names."""
+    """The groups (`traits.GROUP_BITS`) of the words in its own classes, id, role and `itemprop`."""
     path: list[int] = field(default_factory=list)
-    """Equal for boxes whose tags and classes are equal, all the way up."""
+    """A number that boxes share if they have the same kind, and the boxes around them have the same kinds."""
     kind: list[str] = field(default_factory=list)
-    """Equal for boxes whose tags and classes are equal."""
+    """The name of its tag, and its classes as written."""
     first: list[int] = field(default_factory=list)
     """The number of its first block."""
     stop: list[int] = field(default_factory=list)
@@ -144,21 +144,23 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The texts between the borders of boxes, in the page's order; none is empty."""
+    """The texts between the borders of boxes, in the page's order, except empty ones."""
 
     text: list[str] = field(default_factory=list)
-    """With collapsed spaces; `br` is a line feed, and `pre` keeps its own."""
+    """With collapsed spaces, and a line feed for `br`; the white space of `pre` is not changed."""
     words: list[int] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     """The number of words in links."""
     links: list[int] = field(default_factory=list)
+    """The number of links that begin in it."""
     box: list[int] = field(default_factory=list)
+    """The number of the innermost box around it."""
     end_tag: list[int] = field(default_factory=list)
     """The number of the tag that ends it, counted over all tags within the body."""
     code: dict[int, list[str]] = field(default_factory=dict)
-    """By block, its inline code."""
+    """By block number, the texts of its inline code."""
     quote: dict[int, list[str]] = field(default_factory=dict)
-    """By block, its inline quotations."""
+    """By block number, the texts of its inline quotations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +173,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the number of the table row around a box, or -1 if there is none or the box's cell has several blocks."""
+    """Return the number of the row around the table cell of a box, or -1 without a cell or if it has several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1
@@ -185,13 +187,13 @@ class Shape(NamedTuple):
 
     tag: str
     locations: int
-    names: int
-    """The groups of the vocabulary in its names."""
+    name_groups: int
+    """The groups (`traits.GROUP_BITS`) of the words in its classes, id, role and `itemprop`."""
     kind: str
-    """Equal for boxes whose tags and classes are equal."""
+    """The name of the tag, and the classes as written."""
 
 
-BODY = Shape("body", 0, 0, "body")
+BODY = Shape("body", locations=0, name_groups=0, kind="body")
 
 _SHAPE_ATTRIBUTE = re.compile(rb' (class|id|role|itemprop|style|hidden|aria-hidden)="([^"]*+)"')
 _NAMING_ATTRIBUTES = frozenset({b"id", b"role", b"itemprop"})
@@ -220,7 +222,7 @@ def read_shape(tag: bytes) -> Shape:
 
 
 def read_attribute(tag: bytes, opening: bytes) -> str:
-    """Return the value of an attribute of a start tag, or an empty text; `opening` is the text up to its opening quote.
+    """Return the value of an attribute of a start tag, or an empty text; `opening` is a space, its name, and `="`.
 
     >>> read_attribute(b'a title="A&amp;B" href=""', b' title="')
     'A&B'
@@ -230,7 +232,7 @@ def read_attribute(tag: bytes, opening: bytes) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return a text of a serialised tree without escapes.
+    """Return a text of a serialised tree with its escapes undone.
 
     >>> unescape("&lt;a&gt; &amp;lt;")
     '<a> &lt;'

@@ -11,49 +11,47 @@ from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLo
 
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
 _REFERENCE_ATTRIBUTES = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
-_MAX_DEPTH = 200
+_MAX_DEPTH = 200  # boxes
 _START, _END = b"\x02", b"\x03"
-"""In a line: start and end of a span or link that browsers show with a gap after another one."""
+"""In a line, they stand for the start and end of a span or link that browsers show with a gap after another one."""
 _END_THEN_START = re.compile("\x03[\x02\x03]*\x02")
 _GAP = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
 _LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-"""Scripts without spaces: a word has about two signs, or five letters."""
-_FIRST_SYLLABIC = "\u3040"  # of the scripts whose words have two signs: they follow those of letters in Unicode
+"""Matches text in scripts without spaces: a word has about two signs or five letters there."""
+_FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, words of these scripts have two signs; before, five letters
 _PARAGRAPH_TAGS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 _BoxRow = tuple[str, int, int, int, int, int, str, int, bytes]
-"""A box, in the order of the columns of `Boxes` except `stop`."""
-# The positions of some columns in a row, which is a plain tuple since there are many.
+"""A box: the columns of `Boxes` in their order, except `stop`."""
+# The positions of some columns in such a row, which is a plain tuple since there are many.
 _TAG_NAME: Final = 0
 _LOCATIONS: Final = 3
 _PATH: Final = 5
 _FIRST_BLOCK: Final = 7
 _BlockRow = tuple[str, int, int, int, int, int]
-"""A block, in the order of the columns of `Blocks`."""
+"""A block: the columns of `Blocks` in their order, except `code` and `quote`."""
 
 
 class OpenInline:
-    """An inline element that is open, and its words so far: a link, code, or a quotation."""
+    """An open inline element (a link, code, or a quotation) and its words so far."""
 
-    __slots__ = ("fallback", "headline", "locations", "number", "start", "tag", "words")
+    __slots__ = ("anchor_index", "fallback", "headline", "locations", "nested_count", "start", "tag", "words")
 
-    def __init__(self, start: int, tag: bytes = b"", number: int = 0, locations: int = 0) -> None:
-        """Begin at part `start` of the line.
-
-        `number` is for a link its position among the anchors; for code and quotations it counts the open ones within.
-        """
+    def __init__(self, start: int, tag: bytes = b"", anchor_index: int = 0, locations: int = 0) -> None:
+        """Begin at part `start` of the line; `anchor_index` and `locations` are those of a link's `Anchor`."""
         self.start = start
         self.tag = tag
-        self.number = number
+        self.anchor_index = anchor_index
+        self.nested_count = 0  # open elements of the same kind within this one; only for code and quotations
         self.locations = locations
         self.words: list[str] = []
-        self.headline = False
+        self.headline = False  # it contains a headline
         self.fallback = ""  # the alternative text of a picture in it
 
     def add_words(self, parts: list[bytes]) -> int:
-        """Append the words of the line from part `start` on to `words`; return their number."""
+        """Append the words of the line from part `start` on to `words`; return their number, as `_count_words` does."""
         start = self.start
         text = visible_text(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
         words = text.split()
@@ -63,37 +61,21 @@ class OpenInline:
 
 
 class OutlineBuilder:
-    """Builds the outline of a page; methods that process a tag receive it without brackets, and its box's shape."""
+    """Builds the outline of a page; a method for a tag is given the tag without brackets and the shape of its box."""
 
     __slots__ = (
-        "_anchors",
-        "_blocks",
-        "_box_rows",
-        "_code_texts",
-        "_component_is_box",
-        "_ended_lines",
-        "_link_count",
-        "_linked_words",
-        "_open_boxes",
-        "_open_code",
-        "_open_link",
-        "_open_quote",
-        "_paths",
-        "_quote_texts",
-        "_stops",
-        "_unrecorded_boxes",
-        "count_tags_left",
-        "parts",
-        "word_gap",
+        "_anchors", "_blocks", "_box_rows", "_code_texts", "_component_is_box", "_ended_lines", "_link_count",
+        "_linked_words", "_open_boxes", "_open_code", "_open_link", "_open_quote", "_paths", "_quote_texts", "_stops",
+        "_unrecorded_boxes", "count_tags_left", "parts", "word_gap",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         """The parts of the current line of text, as in the markup."""
         self.word_gap = b" "
-        """The separator of words in the line; empty in code."""
+        """The separator of words in the line; it is empty in code."""
         self.count_tags_left: Callable[[], int] = int
-        """Returns the number of tags still to come; set by the caller."""
+        """Returns the number of tags after the current one; set by the caller."""
         self._blocks: list[_BlockRow] = []
         self._code_texts: dict[int, list[str]] = {}
         self._quote_texts: dict[int, list[str]] = {}
@@ -104,7 +86,7 @@ class OutlineBuilder:
         self._stops = [0]  # the column `stop` of `Boxes`
         self._open_boxes = [0]  # the numbers of the open boxes
         self._unrecorded_boxes = 0  # open boxes that are nested too deeply
-        self._component_is_box: list[bool] = []
+        self._component_is_box: list[bool] = []  # for each open custom element
         self._open_link: OpenInline | None = None
         self._open_code: OpenInline | None = None
         self._open_quote: OpenInline | None = None
@@ -125,12 +107,12 @@ class OutlineBuilder:
         return Outline(boxes, blocks, self._anchors)
 
     def separate_words(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Separate words, except in code."""
+        """Separate the words before and after the tag, except in code."""
         if self.parts:
             self.parts.append(self.word_gap)
 
     def end_block(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """End the block."""
+        """End the block at the tag."""
         if self.parts or self._ended_lines:
             self._add_block()
 
@@ -173,7 +155,7 @@ class OutlineBuilder:
                 self._stops[box] = next_block
 
     def open_component(self, tag: bytes, shape: Shape) -> None:
-        """Open a custom element: as a box, unless it is within a paragraph or headline."""
+        """Open a custom element, as a box unless it is within a paragraph or headline."""
         is_box = self._box_rows[self._open_boxes[-1]][_TAG_NAME] not in _PARAGRAPH_TAGS
         self._component_is_box.append(is_box)
         if is_box:
@@ -195,19 +177,19 @@ class OutlineBuilder:
             self.parts.append(_END)
 
     def open_form(self, tag: bytes, shape: Shape) -> None:
-        """Open a form, which is a box and has a reference."""
+        """Open a form, which is a box and has an address."""
         self.add_reference(tag, shape)
         self.open(tag, shape)
 
     def end_line(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """End a line within the block."""
+        """End the current line of the block, at a `br`."""
         if self.parts:
             self._add_words()
             self._ended_lines.append(b"".join(self.parts))
             self.parts.clear()
 
     def add_reference(self, tag: bytes, _shape: Shape) -> None:
-        """Add the reference of an inline element; keep a picture's alternative text for a link without text."""
+        """Add the address of an element to the anchors; a link without text gets its picture's alternative text."""
         self.separate_words()
         name = tag.partition(b" ")[0]
         link, locations = self._open_link, self._open_locations()
@@ -226,7 +208,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
-        """Open a link, and close one that is open."""
+        """Open a link, and close the one that is open before."""
         if self._open_link is not None:
             self.close_anchor()
         if self.parts and self.word_gap:
@@ -245,37 +227,37 @@ class OutlineBuilder:
                 del self.parts[start:]
             text = " ".join(link.words) or _collapse_spaces(_label(tag) or link.fallback)
             href, rel = read_attribute(tag, _HREF), read_attribute(tag, _REL) if _REL in tag else ""
-            self._anchors.insert(link.number, Anchor("a", href, rel, text, link.locations, link.headline))
+            self._anchors.insert(link.anchor_index, Anchor("a", href, rel, text, link.locations, link.headline))
             self._open_link = None
         self.parts.append(self.word_gap and _END)  # so that the line is not empty: a link without text ends a block too
 
-    def open_mark_up(self, tag: bytes, _shape: Shape) -> None:
+    def open_code_or_quotation(self, tag: bytes, _shape: Shape) -> None:
         """Open inline code or an inline quotation."""
         if _is_quotation(tag):
-            self._open_quote = self._open_code_or_quote(self._open_quote)
+            self._open_quote = self._open_or_count(self._open_quote)
         else:
-            self._open_code = self._open_code_or_quote(self._open_code)
+            self._open_code = self._open_or_count(self._open_code)
             self.word_gap = b""
 
-    def close_mark_up(self, tag: bytes, _shape: Shape) -> None:
+    def close_code_or_quotation(self, tag: bytes, _shape: Shape) -> None:
         """Close inline code or an inline quotation."""
         if _is_quotation(tag):
-            self._open_quote = self._close_code_or_quote(self._open_quote, self._quote_texts)
+            self._open_quote = self._close_or_uncount(self._open_quote, self._quote_texts)
         else:
-            self._open_code = self._close_code_or_quote(self._open_code, self._code_texts)
+            self._open_code = self._close_or_uncount(self._open_code, self._code_texts)
             self.word_gap = b"" if self._open_code else b" "
 
-    def _open_code_or_quote(self, element: OpenInline | None) -> OpenInline:
-        """Return the open code or quotation; open one if none is open, and otherwise only count another one within."""
+    def _open_or_count(self, element: OpenInline | None) -> OpenInline:
+        """Return the open element; open one if it is None, and otherwise only count one more within it."""
         if element is None:
             return OpenInline(len(self.parts))
-        element.number += 1
+        element.nested_count += 1
         return element
 
-    def _close_code_or_quote(self, element: OpenInline | None, texts: dict[int, list[str]]) -> OpenInline | None:
-        """Return the element if it is still open; otherwise add its words to `texts` at the number of this block."""
-        if element is not None and element.number:
-            element.number -= 1
+    def _close_or_uncount(self, element: OpenInline | None, texts: dict[int, list[str]]) -> OpenInline | None:
+        """Return the element if one within it ends here; otherwise return None and add its text to `texts`."""
+        if element is not None and element.nested_count:
+            element.nested_count -= 1
             return element
         if element is not None:
             element.add_words(self.parts)
@@ -284,11 +266,11 @@ class OutlineBuilder:
         return None
 
     def _open_locations(self) -> int:
-        """Return the `PageLocation` flags of the innermost box, plus CODE if a code element is open."""
+        """Return the `PageLocation` flags of the innermost box, with CODE if a code element is open."""
         return self._box_rows[self._open_boxes[-1]][_LOCATIONS] | (_CODE if self._open_code else 0)
 
     def _add_words(self) -> None:
-        """Add the text of the line to the open inline elements, since the line ends."""
+        """Add the words of the line, which ends here, to the open inline elements."""
         if self._open_link is not None:
             self._linked_words += self._open_link.add_words(self.parts)
         for element in (self._open_code, self._open_quote):
@@ -296,7 +278,7 @@ class OutlineBuilder:
                 element.add_words(self.parts)
 
     def _add_block(self) -> None:
-        """End the block, and add it if it has text; an open link continues in the next block, code does not."""
+        """End the block, and add it if it has words; an open link continues in the next block with its words so far."""
         parts, ended_lines = self.parts, self._ended_lines
         if self._open_link or self._open_code or self._open_quote:
             self._add_words()
@@ -329,7 +311,7 @@ class OutlineBuilder:
 def visible_text(serialised: bytes) -> str:
     """Return a piece of a serialised line as browsers show it, without soft hyphens, in NFC.
 
-    Two links, or spans with a class, that touch each other are mostly styled with a gap: a space is put between them,
+    Two links, or spans with a class, without a space between them are mostly styled with a gap: a space is inserted,
     except before punctuation and after a single letter that begins a word.
     """
     text = serialised.decode()
@@ -351,12 +333,12 @@ def visible_text(serialised: bytes) -> str:
 
 
 def _join_lone_letter(match: re.Match[str]) -> str:
-    """Return a single letter without the gap after it if its word continues in lower case."""
+    """Return a single letter without the gap after it if a lower-case letter follows, otherwise with it."""
     return match[1] if match.string[match.end()].islower() else match[0]
 
 
 def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
-    """Return whether a link is a symbol in a headline or term, and leads to that headline or term."""
+    """Return whether a link in a headline or term is only a symbol and leads to a place in the same page."""
     if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
     return not any(map(str.isalnum, "".join(link.words)))

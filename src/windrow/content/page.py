@@ -11,49 +11,49 @@ from windrow.content.charset import decode
 from windrow.content.features import Features
 from windrow.content.forest import estimate_probabilities, load_forests
 from windrow.content.head import PageHead, read_page_head
-from windrow.content.hints import PageHint, read_page_hint
+from windrow.content.markup import build_outline
+from windrow.content.measures import measure_page
 from windrow.content.outline import Outline, PageLocation
 from windrow.content.tail import remove_captions, remove_tail
+from windrow.content.traits import PageTraits, read_page_traits
 from windrow.content.tree import HIDDEN, parse, remove_silent_elements, serialise_body
-from windrow.content.view import make_view
-from windrow.content.walk import build_outline
 
 
 class Page(NamedTuple):
-    """The result of reading a page."""
+    """A page as read: its address and encoding, its metadata, its outline and its traits."""
 
     url: str
     encoding: str
     head: PageHead
     outline: Outline
-    hint: PageHint
+    traits: PageTraits
 
 
 def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:
-    """Read a page's bytes in time linear in their number; raise StepError if it has too many elements or tags.
+    """Read a page's bytes in linear time; raise StepError if it has too many tags or its tree does not fit into memory.
 
     >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
     ('A', ['One two', 'Three'])
     """
     text = decode(raw, content_type)
-    # valid UTF-8 need not be encoded again
-    is_same = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
-    tree = parse(raw if is_same else text.text)
+    # valid UTF-8 is not encoded again
+    is_valid_utf_8 = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
+    tree = parse(raw if is_valid_utf_8 else text.text)
     page_head = read_page_head(tree)
     remove_silent_elements(tree)
     outline = build_outline(serialise_body(tree))
-    hint = read_page_hint(url, page_head.property("og:type"), page_head.json_ld)
-    return Page(url, text.encoding, page_head, outline, hint)
+    traits = read_page_traits(url, page_head.property("og:type"), page_head.json_ld)
+    return Page(url, text.encoding, page_head, outline, traits)
 
 
 _MAIN, _ARTICLE = int(PageLocation.MAIN | PageLocation.CENTRE), int(PageLocation.ARTICLE | PageLocation.POST)
-_MIN_PROSE_WORDS = 12  # the least words of a block of prose
-_MIN_COPIED_WORDS = 8  # the least words of a block that is not repeated by chance
-_MIN_CERTAIN_LIKELIHOOD = 0.5
-_MIN_CERTAIN_WORDS = 100  # the least words of certain prose to find the box of the text
+_MIN_PROSE_WORDS = 12  # the fewest words of a block of prose
+_MIN_COPIED_WORDS = 8  # the fewest words of a block that is a copy; shorter ones are repeated by chance
+_MIN_CERTAIN_LIKELIHOOD = 0.5  # of a block of prose that is certainly main content
+_MIN_CERTAIN_WORDS = 100  # the fewest words of certain prose by which the box of the text is found
 _MOSTLY_PROSE_SHARE, _TEXT_BOX_SHARE, _LIST_BOX_SHARE = 0.85, 0.6, 0.9
-_MAX_BRIEF_WORDS = 100  # words
+_MAX_BRIEF_WORDS = 100  # of a short `main` or article, which is taken as a whole
 _NOT_CONTENT = HIDDEN | int(
     PageLocation.NAV
     | PageLocation.NAVIGATION
@@ -64,7 +64,7 @@ _NOT_CONTENT = HIDDEN | int(
     | PageLocation.BUTTON
 )
 _MISSED_WORD_WEIGHT = 0.7
-"""The weight of a missed word compared to a surplus one; below 1, since the forests were trained to be generous."""
+"""The weight of a missed word compared to a surplus one; below 1, since the forests give high likelihoods."""
 
 
 class BlockFate(StrEnum):
@@ -86,7 +86,7 @@ class BlockFate(StrEnum):
 
 
 class Choice(NamedTuple):
-    """The fate of each block of a page, and the likelihoods of the judged blocks, from 0 to 1, by block number."""
+    """The fate of each block of a page, and by block number the likelihoods, from 0 to 1, of the judged blocks."""
 
     fates: list[BlockFate]
     likelihoods: Mapping[int, float]
@@ -97,39 +97,39 @@ class Choice(NamedTuple):
         return [fate is kept_fate or fate is marked_fate for fate in self.fates]
 
 
-def main_content(outline: Outline, hint: PageHint | None = None) -> list[bool]:
-    """Return for each block whether it is main content."""
-    return choose_main_content(outline, hint).taken()
+def main_content(outline: Outline, traits: PageTraits | None = None) -> list[bool]:
+    """Return for each block whether it is main content; `traits` are those of the page, if they are known."""
+    return choose_main_content(outline, traits).taken()
 
 
-def choose_main_content(outline: Outline, hint: PageHint | None = None, *, captions: bool = False) -> Choice:
+def choose_main_content(outline: Outline, traits: PageTraits | None = None, *, captions: bool = False) -> Choice:
     """Choose the main content of a page; return the fate of each block.
 
     Navigation, footers and lists of choices are left out. A forest judges each of the other blocks, and a second one
     also uses the first one's likelihoods of neighbours and surrounding boxes. Then the likeliest blocks are taken, as
-    many as maximise the expected F measure; so a page on which little is certain gives more text
-    instead of none. The captions of an article's pictures are left out unless `captions` are wanted.
+    many as maximise the expected F measure, so that some are taken even if little is certain. The captions of an
+    article's pictures are left out unless `captions` is true.
     """
-    aside = [BlockFate.ASIDE] * len(outline.blocks.text)
-    if not aside:
+    fates = [BlockFate.ASIDE] * len(outline.blocks.text)
+    if not fates:
         return Choice([], {})
-    hint = hint or PageHint()
-    page_view = make_view(outline, hint)
-    if not page_view.judged:
-        return Choice(aside, {})
+    traits = traits or PageTraits()
+    measures = measure_page(outline, traits)
+    if not measures.judged:
+        return Choice(fates, {})
     first, second = load_forests()
-    features = Features(page_view)
+    features = Features(measures)
     features.add_likelihoods(estimate_probabilities(first, features))
-    return choose_blocks(outline, hint, page_view.judged, estimate_probabilities(second, features), captions=captions)
+    return choose_blocks(outline, traits, measures.judged, estimate_probabilities(second, features), captions=captions)
 
 
 def choose_blocks(
-    outline: Outline, hint: PageHint, judged: Sequence[int], likelihoods: Sequence[float], *, captions: bool = False
+    outline: Outline, traits: PageTraits, judged: Sequence[int], likelihoods: Sequence[float], *, captions: bool = False
 ) -> Choice:
     """Return the fate of each block; `likelihoods` has the second forest's likelihood of each block in `judged`."""
-    least_likelihood = find_threshold(likelihoods, [outline.blocks.words[block] for block in judged])
+    min_likelihood = find_threshold(likelihoods, [outline.blocks.words[block] for block in judged])
     likelihood_by_block = dict(zip(judged, likelihoods, strict=True))
-    taken = {block: likelihood for block, likelihood in likelihood_by_block.items() if likelihood >= least_likelihood}
+    taken = {block: likelihood for block, likelihood in likelihood_by_block.items() if likelihood >= min_likelihood}
     before_end = _drop_after_text(outline, taken)
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     for fate, blocks in (
@@ -142,14 +142,14 @@ def choose_blocks(
         for block in blocks:
             fates[block] = fate
     choice = Choice(fates, likelihood_by_block)
-    leave_out(choice, remove_tail(outline, hint, choice.taken()), BlockFate.TAIL)
+    leave_out(choice, remove_tail(outline, traits, choice.taken()), BlockFate.TAIL)
     if not captions:
-        leave_out(choice, remove_captions(outline, hint, choice.taken()), BlockFate.CAPTION)
+        leave_out(choice, remove_captions(outline, traits, choice.taken()), BlockFate.CAPTION)
     return choice
 
 
 def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> None:
-    """Set `new_fate` for taken blocks that are not in `chosen`, and KEPT for blocks in `chosen` that were not taken."""
+    """Set `new_fate` for taken blocks that are not `chosen` any more, and KEPT for chosen ones that were not taken."""
     for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), chosen, strict=True)):
         if was_taken != is_taken:
             choice.fates[block] = BlockFate.KEPT if is_taken else new_fate
@@ -158,8 +158,8 @@ def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> No
 def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
     """Return the taken blocks without those after the box of the text: they are mostly teasers of other pages.
 
-    The box of the text is the innermost box with 60 % of the certain prose, or with 90 % on a page that is not mostly
-    prose, since lists and products have a box for each of their texts.
+    The box of the text is the innermost box with 60 % of the certain prose, or on a page that is not mostly prose with
+    90 %, since lists and products have a box for each of their texts. Without much certain prose, all blocks remain.
     """
     boxes, blocks = outline.boxes, outline.blocks
     certain_words = [0] * len(blocks.words)
@@ -173,18 +173,18 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
     if words_before[-1] < _MIN_CERTAIN_WORDS:
         return list(taken)
     is_mostly_prose = prose_words >= _MOSTLY_PROSE_SHARE * sum(blocks.words[block] for block in taken)
-    least_words = words_before[-1] * (_TEXT_BOX_SHARE if is_mostly_prose else _LIST_BOX_SHARE)
+    min_words = words_before[-1] * (_TEXT_BOX_SHARE if is_mostly_prose else _LIST_BOX_SHARE)
     large_boxes = [
-        block
-        for block in range(len(boxes.tag))
-        if words_before[boxes.stop[block]] - words_before[boxes.first[block]] >= least_words
+        box
+        for box in range(len(boxes.tag))
+        if words_before[boxes.stop[box]] - words_before[boxes.first[box]] >= min_words
     ]
-    end_block = boxes.stop[max(large_boxes, key=lambda block: (boxes.depth[block], block))]
+    end_block = boxes.stop[max(large_boxes, key=lambda box: (boxes.depth[box], box))]
     return [block for block in taken if block < end_block]
 
 
 def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the blocks without copies of a block in another box: some pages contain their text twice."""
+    """Yield the taken blocks without copies of an earlier one in another box: some pages contain their text twice."""
     parents, blocks = outline.boxes.parent, outline.blocks
     parent_by_text: dict[str, int] = {}
     for block in taken:
@@ -194,9 +194,9 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return all blocks of a page's only `main` or article if it has few words, where a forest finds too little.
+    """Return the blocks of a page's only `main` or article if it has few words, of which a forest takes too little.
 
-    The page's own marking is trusted, also for headlines, code and quotations.
+    All of its headlines, code and quotations are taken, but not its navigation, forms and hidden blocks.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for location in (_MAIN, _ARTICLE):
@@ -216,7 +216,7 @@ def _short_main_blocks(outline: Outline) -> list[int]:
 
 
 def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:
-    """Return the least likelihood of the blocks to take, so that the expected F measure of the words is the greatest.
+    """Return the least likelihood of a block that is taken, so that the expected F measure of the words is greatest.
 
     >>> find_threshold([0.9, 0.8, 0.1], [100, 50, 100])
     0.8

@@ -1,8 +1,8 @@
 """Recognise a page that a server sends with status 200 instead of the document that was requested.
 
 Such a page states that the document was not found (a soft 404), asks for consent to cookies, or asks for proof that a
-person requested it. It is recognised by its title or headline, which must be one of the usual phrases as a whole, or by
-the sentence that is nearly all of its text. A longer text is never such a page: it may be an article about them.
+person requested it. It is recognised by a part of its title or headline that is one of the usual phrases as a whole, or
+by a sentence in a very short text. A page with a long text is not recognised: it may be an article about such pages.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterable
 
 from windrow.reasons import Reason
 
-_MAX_NOT_FOUND_CHARACTERS = 4_000  # of the main content of a page that is not found: many list other pages
-_MAX_GATE_CHARACTERS = 1_500  # of a page that asks for consent, or for proof of a person
+_MAX_NOT_FOUND_CHARACTERS = 4_000  # of the main content of a soft 404, which may list other pages
+_MAX_GATE_CHARACTERS = 1_500  # of the main content of a page that asks for consent or for proof
 _MAX_SENTENCE_CHARACTERS = 600  # of a main content that is judged by a sentence in it
 _MAX_TITLE_CHARACTERS = 200
 
 _TITLE_GAP = re.compile(r"\s+[|\u2013\u2014·•»\u203a:-]{1,2}\s+|\s*[|»]\s*")
 _NOT_A_WORD = re.compile(r"[\W_]+")
 
-_BEFORE = (
+_OPENING_WORDS = (
     r"(?:(?:http|status|error|fehler|erreur|errore|erro|fout|fel|fejl|feil|virhe|404|oops|ooops|whoops|ups|hoppla"
     r"|sorry|we re sorry|entschuldigung|leider|désolé|lo sentimos|uh oh|oh no) )*"
 )
@@ -114,14 +114,14 @@ _KINDS = {
     Reason.BOT_WALL: (_GATE_PHRASES, _MAX_GATE_CHARACTERS),
 }
 """The phrases of each kind of page, and the most characters of its main content."""
-_GROUPS = "|".join(f"(?P<{reason}>{'|'.join(phrases)})" for reason, (phrases, _) in _KINDS.items())
-_PHRASES = re.compile(f"{_BEFORE}(?:{_GROUPS})(?: (?:404|error|sorry))*")
+_PHRASE_GROUPS = "|".join(f"(?P<{reason}>{'|'.join(phrases)})" for reason, (phrases, _) in _KINDS.items())
+_PHRASES = re.compile(f"{_OPENING_WORDS}(?:{_PHRASE_GROUPS})(?: (?:404|error|sorry))*")
 
 
 def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
-    """Return why a page is not the requested document (SOFT_404, CONSENT_PAGE or BOT_WALL); None if it may be that.
+    """Return SOFT_404, CONSENT_PAGE or BOT_WALL for a page that is not the requested document, or None.
 
-    `titles` are its title and headline, `text` is its main content.
+    `titles` are the page's title and headline, `text` is its main content.
 
     >>> recognise_substitute(["Page not found | The Gazette"], "Try the search.")
     <Reason.SOFT_404: 'soft_404'>
@@ -141,5 +141,5 @@ def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
 
 
 def _plain_words(text: str) -> str:
-    """Return a text in lower case, with one space instead of everything that is not a letter or digit."""
+    """Return a text in lower case, with a space in place of each run of characters that are not letters or digits."""
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()

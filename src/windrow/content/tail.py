@@ -1,9 +1,9 @@
-"""Remove the tail of an article, which follows its text: sections about authors and the like, teasers, comments.
+"""Remove the tail of an article, which follows its text, and the captions of pictures; find the figures of the text.
 
-A forest that judges single blocks counts some of these as text, since they read like text: an author's biography, the
-beginnings of other articles, readers' comments. They are found by their names and by repetition, only after the middle
-of the article's prose, and only on pages that declare themselves articles: in a forum the answers are the content, in a
-list the teasers are.
+The tail consists of sections such as one about the author, teasers of other articles, and readers' comments. A forest
+that judges single blocks takes some of them for text. They are found by their names and by repetition, only after the
+middle of the article's prose, and only on pages that declare themselves articles: in a forum the comments are the main
+content, and in a list the teasers.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from windrow.content.hints import GROUP_BITS, PageHint
+from windrow.content.markup import NOT_ARTICLE, FigureRange
 from windrow.content.outline import LEVELS, Outline, PageLocation
-from windrow.content.walk import NOT_ARTICLE, FigureRange
+from windrow.content.traits import GROUP_BITS, PageTraits
 
 BlockRange = tuple[int, int]
 """The number of the first block, and the number after the last."""
@@ -23,13 +23,13 @@ BlockRange = tuple[int, int]
 _HEADLINE = int(PageLocation.HEADLINE)
 _MAX_KICKERS = 3  # the most blocks between a figure and the headline after it
 _COMMENT_GROUP = GROUP_BITS["comment"]
-_ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageHint`: kind, bits of types and addresses
-_OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # forums; and documentation
-_MIN_PROSE_WORDS, _MIN_ARTICLE_WORDS = 12, 100  # the least words of a block of prose, and of an article's prose
+_ARTICLE_KIND, _ARTICLE_TYPE, _ARTICLE_ADDRESS = 2, 1, 16  # of `PageTraits`: a kind, a bit of types, one of `address`
+_OTHER_TYPE, _OTHER_ADDRESS = 8, 1 | 8  # bits of `PageTraits`: of forums, and of forums and documentation
+_MIN_PROSE_WORDS, _MIN_ARTICLE_WORDS = 12, 100  # the fewest words of a block of prose, and of an article's prose
 _MIN_SHARE_BEFORE, _MAX_SHARE_WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
 _MAX_HEADLINE_WORDS, _MAX_LINE_WORDS = 12, 6  # the most words of a headline, and of another line, that names a section
 _MIN_TEASERS, _MIN_WORDS_BEFORE_TEASERS = 2, 300
-"""The least number of adjacent teasers, and of words before them: on a short overview they are the content."""
+"""The fewest adjacent teasers in a tail, and words of prose before them: on a short overview they are the content."""
 
 _SECTION_NAMES = re.compile(
     r"""(?xi)(?:
@@ -58,35 +58,38 @@ _SECTION_NAMES = re.compile(
     |(?:noticias|artículos)[ ]relacionad[oa]s|leia[ ](?:mais|também)|veja[ ]também
     )\s*[:.!?…]*"""
 )
-"""Names of sections that are not a part of an article's text."""
+"""Matches names of sections that are not a part of an article's text."""
 
 
-def remove_tail(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
-    """Return the chosen blocks without the tail, if the page is an article; otherwise all of them."""
-    if not is_article(hint):
+def remove_tail(outline: Outline, traits: PageTraits, chosen: list[bool]) -> list[bool]:
+    """Return for each block whether it is chosen and, if the page is an article, not in its tail."""
+    if not is_article(traits):
         return chosen
     prose_before = list(accumulate(_prose_words(outline, chosen), initial=0))
     if prose_before[-1] < _MIN_ARTICLE_WORDS:
         return chosen
     kept = list(chosen)
     middle = _MIN_SHARE_BEFORE * prose_before[-1]
-    ranges_with_least = (
-        (_comment_spans(outline), middle),
-        (_teaser_spans(outline), max(middle, _MIN_WORDS_BEFORE_TEASERS)),
-        (_section_spans(outline, chosen), middle),
+    ranges_with_min = (
+        (_comment_ranges(outline), middle),
+        (_teaser_ranges(outline), max(middle, _MIN_WORDS_BEFORE_TEASERS)),
+        (_section_ranges(outline, chosen), middle),
     )
-    most_within = _MAX_SHARE_WITHIN * prose_before[-1]
-    for ranges, least_before in ranges_with_least:
+    max_within = _MAX_SHARE_WITHIN * prose_before[-1]
+    for ranges, min_before in ranges_with_min:
         for first, stop in ranges:
-            if prose_before[first] >= least_before and prose_before[stop] - prose_before[first] <= most_within:
+            if prose_before[first] >= min_before and prose_before[stop] - prose_before[first] <= max_within:
                 kept[first:stop] = [False] * (stop - first)
     return kept
 
 
-def remove_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> list[bool]:
-    """Return the chosen blocks without captions of pictures, if the page is an article; otherwise all of them."""
+def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> list[bool]:
+    """Return for each block whether it is chosen and, if the page is an article, not a picture's caption.
+
+    If only captions are chosen, they remain.
+    """
     boxes = outline.boxes
-    if "figcaption" not in boxes.tag or not is_article(hint):
+    if "figcaption" not in boxes.tag or not is_article(traits):
         return chosen
     kept = list(chosen)
     for box, tag in enumerate(boxes.tag):
@@ -96,14 +99,14 @@ def remove_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> lis
     return kept if any(kept) else chosen
 
 
-def add_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return an article's chosen blocks with the captions of its figures, and the range of its other figures.
+def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
+    """Return for each block whether it is chosen or a caption of the text's figures; and the range of other figures.
 
-    An article's figures are those between chosen blocks, between its headline and its text, and after its text in the
-    same box. The range is None if the page is not an article.
+    The text's figures are those between chosen blocks, between headline and text, and directly after the text in its
+    box. The range is None, and captions are not added, if the page is not an article or no block is chosen.
     """
     boxes = outline.boxes
-    if not any(chosen) or not is_article(hint):
+    if not any(chosen) or not is_article(traits):
         return chosen, None
     with_captions, text_ends = list(chosen), _TextEnds(outline, chosen)
     for box, tag in enumerate(boxes.tag):
@@ -111,19 +114,19 @@ def add_captions(outline: Outline, hint: PageHint, chosen: list[bool]) -> tuple[
             continue
         first, stop = boxes.first[boxes.parent[box]], boxes.stop[boxes.parent[box]]
         is_between = first > 0 and stop < len(chosen) and chosen[first - 1] and chosen[stop]
-        if is_between or text_ends.claim_figure(boxes.parent[box]):
+        if is_between or text_ends.include_figure(boxes.parent[box]):
             with_captions[boxes.first[box] : boxes.stop[box]] = [True] * (boxes.stop[box] - boxes.first[box])
     return with_captions, text_ends.figure_range()
 
 
 class _TextEnds:
-    """The start and end of an article's text; determines which figures before and after the text belong to it."""
+    """Finds the figures before and after an article's text that belong to the text."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
         """Find the box around the whole text, and the last headline of level 1 before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
-        chosen_blocks = [block for block, keep in enumerate(chosen) if keep]
+        chosen_blocks = [block for block, is_chosen in enumerate(chosen) if is_chosen]
         self._text_start, self._text_end = chosen_blocks[0], chosen_blocks[-1] + 1
         text_box = blocks.box[chosen_blocks[0]]
         while text_box > 0 and self._boxes.stop[text_box] < self._text_end:
@@ -133,34 +136,34 @@ class _TextEnds:
         self._headline = headlines[-1] if headlines else self._text_start
 
     def _is_own_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text; one in a teaser or a link does not."""
+        """Return whether a figure is near the text, alone in its box, and not in a teaser or a link."""
         boxes, blocks = self._boxes, self._outline.blocks
         first, stop = boxes.first[box], boxes.stop[box]
         is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, stop))
         if boxes.locations[box] & NOT_ARTICLE or is_link:
             return False
         if stop <= self._text_start:
-            between = [block for block in range(min(stop, self._headline), self._text_start) if block != self._headline]
+            blocks_between = [n for n in range(min(stop, self._headline), self._text_start) if n != self._headline]
             is_near = self._headline - _MAX_KICKERS <= first
-            has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in between)
+            has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in blocks_between)
             return is_near and not has_prose and self._is_alone(box)
         return first == self._text_end and self._is_alone(box)
 
     def _is_alone(self, box: int) -> bool:
-        """Return whether the boxes around a figure, up to one that contains the text, contain nothing else."""
+        """Return whether the boxes around a figure, up to one with the text, contain nothing else but the headline."""
         boxes = self._boxes
         first, stop, outer = boxes.first[box], boxes.stop[box], boxes.parent[box]
         while outer > 0 and not (boxes.first[outer] <= self._text_start and self._text_end <= boxes.stop[outer]):
             if boxes.locations[outer] & NOT_ARTICLE:
                 return False
-            holds_headline = boxes.first[outer] <= self._headline < boxes.stop[outer]
-            if not holds_headline and (boxes.first[outer], boxes.stop[outer]) != (first, stop):
+            has_headline = boxes.first[outer] <= self._headline < boxes.stop[outer]
+            if not has_headline and (boxes.first[outer], boxes.stop[outer]) != (first, stop):
                 return False
             outer = boxes.parent[outer]
         return first < self._text_start or outer == self._text_box or boxes.tag[outer] in {"article", "main"}
 
-    def claim_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text; if it follows the text, the text is extended to its end."""
+    def include_figure(self, box: int) -> bool:
+        """Return whether a figure belongs to the text; if it follows the text, extend the text to its end."""
         if not self._is_own_figure(box):
             return False
         if self._boxes.first[box] >= self._text_end:
@@ -168,7 +171,7 @@ class _TextEnds:
         return True
 
     def figure_range(self) -> FigureRange:
-        """Return the range in which figures without a caption belong to the text."""
+        """Return the range in which figures that are not blocks belong to the text."""
         words = self._outline.blocks.words
         is_near = all(words[block] < _MIN_PROSE_WORDS for block in range(self._headline + 1, self._text_start))
         depth, box = 0, self._text_box
@@ -178,15 +181,15 @@ class _TextEnds:
         return FigureRange(self._headline if is_near else self._text_start, depth)
 
 
-def is_article(hint: PageHint) -> bool:
-    """Return whether a page is an article by its head or address, and is not a forum or documentation.
+def is_article(traits: PageTraits) -> bool:
+    """Return whether a page is an article by its head or address, and not a forum or documentation.
 
-    >>> is_article(PageHint(kind=2)), is_article(PageHint()), is_article(PageHint(kind=2, types=8))
+    >>> is_article(PageTraits(kind=2)), is_article(PageTraits()), is_article(PageTraits(kind=2, types=8))
     (True, False, False)
     """
-    if hint.types & _OTHER_TYPE or hint.address & _OTHER_ADDRESS:
+    if traits.types & _OTHER_TYPE or traits.address & _OTHER_ADDRESS:
         return False
-    return hint.kind == _ARTICLE_KIND or bool(hint.types & _ARTICLE_TYPE or hint.address & _ARTICLE_ADDRESS)
+    return traits.kind == _ARTICLE_KIND or bool(traits.types & _ARTICLE_TYPE or traits.address & _ARTICLE_ADDRESS)
 
 
 def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
@@ -195,15 +198,16 @@ def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
         yield word_count if is_chosen and word_count >= _MIN_PROSE_WORDS and linked * 3 < word_count else 0
 
 
-def _comment_spans(outline: Outline) -> Iterator[BlockRange]:
+def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:
+    """Yield the ranges of boxes that are named as comments."""
     boxes = outline.boxes
     for box, names in enumerate(boxes.name_groups):
         if names & _COMMENT_GROUP:
             yield boxes.first[box], boxes.stop[box]
 
 
-def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
-    """Yield the ranges of adjacent sibling boxes of one kind that each have one headline, linked to another page."""
+def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
+    """Yield the ranges of sibling boxes of one kind that each have one headline, a link to another page."""
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     is_linked_headline = [
@@ -227,10 +231,11 @@ def _teaser_spans(outline: Outline) -> Iterator[BlockRange]:
             yield ranges[0][0], ranges[-1][1]
 
 
-def _section_spans(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRange]:
-    """Yield the sections whose headline matches `_SECTION_NAMES`; each ends at the next headline of its level.
+def _section_ranges(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRange]:
+    """Yield the sections whose headline matches `_SECTION_NAMES`.
 
-    It also ends at the end of the box that contains it; a matching line that is not a headline is a section alone.
+    Each ends at the next other headline of its level or above, or at the end of the box that contains it. A matching
+    line that is not a headline is a section of one block.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for block, (is_chosen, word_count, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):
@@ -249,13 +254,13 @@ def _section_spans(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRa
 
 
 def _ends_section(outline: Outline, block: int, level: int) -> bool:
-    """Return whether a block is a headline of this level or above, and does not begin a section of the tail."""
+    """Return whether a block is a headline of this level or above that `_SECTION_NAMES` does not match."""
     block_level = headline_level(outline, outline.blocks.box[block])
     return 0 < block_level <= level and not _SECTION_NAMES.fullmatch(outline.blocks.text[block])
 
 
 def headline_level(outline: Outline, box: int) -> int:
-    """Return the level of the headline that is this box or contains it, or 0 if there is no headline."""
+    """Return the level of the headline that is this box or is around it, or 0 if there is none."""
     boxes = outline.boxes
     if not boxes.locations[box] & _HEADLINE:
         return 0

@@ -1,4 +1,4 @@
-"""Parse HTML as browsers do, within limits; remove elements that show no text; find hidden blocks."""
+"""Parse HTML as browsers do, within limits; remove elements whose text is not shown; find hidden blocks."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ _SILENT_ELEMENTS = frozenset((
     "rt", "rp", "annotation", "annotation-xml",
 ))  # fmt: skip
 """Elements whose text is not shown."""
-_EDIT_LINK_CLASS = "mw-editsection"  # MediaWiki
+_EDIT_LINK_CLASS = "mw-editsection"  # of MediaWiki's links to edit a section
 _INLINE_ELEMENTS = frozenset(
     ("a", "abbr", "b", "em", "font", "i", "label", "small", "span", "strong", "sub", "sup", "time", "u")
 )
 _SHOWN_ELEMENTS = frozenset({"plaintext", "xmp"})
-"""Of these, elements whose text is shown as it was written."""
+"""The elements in `_SILENT_ELEMENTS` whose text is shown as it is written."""
 _CHANGED_SELECTOR = f"{', '.join(sorted(_SILENT_ELEMENTS))}, svg a, .{_EDIT_LINK_CLASS}, [hidden], [style*=display]"
 
-_MAX_UNCHECKED_TAGS = 12_000  # tags; pages with more are checked for deep nesting
+_MAX_UNCHECKED_TAGS = 12_000  # pages with more tags are checked for deep nesting
 _MAX_DEPTH = 512  # the depth that browsers allow
 _TAG = re.compile(rb"<(/?)([a-zA-Z][^\s/>\x00]*+)[^>]*+>")
 _UNNESTED_TAGS = frozenset(name.encode() for name in (
@@ -39,29 +39,30 @@ _UNNESTED_TAGS = frozenset(name.encode() for name in (
     "track", "wbr",
 ))  # fmt: skip
 _CHOICES = frozenset({b"option", b"optgroup"})
-_MAX_UNCHECKED_BYTES = 4_000  # bytes; longer tags may have hundreds of attributes
+_MAX_UNCHECKED_BYTES = 4_000  # a longer tag may have hundreds of attributes
 _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
-_MAX_TAG_WORDS = 400  # words of a tag; no author writes as many
+_MAX_TAG_WORDS = 400  # a tag with so many words, mostly attributes, loses them
 _MAX_TAGS = PAGE_TAGS.number
-"""The most tags of a page: the tree takes some 200 bytes for each."""
+"""The most tags of a page: the tree takes about 200 bytes for each."""
 
 _FORMAT_NAMES = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
 _FORMAT_START = re.compile(
     rb"<(?=[bcefistuBCEFISTU])(?i:%b)[\s/]" % _FORMAT_NAMES
 )  # most tags are excluded by their first letter
 _FORMAT = re.compile(rb"<(/?)(%b)(?=[\s/>])[^>]*+>" % _FORMAT_NAMES, re.IGNORECASE)
-_MIN_REPEATING_TAGS = 1_500  # tags; smaller pages cannot repeat formats too often
-_MAX_REOPENED = 250_000  # the most elements that the parser may create by reopening formats
-_MAX_OPTIONS = 10_000  # the most options of a page: each is compared with all before it
+_MIN_REPEATING_TAGS = 1_500  # pages with fewer tags cannot repeat formats too often
+_MAX_REOPENED = 250_000  # the most elements that the parser may create when it reopens formats
+_MAX_OPTIONS = 10_000  # the most options of a page: the parser compares each with all before it
 
 
 def parse(text: str | bytes) -> LexborHTMLParser:
-    """Parse a page, given as text or in UTF-8; StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
+    """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
     The parser takes time quadratic in the depth of elements and in the attributes of one element, and it reopens
-    unclosed formats in every paragraph (HTML standard, section 13.2.4.3). So tags nested deeper than browsers allow are
-    removed, and formats that would be repeated a million times; a tag with hundreds of attributes loses them.
+    unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3). So tags that are nested deeper
+    than browsers allow, and formats that would be reopened too often, are removed; a tag with hundreds of attributes
+    loses them.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
     tags = raw.count(b"<")
@@ -87,14 +88,14 @@ def select_once(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
 
 
 def remove_silent_elements(tree: LexborHTMLParser) -> None:
-    """Remove elements that show no text, such as scripts, styles and drawings.
+    """Remove elements whose text is not shown, such as scripts, styles and drawings.
 
-    Elements whose text the serialiser would not escape lose it, or become `pre` if it is shown. Links in a drawing are
-    moved before it. Hidden inline elements and MediaWiki's edit links are kept, but lose their text.
+    `plaintext` and `xmp`, whose text is shown, become `pre`. An `iframe`, hidden inline elements and MediaWiki's edit
+    links remain without their text. Links in a drawing are moved before it.
     """
     silent = []
-    without_text = []
-    for node in select_once(tree, _CHANGED_SELECTOR):  # one search, which costs more than the rest
+    text_to_remove = []
+    for node in select_once(tree, _CHANGED_SELECTOR):  # one search, which takes longer than all that follows
         tag = node.tag
         if tag in _SILENT_ELEMENTS:
             silent.append(node)
@@ -105,8 +106,8 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
         if (tag in _INLINE_ELEMENTS and _is_hidden(attributes)) or _EDIT_LINK_CLASS in (
             attributes.get("class") or ""
         ).split():
-            without_text.append(node)
-    for node in without_text:
+            text_to_remove.append(node)
+    for node in text_to_remove:
         _remove_text(node)
     for node in reversed(silent):  # nested ones first
         tag = node.tag
@@ -122,7 +123,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
 
 
 def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
-    """Insert a copy of a link that is in a drawing before the drawing, with its text as a label."""
+    """Insert before the drawing around a link, if there is one, a copy of the link with its text as a label."""
     drawing = link.parent
     while drawing is not None and drawing.tag != "svg":
         drawing = drawing.parent
@@ -135,7 +136,7 @@ def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
 
 
 def _remove_text(node: LexborNode) -> None:
-    """Remove all text from an element, and keep its links."""
+    """Remove all text from an element, but not its links."""
     for inner in list(node.traverse(include_text=True)):
         if inner.tag == "-text":
             inner.decompose()
@@ -148,21 +149,21 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def serialise_body(tree: LexborHTMLParser) -> bytes:
-    """Serialise the body as well-formed markup in UTF-8."""
+    """Serialise the body as well-formed markup in UTF-8; without a body, return empty bytes."""
     markup = tree.body.html if tree.body is not None else None
     return (markup or "").encode("utf-8", "replace")
 
 
 def _limit_depth(raw: bytes) -> bytes:
-    """Return markup without start tags nested deeper than `_MAX_DEPTH`, and without options beyond `_MAX_OPTIONS`."""
+    """Return markup without start tags deeper than `_MAX_DEPTH`, and without options after the first `_MAX_OPTIONS`."""
     open_by_name: Counter[bytes] = Counter()
-    depth = options = 0
+    depth = option_count = 0
     cuts: list[tuple[int, int]] = []
-    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # no complete tag follows
+    for tag_match in _TAG.finditer(raw, 0, raw.rfind(b">") + 1):  # a tag after it is not complete
         name = tag_match[2].lower()
         if name in _CHOICES and not tag_match[1]:
-            options += 1
-            if options > _MAX_OPTIONS:
+            option_count += 1
+            if option_count > _MAX_OPTIONS:
                 cuts.append(tag_match.span())
                 continue
         if name in _UNNESTED_TAGS:
@@ -180,7 +181,7 @@ def _limit_depth(raw: bytes) -> bytes:
 
 
 def _limit_formats(raw: bytes, max_open: int) -> bytes:
-    """Return markup without those start tags of formats before which `max_open` formats are open."""
+    """Return markup without start tags of formats where `max_open` formats are open already."""
     open_by_name: Counter[bytes] = Counter()
     cuts: list[tuple[int, int]] = []
     for tag in _FORMAT.finditer(raw, 0, raw.rfind(b">") + 1):
@@ -204,7 +205,7 @@ def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
 
 
 def _cut_attributes(raw: bytes) -> bytes:
-    """Return markup without the attributes of tags that have hundreds of them.
+    """Return markup in which tags with hundreds of attributes have none.
 
     Only tags longer than `_MAX_UNCHECKED_BYTES` are checked.
     """
@@ -221,16 +222,16 @@ def _cut_attributes(raw: bytes) -> bytes:
 
 
 def _bare_tag(tag: re.Match[bytes]) -> bytes:
-    """Return a tag without its attributes if it has hundreds; a tag with one long value is not changed."""
+    """Return a tag up to its `>`, without attributes if it has at least `_MAX_TAG_WORDS` words outside quotes."""
     tag_text = tag[0]
     words = _QUOTED.sub(b" ", tag_text).replace(b"/", b" ").split()
     return tag_text if len(words) < _MAX_TAG_WORDS else words[0]
 
 
 HIDDEN = int(PageLocation.UNSEEN | PageLocation.UNSTYLED | PageLocation.NOSCRIPT)
-"""Locations that are not shown: `hidden`, `display: none`, `noscript`."""
-_MIN_PROSE_WORDS = 12  # the least words of a block of prose
-_MIN_PASSAGE_WORDS = 50  # the least words of hidden prose that a script is assumed to show
+"""The locations whose text is not shown: `hidden`, `display: none`, `noscript`."""
+_MIN_PROSE_WORDS = 12  # the fewest words of a block of prose
+_MIN_PASSAGE_WORDS = 50  # the fewest words of hidden prose that a script is assumed to show
 
 
 def find_unseen_blocks(outline: Outline) -> frozenset[int]:
@@ -245,7 +246,7 @@ def find_excluded_blocks(outline: Outline) -> frozenset[int]:
     """Return the numbers of the hidden blocks that cannot be main content.
 
     Some pages put their text into a hidden box that a script shows: panels of tabs, streamed text, a whole forum in
-    `noscript`. So a hidden box with a passage of prose may be content, unless visible blocks repeat it.
+    `noscript`. So the blocks of a hidden box with much prose may be main content, except those that are also visible.
     """
     hidden = find_unseen_blocks(outline)
     if not hidden:

@@ -20,8 +20,8 @@ from windrow.fetch.politeness import pace
 from windrow.fetch.politeness.guard import is_loopback
 from windrow.fetch.secret import HidingSink, SentSecrets, read_secret
 from windrow.fetch.transport import Sink, printable, public_address, request_target
-from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import ACCEPT_ENCODING, read_head
+from windrow.formats.http_response import ResponseHead, ResponseReader
 from windrow.model import HttpRequest, Site
 from windrow.reasons import Reason
 
@@ -155,7 +155,7 @@ class HttpClient:
                 self._connection = None
                 async with asyncio.timeout(limits.seconds):
                     connection = self._connection = await connect_web(self._site)
-            reader, silence = AnswerReader(address, sink.begin, sink.write), limits.silence or self._site.timeout
+            reader, silence = ResponseReader(address, sink.begin, sink.write), limits.silence or self._site.timeout
             try:
                 await connection.exchange(request, reader, limits.seconds, silence, body.blocks() if body else ())
             except StaleConnection:
@@ -174,10 +174,10 @@ class _BoundedSink:
     def __init__(self, sink: Sink, limits: ResponseLimits, address: str, kept_request: bytes) -> None:
         self._sink, self._limits, self._address, self._kept_request = sink, limits, address, kept_request
         self._size = 0  # bytes of the body so far
-        self.head: AnswerHead | None = None
+        self.head: ResponseHead | None = None
         self.is_cut = False
 
-    def begin(self, head: AnswerHead) -> None:
+    def begin(self, head: ResponseHead) -> None:
         """Open the sink; raise TerminalFailure if the body is announced as too large."""
         self.head = head
         limits, size = self._limits, None if head.status in WITHOUT_BODY else head.size
@@ -232,7 +232,7 @@ def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
-def kept_head(head: AnswerHead) -> bytes:
+def kept_head(head: ResponseHead) -> bytes:
     """Return a response's head as it is archived: lines end with CRLF, and for chunks, framing fields get `x-orig-`."""
     head_bytes = head.text
     if head_bytes.count(b"\n") != head_bytes.count(b"\r\n"):

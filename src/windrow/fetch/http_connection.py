@@ -27,7 +27,7 @@ from windrow.fetch.dial import (
     tls_context,
 )
 from windrow.fetch.transport import public_address
-from windrow.formats.answer import AnswerHead, AnswerReader
+from windrow.formats.http_response import ResponseHead, ResponseReader
 from windrow.model import Site
 from windrow.reasons import Reason
 
@@ -58,7 +58,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         """Create the object that asyncio connects."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
-        self._reader: AnswerReader | None = None
+        self._reader: ResponseReader | None = None
         self._response_done: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         # Times of the event loop: `_deadline`, when a request fails without more data or an idle connection is closed;
@@ -143,7 +143,7 @@ class HttpConnection(asyncio.BufferedProtocol):
             response_done.set_result(None)
 
     async def exchange(
-        self, request: bytes, reader: AnswerReader, seconds: float, silence: float, body: Iterable[bytes] = ()
+        self, request: bytes, reader: ResponseReader, seconds: float, silence: float, body: Iterable[bytes] = ()
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
@@ -369,7 +369,7 @@ async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy:
     proxy_address = f"{public_address(site)}: its proxy"
     host_and_port = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 
-    def begin(head: AnswerHead) -> None:
+    def begin(head: ResponseHead) -> None:
         if head.status == 407:
             raise TerminalFailure(
                 f"{proxy_address} answered with status 407: it requires a user and password", Reason.LOGIN_FAILED
@@ -380,7 +380,7 @@ async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy:
     def write(block: memoryview) -> None:
         """Ignore the body of a failed response; a successful response to CONNECT does not have a body."""
 
-    reader = AnswerReader(proxy_address, begin, write, is_connect=True)
+    reader = ResponseReader(proxy_address, begin, write, is_connect=True)
     authorization = f"Proxy-Authorization: {proxy.authorization}\r\n" if proxy.authorization else ""
     request = f"CONNECT {host_and_port} HTTP/1.1\r\nHost: {host_and_port}\r\n{authorization}\r\n"
     await connection.exchange(request.encode(), reader, site.timeout, site.timeout)

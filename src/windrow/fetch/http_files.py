@@ -35,14 +35,14 @@ from windrow.fetch.transport import (
     request_target,
     server_path,
 )
-from windrow.formats.answer import AnswerHead, AnswerReader
 from windrow.formats.http import is_same_version, read_head
+from windrow.formats.http_response import ResponseHead, ResponseReader
 from windrow.formats.listing import Entries, read_index_page, read_manifest, refuse_too_large
 from windrow.formats.url import normalise, parts
 from windrow.model import Site
 from windrow.reasons import Reason
 
-OnHead = Callable[[AnswerHead, Mapping[str, str]], TransportError | None]
+OnHead = Callable[[ResponseHead, Mapping[str, str]], TransportError | None]
 """A function of a response's head and fields; it returns an error if the body must not be used, or None."""
 
 MAX_DISCARDED_SIZE = 1 << 16
@@ -99,7 +99,7 @@ class HttpFiles(Connection):
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()
         end = TransferEnd()
 
-        def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
+        def begin(head: ResponseHead, fields: Mapping[str, str]) -> TransportError | None:
             nonlocal end
             size = None if head.status in WITHOUT_BODY else head.size
             if head.status == 206 and start:
@@ -127,7 +127,7 @@ class HttpFiles(Connection):
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
         error: TransportError | None = None
 
-        def take_head(connection: HttpConnection, head: AnswerHead) -> None:
+        def take_head(connection: HttpConnection, head: ResponseHead) -> None:
             nonlocal error
             error = begin(head, read_head(head.text).fields)
             if not error:
@@ -151,7 +151,7 @@ class HttpFiles(Connection):
         self,
         request: bytes,
         address: str,
-        take_head: Callable[[HttpConnection, AnswerHead], None],
+        take_head: Callable[[HttpConnection, ResponseHead], None],
         take_block: Callable[[memoryview], None],
     ) -> None:
         """Send a request over an idle or a new connection; the head must come within twice the site's timeout."""
@@ -163,7 +163,7 @@ class HttpFiles(Connection):
                     connection = self._take_idle() or await connect_web(self._ascii_site)
                 self._busy.add(connection)
                 try:
-                    reader = AnswerReader(address, partial(take_head, connection), take_block)
+                    reader = ResponseReader(address, partial(take_head, connection), take_block)
                     await connection.exchange(request, reader, deadline - loop.time(), timeout)
                 finally:
                     self._busy.discard(connection)
@@ -201,7 +201,7 @@ class HttpFiles(Connection):
         address, missing_bytes = printable(url, 1000), 0
         range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
 
-        def begin(head: AnswerHead, fields: Mapping[str, str]) -> TransportError | None:
+        def begin(head: ResponseHead, fields: Mapping[str, str]) -> TransportError | None:
             nonlocal missing_bytes, length
             if head.status not in {200, 206, 416}:
                 return _status_error(head, fields, address)
@@ -259,7 +259,7 @@ def _ascii_host_name(host_name: str) -> str:
     return parts(url).host if url else host_name
 
 
-def _status_error(head: AnswerHead, fields: Mapping[str, str], address: str) -> TransportError:
+def _status_error(head: ResponseHead, fields: Mapping[str, str], address: str) -> TransportError:
     """Return the error for a response from `address` with a status that is not a success."""
     status_words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
     target, retry_after = fields.get("location", ""), fields.get("retry-after", "")

@@ -1,12 +1,12 @@
-"""Parse index lines of web archives: CDX with 11 or 9 fields, other orders of fields given by a legend, and CDXJ.
+"""Parse index lines of web archives: CDX with 11 or 9 fields, or with the fields that a legend names, and CDXJ.
 
-Each line is parsed by itself and never raises: the result is a capture, a legend, or a fault with its reason. What a
-collection requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
+Parsing a line never raises: the result is a capture, a legend, or a fault with its reason. What a collection
+requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
 
-The keys are made by the Sort-friendly URI Reordering Transform (SURT). pywb, cdxj-indexer and the Wayback Machine all
-compute them by the same rules, and so must we: host labels reversed, `www` and default ports left out, lower case,
-percent escapes in their shortest form, `.`, `..` and empty segments of the path resolved, no slash at its end, query
-sorted, no session ids.
+The keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the
+Wayback Machine, so that indexes can be joined: labels of the host name in reverse order, `www`, default ports and
+session ids left out, lower case, percent escapes in their shortest form, `.`, `..` and empty segments of the path
+resolved, a slash at its end removed, the query sorted.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from functools import lru_cache
 from itertools import repeat
-from json.encoder import encode_basestring_ascii as dumps
+from json.encoder import encode_basestring_ascii as json_string
 from typing import NamedTuple
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from windrow.caps import CDX_LINE_BYTES
-from windrow.digest import warc_digest as spell
+from windrow.digest import warc_digest as spell_digest
 from windrow.model import CdxLine
 from windrow.reasons import Reason
 
 _SIMPLE = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
-"""Most addresses: a host, perhaps a port, and a path in which nothing must be resolved."""
+"""Matches most addresses: a host name, perhaps a port, and a path in which nothing must be resolved."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _ESCAPED_BYTE = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # must be escaped in a key
 _WWW = re.compile(rb"www\d*\.")
 _SAFE_BYTES = bytes(code for code in range(0x21, 0x7F) if code not in b"#%")
 _DEFAULT_PORTS = {b"http": b"80", b"https": b"443"}
-_MAX_NESTED_ESCAPES = 16  # nested percent escapes that are undone
+_MAX_NESTED_ESCAPES = 16  # levels of nested percent escapes that are undone
 
 _PATH_SESSIONS = [
     re.compile(rb"^(.*/)\((?:[a-z]\([0-9a-z]{24}\))+\)/([^?]+\.aspx.*)$"),
@@ -58,13 +58,13 @@ def surt(address: str) -> str:
     'org,example,drops)/add/x.zip'
     """
     if (plain := _SIMPLE.fullmatch(address)) and plain[3] not in {":80", ":443"}:
-        return f"{_reverse_host(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
+        return f"{_reverse_host_name(plain[2])}{plain[3] or ''}){plain[4].lower() or '/'}"
     return _surt_of_bytes(address.encode("utf-8", "surrogateescape"))
 
 
 @lru_cache(maxsize=1024)
-def _reverse_host(host: str) -> str:
-    return _reverse_labels(host.encode()).decode()
+def _reverse_host_name(host_name: str) -> str:
+    return _reverse_labels(host_name.encode()).decode()
 
 
 def _surt_of_bytes(address: bytes) -> str:
@@ -75,8 +75,8 @@ def _surt_of_bytes(address: bytes) -> str:
     scheme, authority, path, query = (match[1] or b"").lower(), match[2], match[3], match[4]
     key = scheme + b":"
     if authority:
-        host, port = _host_and_port(authority)
-        key = _reverse_labels(host) + (b":" + port if port and port != _DEFAULT_PORTS.get(scheme) else b"") + b")"
+        host_name, port = _host_and_port(authority)
+        key = _reverse_labels(host_name) + (b":" + port if port and port != _DEFAULT_PORTS.get(scheme) else b"") + b")"
         path = _resolve_segments(_unescape(path))
     else:
         path = _unescape(path)
@@ -90,34 +90,34 @@ def _surt_of_bytes(address: bytes) -> str:
 
 
 def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
-    """Return host and port of an authority, without credentials and the brackets of an IPv6 address.
+    """Return host name and port of an authority, without credentials and the brackets of an IPv6 address.
 
-    The host is in ASCII; the port is empty if it is missing or not a number.
+    The host name is in ASCII; the port is empty if it is missing or not a number.
     """
     host_with_port = authority.rpartition(b"@")[2]
     if host_with_port.startswith(b"["):
-        host, _, rest = host_with_port[1:].partition(b"]")
-        port = rest.removeprefix(b":")
+        host_name, _, colon_and_port = host_with_port[1:].partition(b"]")
+        port = colon_and_port.removeprefix(b":")
     else:
-        host, _, port = host_with_port.partition(b":")
-    host = _unescape(host)
-    if not host.isascii():
+        host_name, _, port = host_with_port.partition(b":")
+    host_name = _unescape(host_name)
+    if not host_name.isascii():
         try:
-            host = host.decode().encode("idna")
+            host_name = host_name.decode().encode("idna")
         except UnicodeError:
-            host = _escape(host)
-    return host, port.lstrip(b"0") if port.isdigit() else b""
+            host_name = _escape(host_name)
+    return host_name, port.lstrip(b"0") if port.isdigit() else b""
 
 
-def _reverse_labels(host: bytes) -> bytes:
-    """Reverse a host's labels and join them with commas; a plain number is read as an IPv4 address."""
-    host = _escape(host.replace(b"..", b".").strip(b".")).lower()
-    if host.isdigit() and len(host) < 20:
-        number = int(host)
-        host = b".".join(str(number >> shift & 255).encode() for shift in (24, 16, 8, 0))
-    if www := _WWW.match(host):
-        host = host[www.end() :]
-    return b",".join(host.split(b".")[::-1])
+def _reverse_labels(host_name: bytes) -> bytes:
+    """Return a host name's labels in reverse order, joined with commas, without `www`; a number is an IPv4 address."""
+    host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
+    if host_name.isdigit() and len(host_name) < 20:
+        number = int(host_name)
+        host_name = b".".join(str(number >> shift & 255).encode() for shift in (24, 16, 8, 0))
+    if www := _WWW.match(host_name):
+        host_name = host_name[www.end() :]
+    return b",".join(host_name.split(b".")[::-1])
 
 
 def _unescape(text: bytes) -> bytes:
@@ -133,6 +133,7 @@ def _unescape(text: bytes) -> bytes:
 
 
 def _escape(text: bytes) -> bytes:
+    """Escape the bytes that must be escaped in a key."""
     return quote_from_bytes(text, _SAFE_BYTES).encode() if _ESCAPED_BYTE.search(text) else text
 
 
@@ -148,7 +149,7 @@ def _resolve_segments(path: bytes) -> bytes:
 
 
 def _sort_query(query: bytes) -> bytes:
-    """Return a query with its fields sorted and without session ids."""
+    """Return a query with its fields in order and without session ids."""
     if b"=" not in query:
         return b"&".join(sorted(query.split(b"&")))
     for pattern in _QUERY_SESSIONS:
@@ -164,7 +165,7 @@ def _field_key(field: bytes) -> tuple[bytes, bytes, bool]:
 
 
 MAX_LINE_BYTES = CDX_LINE_BYTES.number
-"""The most bytes of a line; longer ones are refused."""
+"""The most bytes of a line; a longer one is a fault."""
 
 _match_timestamp = re.compile(
     r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII
@@ -173,13 +174,13 @@ _LEGEND = re.compile(rb" ?CDX((?: [A-Za-z])+)[ \r]*")
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 _MISSING: dict[str, None] = {"": None, "-": None}
 _STATUS_CODES = {"": None, "-": None} | {f"{code:03}": code for code in range(1000)}
-_MAX_DIGITS = 19  # a number must have fewer
+_MAX_DIGITS = 19  # a number must have fewer digits
 _decode_json = json.JSONDecoder().decode
-_FIRST_UNSAFE_DAY = "29"  # every month has the days before it
+_FIRST_UNSAFE_DAY = "29"  # every month has all days before this one
 
 
 class CdxFault(NamedTuple):
-    """Why a line is not a capture; `message` has details, `line` the start of the line if it is from `parse_lines`."""
+    """Why a line is not a capture. `line` is the start of the line; it is empty if the fault is from `parse_line`."""
 
     reason: Reason
     message: str
@@ -187,7 +188,7 @@ class CdxFault(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The position of each field in a line, or -1 if it is missing; a line must have at least `fields` fields."""
+    """The index of each field in a line, or -1 if lines lack it; a line must have at least `fields` fields."""
 
     fields: int
     key: int
@@ -201,10 +202,10 @@ class Layout(NamedTuple):
     warc: int
 
 
-CDX_11 = Layout(11, 0, 1, 2, 3, 4, 5, 8, 9, 10)
+CDX_11 = Layout(11, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=8, offset=9, warc=10)
 """`CDX N b a m s k r M S V g`."""
 
-CDX_9 = Layout(9, 0, 1, 2, 3, 4, 5, -1, 7, 8)
+CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=-1, offset=7, warc=8)
 """`CDX N b a m s k r V g`, without the length."""
 
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
@@ -216,7 +217,7 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     """Parse a line of an index.
 
     Returns a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is
-    that of the last legend before the line, or None if there was no legend.
+    that of the last legend before the line, or None if no legend precedes it.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -228,7 +229,7 @@ def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault 
     <Reason.BAD_DATE: 'bad_date'>
     """
     if len(line) > MAX_LINE_BYTES:
-        return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes")
+        return CdxFault(Reason.TOO_LARGE, f"the line has {len(line)} bytes; the limit is {MAX_LINE_BYTES}")
     # Fields are separated by ASCII white space; `str.split` knows more kinds, which ASCII text cannot hold.
     fields = line.decode("ascii").split() if line.isascii() else [_decode_field(field) for field in line.split()]
     field_count = len(fields)
@@ -249,7 +250,7 @@ def _decode_field(field: bytes) -> str:
 
 
 class CaptureColumns(NamedTuple):
-    """The fields of some valid captures as they are written: a column for each field, a value for each capture."""
+    """The fields of some valid captures as they are written: a column for each field, with a value for each capture."""
 
     key: Sequence[str]
     timestamp: Sequence[str]
@@ -262,7 +263,7 @@ class CaptureColumns(NamedTuple):
     warc: Sequence[str]
 
     def lines(self, positions: Sequence[int]) -> list[CdxLine]:
-        """Return the captures at these positions."""
+        """Return the captures at these positions of the columns."""
         key, timestamp, url, mime, status, digest, length, offset, warc = [
             [column[position] for position in positions] for column in self
         ]
@@ -287,10 +288,10 @@ def parse_lines(
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
     """Parse lines in order as `parse_line` does; a legend applies to the lines after it.
 
-    Consecutive valid lines are yielded as columns: that is several times as fast if only a few of them are used.
+    Five or more valid CDX lines in a row may become columns, which is several times as fast if few captures are used.
 
     >>> lines = [b" CDX N b a m s k r V g", b"org,example)/ 20240301120000 http://example.org/ a/b 200 A - 7 x.warc"]
-    >>> [type(one).__name__ for one in parse_lines(lines)]
+    >>> [type(result).__name__ for result in parse_lines(lines)]
     ['Layout', 'CdxLine']
     """
     for start in range(0, len(lines), _BLOCK_LINES):
@@ -300,15 +301,15 @@ def parse_lines(
             yield parsed
 
 
-_BLOCK_LINES = 256
+_BLOCK_LINES = 256  # lines that are parsed together
 _MAX_SHOWN_BYTES = 200  # bytes of a faulty line that are kept
-_MAX_LINES_ONE_BY_ONE = 4  # so few lines are not parsed as columns
+_MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
 
 
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns; if one of them may not be a valid capture, parse each half of them by itself."""
+    """Yield the lines as columns if all are valid CDX lines; otherwise parse each half, or few lines one by one."""
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
         if columns is not None:
@@ -332,10 +333,10 @@ def _parse_block(
 
 
 def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
-    """Return lines as columns if all of them are CDX captures; return None if one may be something else.
+    """Return lines as columns if all of them are valid CDX lines; return None if one may be something else.
 
-    All lines are joined with a separator field between them and split at once. If each separator follows after exactly
-    as many fields as the layout has, then every line has that many.
+    All lines are joined with a separator field between them and split at once. If a separator follows after each
+    `layout.fields` fields, every line has exactly so many.
     """
     layout = layout or _LAYOUT_BY_FIELD_COUNT.get(len(lines[0].split()), CDX_11)
     text = _SEPARATOR.join((b"", *lines, b""))
@@ -358,12 +359,12 @@ def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColu
 
 _SEPARATOR = b" \0 "
 _MINUTES_AND_SECONDS = {f"{minute:02}{second:02}" for minute in range(60) for second in range(60)}
-_checked_hours: set[str] = set()
-_MAX_CHECKED_HOURS = 500_000  # checked hours that are remembered: those of half a century
+_checked_hours: set[str] = set()  # valid hours, in ten digits
+_MAX_CHECKED_HOURS = 500_000  # hours that are cached: those of half a century
 
 
 def _are_timestamps(timestamps: Sequence[str]) -> bool:
-    """Return whether all texts are valid times of 14 digits; hours found to be valid are cached."""
+    """Return whether all texts are valid times of 14 digits; valid hours are cached."""
     if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES_AND_SECONDS:
         return False
     for hour in {timestamp[:10] for timestamp in timestamps} - _checked_hours:
@@ -382,10 +383,10 @@ def _are_numbers(texts: Sequence[str]) -> bool:
 
 
 def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
-    """Return a capture, given its fields as written and in the order of `Layout`, or the fault of an invalid field."""
+    """Return a capture from its fields as written, in the order of `Layout`, or a fault if one of them is not valid."""
     key, timestamp, url, mime, status, digest, length, offset, warc = fields
     if not _match_timestamp(timestamp) or (timestamp[6:8] >= _FIRST_UNSAFE_DAY and not _is_date(timestamp)):
-        return CdxFault(Reason.BAD_DATE, f"{timestamp[:40]!r} is not a time of 14 digits")
+        return CdxFault(Reason.BAD_DATE, f"{timestamp[:40]!r} is not a valid time of 14 digits")
     if url in _MISSING:
         return CdxFault(Reason.BAD_ADDRESS, "the line has no address")
     try:
@@ -426,7 +427,7 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
 
 
 def _spell_json_value(value: object) -> str:
-    """Return a JSON value as a CDX field: null as `-`, an integer in digits, anything else as an empty text."""
+    """Return a JSON value that is not a text as a CDX field: null as `-`, an integer in digits, others as `""`."""
     if value is None:
         return "-"
     return str(value) if type(value) is int and abs(value) < 10**18 else ""
@@ -438,11 +439,11 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
         return _read_legend(legend[1].decode().split())
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
         return None
-    return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields, not {layout.fields}")
+    return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields; it must have at least {layout.fields}")
 
 
 def _read_legend(letters: list[str]) -> Layout | CdxFault:
-    """Return the layout that a legend defines, or a fault if a necessary field is missing; wget's legend has no key."""
+    """Return the layout that a legend defines, or a fault if it lacks a field other than key and length."""
     positions = {
         name: next((letters.index(letter) for letter in choices if letter in letters), -1)
         for name, choices in _LEGEND_LETTERS.items()
@@ -458,12 +459,14 @@ def format_cdxj_line(
 ) -> str:
     """Return one CDXJ line, without a line feed.
 
-    `time` is spelt as in WARC-Date; `record` has the WARC file's name, and the record's offset and length in bytes.
+    `time` is spelt as in WARC-Date, `digest` as in `windrow.digest`; a `status` of None or 0 is left out. `record` has
+    the WARC file's name, and the record's offset and length in bytes.
     """
     warc, offset, length = record
     status_member = f'"status": "{status}", ' if status else ""
     json_text = (
-        f'{{"url": {dumps(address)}, "mime": {dumps(mime)}, {status_member}"digest": {dumps(spell(digest))}, '
-        f'"length": "{length}", "offset": "{offset}", "filename": {dumps(warc)}}}'
+        f'{{"url": {json_string(address)}, "mime": {json_string(mime)}, {status_member}'
+        f'"digest": {json_string(spell_digest(digest))}, "length": "{length}", "offset": "{offset}", '
+        f'"filename": {json_string(warc)}}}'
     )
     return f"{surt(address)} {time[:4]}{time[5:7]}{time[8:10]}{time[11:13]}{time[14:16]}{time[17:19]} {json_text}"

@@ -13,17 +13,16 @@ from lxml import etree
 
 from windrow.caps import FEED_BYTES, FEED_ENTRIES
 from windrow.errors import StepError
-from windrow.formats import url_hints as hint
-from windrow.formats import xml
+from windrow.formats import url_hints, xml
 from windrow.formats.text import replace_controls
-from windrow.formats.url_hints import first_child_text
+from windrow.formats.url_hints import JSON_FEED_VERSIONS, first_child_text
 from windrow.model import Limits
 from windrow.reasons import Reason
 
 MAX_ENTRIES = FEED_ENTRIES.number
-"""The most entries that are read, which takes some ten seconds; `Feed.left_out` counts the others."""
+"""The most entries that are read, which takes about ten seconds; `Feed.left_out` counts the others."""
 
-_MAX_BYTES = FEED_BYTES.number  # bytes: feeds are read as a whole
+_MAX_BYTES = FEED_BYTES.number  # a feed is in memory as a whole
 _LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -31,7 +30,7 @@ _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
 class FeedEntry(NamedTuple):
-    """One entry; missing fields are empty. The title is plain text; relative addresses are resolved against `base`."""
+    """An entry; missing fields are empty. `url` and addresses in `html` may be relative to `base` (`xml:base`)."""
 
     title: str
     html: str
@@ -43,7 +42,7 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed and its entries; its texts are plain text, and addresses and times are as written.
+    """A feed and its entries; titles and the description are plain text, addresses and times are as written.
 
     `left_out` counts the entries after the first `MAX_ENTRIES`, and those that cannot be read.
     """
@@ -94,7 +93,7 @@ def _read_rss(root: etree._Element) -> Feed:
 def _read_entries(
     elements: Iterable[etree._Element], read_entry: Callable[[etree._Element], FeedEntry]
 ) -> tuple[tuple[FeedEntry, ...], int]:
-    """Return the entries that can be read, at most `MAX_ENTRIES`, and the number of the others."""
+    """Return the entries that can be read, at most `MAX_ENTRIES`, and the number of other elements."""
     entries: list[FeedEntry] = []
     left_out = 0
     for element in elements:
@@ -110,7 +109,7 @@ def _read_entries(
 
 
 def _read_rss_item(element: etree._Element) -> FeedEntry:
-    url, _, base = hint.read_rss_item(element)
+    url, _, base = url_hints.read_rss_item(element)
     title = _plain_text(first_child_text(element, "title"))
     html = first_child_text(element, "encoded") or first_child_text(element, "description")
     published, updated = first_child_text(element, "pubDate", "date"), first_child_text(element, "updated")
@@ -130,7 +129,7 @@ def _read_atom(root: etree._Element) -> Feed:
 
 
 def _read_atom_entry(element: etree._Element) -> FeedEntry:
-    url, _, base = hint.read_atom_entry(element)
+    url, _, base = url_hints.read_atom_entry(element)
     title = _plain_text(_text_construct(element, "title"))
     html = _text_construct(element, "content") or _text_construct(element, "summary")
     published = first_child_text(element, "published", "issued")
@@ -138,7 +137,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return the first of these children, a text construct of Atom, as HTML (RFC 4287, sections 3.1 and 4.1.3)."""
+    """Return the first child with one of these names as HTML, or an empty text (RFC 4287, sections 3.1 and 4.1.3)."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             text_type = (child.get("type") or child.get("mode") or "text").lower()
@@ -168,17 +167,17 @@ def _without_namespace(element: etree._Element) -> list[etree._Element]:
 
 
 def _plain_text(html: str) -> str:
-    """Return a text without HTML tags and escapes, and with white space collapsed."""
+    """Return the plain text of HTML: without tags and escapes, and with white space collapsed."""
     return " ".join(replace_controls(unescape(_TAG.sub("", html))).split())
 
 
 def _read_json_feed(raw: bytes) -> Feed | None:
-    """Read a JSON Feed; return None if the document is other JSON, raise StepError if it is not JSON."""
+    """Read a JSON Feed; return None for any other JSON, raise StepError if the document is not JSON."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
         raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
-    if not isinstance(document, dict) or not _first_member(document, "version").startswith(hint.JSON_FEED_VERSIONS):
+    if not isinstance(document, dict) or not _first_member(document, "version").startswith(JSON_FEED_VERSIONS):
         return None
     item_list = document.get("items")
     all_items = item_list if isinstance(item_list, list) else []
@@ -205,6 +204,6 @@ def _read_json_feed(raw: bytes) -> Feed | None:
 
 
 def _first_member(members: dict[str, Any], *names: str) -> str:
-    """Return the first of these members that is a string and not empty; lone surrogates in it are replaced."""
-    text_value = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
-    return text_value.encode("utf-8", "replace").decode()
+    """Return the first of these members that is a string and not empty, or an empty text; replace lone surrogates."""
+    text = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
+    return text.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
 """Read the head of archived HTTP responses and its fields, and decode the body.
 
-A body may be an attack: it is inflated piece by piece, and no further than the bounds. Whether it really is gzip or
-chunked is decided by its bytes, since servers announce codings that they did not apply.
+A body may be an attack: it is inflated piece by piece, and only up to the bounds. Whether it is really gzip or chunked
+is decided by its bytes, since servers announce codings that they did not apply.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from windrow.reasons import Reason
 
 _LIST_SEPARATORS = dict.fromkeys(("content-encoding", "content-language", "link", "transfer-encoding"), ", ")
 _LIST_SEPARATORS["x-robots-tag"] = "\n"
-"""Fields that may have several lines (RFC 9110, section 5.3), and the separator that joins their values."""
+"""The fields whose values are lists (RFC 9110, section 5.3), and the separator that joins values of several lines."""
 
 _BLANKS = " \t\r"
-"""May surround a name or a value; `str.strip()` would also remove the second byte of a letter in UTF-8, as of à."""
+"""Characters that may surround a name or a value; `str.strip()` would also remove the second byte of `à` in UTF-8."""
 
 _FOLD = re.compile(r"\r\n[ \t]++")
 _BLANK_LINES = re.compile(rb"[\r\n]*+")  # some servers begin with blank lines (RFC 9112, section 2.2)
@@ -49,13 +49,13 @@ def unfold(text: str) -> str:
 
 
 def find_body(block: bytes) -> int:
-    r"""Return the offset of the body in a block that begins with a response's head, or -1 if the head does not end.
+    r"""Return the offset of the body in a block that begins with a response's head, or -1 if the head is not complete.
 
     >>> find_body(b"HTTP/1.1 200 OK\r\n\r\nbody"), find_body(b"HTTP/1.0 200 OK\nA: b\n\nbody"), find_body(b"none")
     (19, 22, -1)
     """
-    blank = _BLANK_LINES.match(block)
-    end = _HEAD_END.search(block, blank.end() if blank else 0)
+    blank_lines = _BLANK_LINES.match(block)
+    end = _HEAD_END.search(block, blank_lines.end() if blank_lines else 0)
     return end.end() if end else -1
 
 
@@ -83,7 +83,7 @@ def read_head(head: bytes) -> HttpHead:
 def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     r"""Return fields by name in lower case: all values of a list field, joined, and the first value of any other field.
 
-    Values of `X-Robots-Tag` are joined by line feeds, since an agent's name applies only to the rest of its own value.
+    Values of `X-Robots-Tag` are joined by line feeds, since an agent's name applies only within its own value.
 
     >>> join_fields([("Link", "<a>"), ("ETag", "x"), ("etag", "y"), ("LINK", "<b>")])
     {'link': '<a>, <b>', 'etag': 'x'}
@@ -120,9 +120,9 @@ def read_location(fields: Mapping[str, str]) -> str:
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag or Last-Modified, or an empty text if the response has neither.
+    """Return the validator for If-Range: a strong ETag, a strong Last-Modified if there is no ETag, or an empty text.
 
-    The time is strong if the response was sent at least a second later (RFC 9110, sections
+    Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections
     8.8.2.2 and 13.1.5): within that second the file may have changed again.
 
     >>> find_validator({"etag": '"a"', "last-modified": "Sat, 21 Nov 2026 12:00:00 GMT"})
@@ -170,7 +170,7 @@ def _media_type(text: str) -> str:
 
 try:
     import brotli
-except ImportError:  # an extra; without it br is not announced
+except ImportError:  # an extra; without it a body in br is UNSUPPORTED
     brotli = cast("ModuleType", None)
 try:
     import zstandard
@@ -181,23 +181,23 @@ ACCEPT_ENCODING = "gzip, deflate"
 """The Accept-Encoding of a crawl: the codings that need no extra."""
 
 FREE_BYTES = 1 << 20
-"""Up to this size a body may inflate at any ratio: a short page of one repeated line is not a bomb."""
+"""A body may inflate to this size at any ratio: a short page of one repeated line is not a bomb."""
 
 MAX_CODINGS = HTTP_CODINGS.number
-"""The most content codings of one body that are decoded."""
+"""The most content codings of one body that are decoded; a transfer coding may be added."""
 
 _BLOCK_BYTES = 256 * 1024
-_MAX_GZIP_MEMBERS = 1_000  # of a gzip file
-_MAX_WINDOW_BYTES = 8 << 20  # bytes, the limit of RFC 9659 for zstd in HTTP
+_MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read
+_MAX_WINDOW_BYTES = 8 << 20  # the limit of RFC 9659 for zstd in HTTP
 _CHUNK_SIZE = re.compile(rb"([0-9A-Fa-f]{1,15})[ \t]*(?:;[^\r\n]{0,4096})?\r\n")
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 _Blocks = Iterator[tuple[bytes, int]]
-"""Decoded pieces, each with the number of coded bytes consumed until then."""
+"""Decoded pieces, each with the number of coded bytes that were consumed up to its end."""
 
 
 class _BodyBounds(NamedTuple):
-    """The limits for a body of `size` coded bytes: it may inflate to `most` bytes and to `ratio` times its size."""
+    """The limits for a body of `size` coded bytes: it may inflate to `most` bytes; `ratio` is as in `decode_body`."""
 
     size: int
     most: int
@@ -205,11 +205,12 @@ class _BodyBounds(NamedTuple):
 
 
 def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
-    r"""Decode a body; `fields` are the response's, by name in lower case.
+    r"""Decode a body; `fields` are those of its response, by name in lower case, and announce the codings.
 
-    The result may have `most` bytes, and if it has more than `FREE_BYTES`, `ratio` times the coded bytes consumed. If
-    the body ends too early, the decoded part is returned. Raises StepError: BOMB_RATIO or BOMB_TOTAL beyond a bound,
-    CORRUPT for broken bytes, TRUNCATED if it ends before the first decoded byte, UNSUPPORTED for an unknown coding.
+    The result may have at most `most` bytes; beyond `FREE_BYTES`, it may have at most `ratio` times the coded bytes
+    consumed. If the body ends too early, the decoded part is returned. Raises StepError: BOMB_RATIO or BOMB_TOTAL
+    beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a gzip or deflate body ends before its first decoded
+    byte, UNSUPPORTED for an unknown coding or too many codings.
 
     >>> import gzip
     >>> decode_body(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
@@ -243,13 +244,13 @@ def _coding_names(field: str) -> list[str]:
     ]
 
 
-def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded: int) -> bytes:
-    """Join decoded pieces; raise StepError beyond the bounds. `coded` is the body's size before this decoding."""
+def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded_size: int) -> bytes:
+    """Join decoded pieces; raise StepError beyond the bounds. `coded_size` is the body's size before this decoding."""
     decoded = bytearray()
     for block, consumed in blocks:
         decoded += block
         size = len(decoded)
-        if size > FREE_BYTES and size > bounds.ratio * max(1, bounds.size * consumed // coded):
+        if size > FREE_BYTES and size > bounds.ratio * max(1, bounds.size * consumed // coded_size):
             raise StepError(f"the body inflates beyond {bounds.ratio} times its size", Reason.BOMB_RATIO)
         if size > bounds.most:
             raise StepError(f"the body inflates to more than {bounds.most} bytes", Reason.BOMB_TOTAL)
@@ -266,7 +267,7 @@ def _join_chunks(body: bytes) -> bytes:
     while size_line and (size := int(size_line[1], 16)):
         chunk_end = size_line.end() + size
         if not joined_chunks and body[chunk_end : chunk_end + 2] != b"\r\n":
-            return body  # its first line only looks like a chunk size
+            return body  # the first line only looks like a chunk size
         joined_chunks += view[size_line.end() : chunk_end]
         size_line = _CHUNK_SIZE.match(body, chunk_end + 2)
     return bytes(joined_chunks)
@@ -278,24 +279,24 @@ def _inflate_gzip(body: bytes) -> _Blocks | None:
 
 
 def _inflate_gzip_members(body: bytes) -> _Blocks:
-    """Yield the decoded pieces of at most `_MAX_GZIP_MEMBERS` members."""
-    coded_rest = body
+    """Yield the decoded pieces of a gzip body's first `_MAX_GZIP_MEMBERS` members."""
+    remaining = body
     for _ in range(_MAX_GZIP_MEMBERS):
         stream = isal_zlib.decompressobj(wbits=31)
-        yield from _inflate_stream(stream, coded_rest, len(body) - len(coded_rest))
-        coded_rest = stream.unused_data
-        if not stream.eof or not coded_rest.startswith(b"\x1f\x8b"):
+        yield from _inflate_stream(stream, remaining, len(body) - len(remaining))
+        remaining = stream.unused_data
+        if not stream.eof or not remaining.startswith(b"\x1f\x8b"):
             return
 
 
 def _inflate_deflate(body: bytes) -> _Blocks:
     """Inflate zlib (RFC 1950), or bare deflate (RFC 1951), which some servers send under this name."""
     has_zlib_header = len(body) > 1 and body[0] & 15 == 8 and int.from_bytes(body[:2]) % 31 == 0
-    return _inflate_stream(isal_zlib.decompressobj(wbits=15 if has_zlib_header else -15), body, 0)
+    return _inflate_stream(isal_zlib.decompressobj(wbits=15 if has_zlib_header else -15), body, consumed_before=0)
 
 
 def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
-    """Inflate one stream in pieces; the streams before it consumed `consumed_before` coded bytes."""
+    """Inflate one stream in pieces; the body's streams before it consumed `consumed_before` coded bytes."""
     pending, has_begun = body, False
     while not stream.eof:
         try:
@@ -312,7 +313,7 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
 
 
 def _decode_brotli(body: bytes) -> _Blocks:
-    """Decode brotli (RFC 7932)."""
+    """Yield the decoded pieces of brotli (RFC 7932)."""
     stream = brotli.Decompressor()
     try:
         block = stream.process(body, output_buffer_limit=_BLOCK_BYTES)
@@ -326,7 +327,7 @@ def _decode_brotli(body: bytes) -> _Blocks:
 
 
 def _decode_zstd(body: bytes) -> _Blocks:
-    """Decode Zstandard (RFC 8878), with the window limit of RFC 9659."""
+    """Yield the decoded pieces of Zstandard (RFC 8878), with the window limit of RFC 9659."""
     reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).stream_reader(body, read_across_frames=True)
     try:
         while block := reader.read(_BLOCK_BYTES):

@@ -1,4 +1,4 @@
-"""A member of a zip archive as a file, inflated block by block and never beyond the size that its record announces."""
+"""Read a member of a zip archive as a file: inflated block by block, at most to the size that its record announces."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 BLOCK_BYTES = 256 * 1024
-STORED, DEFLATED = 0, 8
+"""The most bytes that are read or inflated at once."""
+
+STORED, DEFLATED = 0, 8  # compression methods (APPNOTE.TXT, section 4.4.5)
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 
-class Inflated(io.RawIOBase):
+class InflatedMember(io.RawIOBase):
     """One member as a read-only file; its checksum and size are checked when its end is reached.
 
-    Seeking back starts again from the beginning. The archive's `view` is shared: every read seeks first, so that
-    several members may be open in one thread. Closing does not close the view. Reading raises StepError if the member
-    is faulty.
+    Every read first seeks in the archive's view, so that several members may be open in one thread. Closing the member
+    does not close the view. Reading raises StepError if the member is broken or is larger than announced.
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
-        """Read `packed` bytes from `start`, which inflate to `size` bytes by `method` (`STORED` or `DEFLATED`)."""
+        """Read `packed` bytes at offset `start`, which inflate by `method` to `size` bytes with the CRC-32 `crc`."""
         super().__init__()
         self._view = view
         self._start = start
@@ -36,17 +37,17 @@ class Inflated(io.RawIOBase):
         self._restart()
 
     def _restart(self) -> None:
-        """Start again at the member's first byte."""
+        """Go back to the member's first byte."""
         self._blocks = self._checked_blocks()
-        self._block_rest = memoryview(b"")
+        self._unread = memoryview(b"")
         self._position = 0
 
     def blocks(self) -> Iterator[bytes]:
         """Yield the content from the current position on, in blocks of at most `BLOCK_BYTES` bytes."""
-        if self._block_rest:
-            rest, self._block_rest = bytes(self._block_rest), memoryview(b"")
-            self._position += len(rest)
-            yield rest
+        if self._unread:
+            unread, self._unread = bytes(self._unread), memoryview(b"")
+            self._position += len(unread)
+            yield unread
         for block in self._blocks:
             self._position += len(block)
             yield block
@@ -64,13 +65,13 @@ class Inflated(io.RawIOBase):
         return self._position
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to a position in inflated bytes and return it; going back inflates again from the start."""
+        """Go to a position in inflated bytes, at most to the end, and return it; going back inflates from the start."""
         target = max(0, offset + (0, self._position, self._size)[whence])
         if target < self._position:
             self._restart()
         while self._position < target and self._load_block():
-            byte_count = min(target - self._position, len(self._block_rest))
-            self._block_rest = self._block_rest[byte_count:]
+            byte_count = min(target - self._position, len(self._unread))
+            self._unread = self._unread[byte_count:]
             self._position += byte_count
         return self._position
 
@@ -79,9 +80,9 @@ class Inflated(io.RawIOBase):
         if not self._load_block():
             return 0
         view = memoryview(buffer).cast("B")
-        byte_count = min(len(view), len(self._block_rest))
-        view[:byte_count] = self._block_rest[:byte_count]
-        self._block_rest = self._block_rest[byte_count:]
+        byte_count = min(len(view), len(self._unread))
+        view[:byte_count] = self._unread[:byte_count]
+        self._unread = self._unread[byte_count:]
         self._position += byte_count
         return byte_count
 
@@ -90,13 +91,13 @@ class Inflated(io.RawIOBase):
         return b"".join(self.blocks())
 
     def _load_block(self) -> bool:
-        """Load the next block if none is left; return whether one is left."""
-        if not self._block_rest:
-            self._block_rest = memoryview(next(self._blocks, b""))
-        return bool(self._block_rest)
+        """Load the next block if the loaded one was read; return False at the end of the member."""
+        if not self._unread:
+            self._unread = memoryview(next(self._blocks, b""))
+        return bool(self._unread)
 
     def _checked_blocks(self) -> Iterator[bytes]:
-        """Yield the member's blocks; raise StepError if size or checksum are not those of its record."""
+        """Yield the member's inflated blocks; raise StepError if size or checksum are not those of its record."""
         crc = size = 0
         for block in self._read_packed() if self._method == STORED else self._inflate_blocks():
             size += len(block)
@@ -112,18 +113,18 @@ class Inflated(io.RawIOBase):
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 
     def _read_packed(self) -> Iterator[bytes]:
-        """Yield the member's packed bytes block by block; raise StepError if the archive ends before."""
+        """Yield the member's packed bytes block by block; raise StepError if the archive ends before their end."""
         bytes_read = 0
         while bytes_read < self._packed:
             self._view.seek(self._start + bytes_read)
             block = self._view.read(min(BLOCK_BYTES, self._packed - bytes_read))
             if not block:
-                raise StepError("the archive ends within a member", Reason.TRUNCATED)
+                raise StepError("the archive ends within the member", Reason.TRUNCATED)
             bytes_read += len(block)
             yield block
 
     def _inflate_blocks(self) -> Iterator[bytes]:
-        """Yield the inflated bytes of a deflate stream (RFC 1951); raise StepError if it is broken."""
+        """Yield the inflated bytes of the member's deflate stream (RFC 1951); raise StepError if it is broken."""
         packed = self._read_packed()
         stream = isal_zlib.decompressobj(wbits=-15)
         while not stream.eof:
@@ -135,4 +136,4 @@ class Inflated(io.RawIOBase):
             if block:
                 yield block
             elif not pending:
-                raise StepError("the member ends too early", Reason.CORRUPT)
+                raise StepError("the member's packed bytes end before its deflate stream does", Reason.CORRUPT)

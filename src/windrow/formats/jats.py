@@ -11,13 +11,13 @@ from windrow.formats.xml import parse
 from windrow.model import Limits
 from windrow.reasons import Reason
 
-# A declaration of the public DTD is of no use without it; one with declarations of its own is refused.
+# A declaration that only names the public DTD is removed; one with declarations of its own remains, and is refused.
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[\]<>]*>")
 _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9]{1,30};")
 
 
 class JatsArticle(NamedTuple):
-    """An article; missing texts are empty. Each reference is a text, with its identifier if it has a DOI."""
+    """An article; missing texts are empty. `references` has the whole text of each, which may contain a DOI."""
 
     title: str
     authors: tuple[str, ...]
@@ -30,18 +30,16 @@ class JatsArticle(NamedTuple):
 
 
 def read_jats(content: bytes, limits: Limits) -> JatsArticle:
-    """Read an article; raise StepError if it is not XML within the limits, or with WRONG_ROOT if it is not JATS."""
+    """Read an article; raise StepError if it is not XML within the limits, or if it is not JATS (WRONG_ROOT)."""
     content = _NAMED_REFERENCE.sub(_spell_reference, _DOCTYPE.sub(b"", content, count=1))
     article = parse(content, limits)
     front = article.find("front")
     if article.tag != "article" or front is None:
-        raise StepError("the document is not JATS: it is not an article with a front", Reason.WRONG_ROOT)
+        raise StepError("the document is not JATS: its root is not `article`, or has no `front`", Reason.WRONG_ROOT)
     meta = front.find("article-meta")
     if meta is None:
         meta = front
-    references = [
-        text for citation in article.iterfind("back/ref-list/ref") if (text := _text(citation))
-    ]  # fmt: skip
+    references = [text for reference in article.iterfind("back/ref-list/ref") if (text := _text(reference))]
     return JatsArticle(
         _text(meta.find("title-group/article-title")), tuple(_authors(meta)), _text(meta.find("abstract")),
         _text(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
@@ -50,6 +48,7 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
 
 
 def _authors(meta: Any) -> list[str]:
+    """Return the names of the authors: of persons, and of groups that are authors together."""
     names = []
     for person in meta.iterfind("contrib-group/contrib"):
         if person.get("contrib-type", "author") != "author":
@@ -63,7 +62,7 @@ def _authors(meta: Any) -> list[str]:
 
 
 def _spell_reference(reference: re.Match[bytes]) -> bytes:
-    """Return the letters of a named character of HTML, which the DTD of JATS defines too, as a numeric reference."""
+    """Spell a named reference as numeric ones, or return it unchanged if its name is unknown in HTML and JATS."""
     spelled = html.unescape(reference[0].decode())
     return reference[0] if spelled.startswith("&") else "".join(f"&#{ord(letter)};" for letter in spelled).encode()
 
@@ -74,7 +73,7 @@ def _text(element: Any) -> str:
 
 
 def _paragraphs(body: Any) -> str:
-    """Return the titles and paragraphs of a body, one in a line."""
+    """Return the titles and paragraphs of a body, each on a line; return an empty text for None."""
     if body is None:
         return ""
     return "\n".join(text for element in body.iter("title", "p") if (text := _text(element)))

@@ -9,11 +9,11 @@ from typing import NamedTuple
 from windrow.model import DiffLine
 
 MAX_COMPARED_LINES = 4_000
-"""Most lines of a changed part that are compared one by one; in a longer part, all lines count as changed."""
+"""The most lines of a changed part that are compared one by one; in a longer part, all lines count as changed."""
 
 
 class LineDifference(NamedTuple):
-    """The changed lines with those around them, and the numbers of added and removed lines; empty if none changed."""
+    """Changed `lines` with the lines around them (empty for equal texts), and how many were added and removed."""
 
     lines: tuple[DiffLine, ...]
     added: int
@@ -21,7 +21,7 @@ class LineDifference(NamedTuple):
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str], *, context: int) -> LineDifference:
-    """Compare the lines of two texts; `context` is the number of unchanged lines kept around changed ones.
+    """Compare the lines of two texts; of unchanged lines, keep `context` before and after each changed one.
 
     >>> compare_lines(["a", "b"], ["a", "c"], context=0).lines[1]
     DiffLine(sign='-', text='b')
@@ -34,10 +34,10 @@ def compare_lines(old: Sequence[str], new: Sequence[str], *, context: int) -> Li
 
 def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
     """Yield every line of both texts, in order, with its sign: `-` removed, `+` added, or a space for unchanged."""
-    head = _count_equal_lines(old, new)  # unchanged lines at the beginning
-    tail = _count_equal_lines(old[head:][::-1], new[head:][::-1])  # and at the end
-    yield from (DiffLine(" ", text) for text in new[:head])
-    removed, added = old[head : len(old) - tail], new[head : len(new) - tail]
+    head_count = _count_equal_lines(old, new)  # unchanged lines at the beginning
+    tail_count = _count_equal_lines(old[head_count:][::-1], new[head_count:][::-1])  # unchanged lines at the end
+    yield from (DiffLine(" ", text) for text in new[:head_count])
+    removed, added = old[head_count : len(old) - tail_count], new[head_count : len(new) - tail_count]
     if max(len(removed), len(added)) > MAX_COMPARED_LINES:
         yield from (DiffLine("-", text) for text in removed)
         yield from (DiffLine("+", text) for text in added)
@@ -48,31 +48,31 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
             else:
                 yield from (DiffLine("-", text) for text in removed[old_start:old_end])
                 yield from (DiffLine("+", text) for text in added[new_start:new_end])
-    yield from (DiffLine(" ", text) for text in new[len(new) - tail :])
+    yield from (DiffLine(" ", text) for text in new[len(new) - tail_count :])
 
 
 def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:
     """Count the lines that are equal at the beginning of both texts."""
-    for number, (left_line, right_line) in enumerate(zip(left, right, strict=False)):
+    for index, (left_line, right_line) in enumerate(zip(left, right, strict=False)):
         if left_line != right_line:
-            return number
+            return index
     return min(len(left), len(right))
 
 
 def _fold_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
-    """Replace unchanged lines that are more than `context` lines from a change by a line with their number."""
+    """Replace runs of lines that are more than `context` lines from a change by one line with their number."""
     is_shown = [False] * len(lines)
     last_change = -context - 1
-    for number, line in enumerate(lines):
-        last_change = number if line.sign != " " else last_change
-        is_shown[number] = number - last_change <= context
+    for index, line in enumerate(lines):
+        last_change = index if line.sign != " " else last_change
+        is_shown[index] = index - last_change <= context
     next_change = len(lines) + context
-    for number in range(len(lines) - 1, -1, -1):
-        next_change = number if lines[number].sign != " " else next_change
-        is_shown[number] = is_shown[number] or next_change - number <= context
+    for index in range(len(lines) - 1, -1, -1):
+        next_change = index if lines[index].sign != " " else next_change
+        is_shown[index] = is_shown[index] or next_change - index <= context
     hidden_count = 0
-    for number, line in enumerate(lines):
-        if not is_shown[number]:
+    for index, line in enumerate(lines):
+        if not is_shown[index]:
             hidden_count += 1
             continue
         if hidden_count:

@@ -32,10 +32,10 @@ MAX_BYTES = LISTING_BYTES.number
 """The most bytes of a listing."""
 
 MAX_SHOWN_CHARACTERS = 1000
-"""The most characters of a line that could not be read in an entry that reports it."""
+"""The most characters of an unreadable line that the entry which reports it shows."""
 
 MAX_UNREADABLE_LINES = UNREADABLE_LINES.number
-"""The most lines of one listing that are reported as not readable; one entry more has the number of the others."""
+"""The most unreadable lines of a listing that get an entry each; one more entry has the number of the others."""
 
 _UNIX_LINE = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
@@ -47,7 +47,7 @@ _DOS_LINE = re.compile(
     r"(?:\d{2}-\d{2}-\d{2,4}|\d{4}-\d{2}-\d{2})\s++\d{2}:\d{2}(?:[AP]M)?"
     r"\s++(?:<\w+>|(?P<size>\d[\d,]*+|-))\s+(?P<name>.+)"
 )
-_MAX_SIZE_DIGITS = 100
+_MAX_SIZE_DIGITS = 100  # a longer number is not read as a size
 _TIME_STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
 _SELF_AND_PARENT = frozenset({".", ".."})
 
@@ -57,8 +57,8 @@ _DATE_FORMATS = (
 )
 _INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
-_MAX_TEXT_CHARACTERS = 400  # of each text beside a link that is searched for the file's size and time
-_MAX_CELLS = 8  # of a row that are searched, after the cell with the name
+_MAX_TEXT_CHARACTERS = 400  # of each text beside a link, which is searched for the file's size and time
+_MAX_CELLS = 8  # cells of a row that are searched, after the one with the link
 
 
 def read_time(text: str) -> datetime | None:
@@ -79,7 +79,7 @@ def read_time(text: str) -> datetime | None:
 def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     """Read the lines of MLSD (RFC 3659, section 7), which have the form `fact=value;... name`.
 
-    Any other line, such as the rest of a name with a line feed, becomes an entry with the reason PROTOCOL_ERROR.
+    The folder and its parent are left out. A line in another form becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_mlsd("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
     'a b.zip'
@@ -102,10 +102,10 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; return None if no line has either format.
+    """Read the lines of LIST in the formats of Unix and DOS; return None if there are only lines in other formats.
 
-    Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in neither
-    format, each of these becomes an entry with the reason PROTOCOL_ERROR.
+    Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in
+    another format, each of them becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
     [ListingEntry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
@@ -116,10 +116,12 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
         if unix := _UNIX_LINE.fullmatch(line):
             letter, name = unix["kind"], unix["name"]
             name = name.partition(" -> ")[0] if letter == "l" else name
-            entry = ListingEntry(folder, name, _read_size(unix["size"]) if letter == "-" else None, None, letter == "-")
+            entry = ListingEntry(
+                folder, name, _read_size(unix["size"]) if letter == "-" else None, is_file=letter == "-"
+            )
         elif dos := _DOS_LINE.fullmatch(line):
             size = dos["size"]
-            entry = ListingEntry(folder, dos["name"], _read_size(size or ""), None, size is not None)
+            entry = ListingEntry(folder, dos["name"], _read_size(size or ""), is_file=size is not None)
         else:
             if line.strip() and not line.startswith("total "):
                 unreadable.append(ListingEntry(folder, line[:MAX_SHOWN_CHARACTERS], reason=Reason.PROTOCOL_ERROR))
@@ -130,12 +132,12 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
 
 
 def _bound_unreadable(folder: str, entries: Entries) -> Entries:
-    """Return at most MAX_UNREADABLE_LINES entries, and one with the number of the others."""
+    """Return the first `MAX_UNREADABLE_LINES` entries, and if there are more, one with the number of the others."""
     more = len(entries) - MAX_UNREADABLE_LINES
     if more <= 0:
         return entries
-    rest = ListingEntry(folder, f"and {more:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR)
-    return [*entries[:MAX_UNREADABLE_LINES], rest]
+    summary = ListingEntry(folder, f"and {more:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR)
+    return [*entries[:MAX_UNREADABLE_LINES], summary]
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
@@ -157,23 +159,23 @@ class LineSplitter:
     def __init__(self, address: str) -> None:
         """`address` is named in errors."""
         self._address = address
-        self._rest = b""
-        self._size = 0
+        self._unfinished_line = b""
+        self._size = 0  # bytes so far
         self._lines: list[bytes] = []
 
     def feed(self, block: bytes | memoryview) -> None:
-        """Add the next bytes, split into lines; raise TerminalFailure with TOO_LARGE if a limit is exceeded."""
-        *lines, self._rest = (self._rest + block).split(b"\n")
+        """Split the next bytes into lines; raise TerminalFailure with TOO_LARGE if a limit is exceeded."""
+        *lines, self._unfinished_line = (self._unfinished_line + block).split(b"\n")
         self._lines += lines
-        if len(self._rest) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
+        if len(self._unfinished_line) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
             raise TerminalFailure(f"{self._address}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
         self._size += len(block)
         refuse_too_many(len(self._lines), self._address)
         refuse_too_large(self._size, self._address)
 
     def end(self) -> Iterator[str]:
-        """Return the lines as text; bytes that are not UTF-8 become lone surrogates."""
-        if self._rest:
+        """Return all lines as text; bytes that are not UTF-8 become lone surrogates."""
+        if self._unfinished_line:
             self.feed(b"\n")
         return (line.removesuffix(b"\r").decode("utf-8", "surrogateescape") for line in self._lines)
 
@@ -182,7 +184,8 @@ def read_index_page(folder: str, address: str, page: bytes) -> Entries:
     """Read an index page as nginx, Apache and others generate it; `address` is that of the folder.
 
     Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
-    exact (Apache's `20K` is not); times are read as UTC. Raises TerminalFailure with PROTOCOL_ERROR for another page.
+    exact (Apache's `20K` is not); times are read as UTC. Raises TerminalFailure: PROTOCOL_ERROR for any other page,
+    TOO_LARGE for too many entries.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -190,8 +193,8 @@ def read_index_page(folder: str, address: str, page: bytes) -> Entries:
     """
     links = _find_links(page)
     if not links and not _INDEX_TITLE.search(page):  # an empty folder still links to the one above, on most servers
-        hint = "if this server shows no index, name a manifest for the source"
-        raise TerminalFailure(f"{address}: not an index page", Reason.PROTOCOL_ERROR, hint=hint)
+        hint = "if this server does not show its folders, set `manifest` for the source"
+        raise TerminalFailure(f"{address}: the page is not an index of a folder", Reason.PROTOCOL_ERROR, hint=hint)
     entries: dict[str, ListingEntry] = {}
     texts_by_cell: dict[html.HtmlElement, list[str]] = {}
     for link in links:
@@ -207,9 +210,10 @@ def read_index_page(folder: str, address: str, page: bytes) -> Entries:
 
 
 def read_manifest(folder: str, address: str, text: str) -> Entries:
-    r"""Read a manifest, which has on each line a path below the source's base, such as `add/NAME`, or is blank.
+    r"""Read a manifest: each line is blank or a path below the source's base, such as `add/NAME`.
 
-    Only paths in the folder are returned; `address` is named in errors.
+    Only files in the folder are returned, with their paths below it. Raises TerminalFailure, which names `address`,
+    with TOO_LARGE if a limit is exceeded.
 
     >>> read_manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
@@ -217,11 +221,11 @@ def read_manifest(folder: str, address: str, text: str) -> Entries:
     folder_prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     entries: dict[str, ListingEntry] = {}
     for line in text.split("\n"):
-        name = line.strip("\r").removeprefix("./")
-        if len(name) > MAX_LINE_BYTES:
+        path = line.strip("\r").removeprefix("./")
+        if len(path) > MAX_LINE_BYTES:
             raise TerminalFailure(f"{address}: a line of the manifest is longer than 8 kB", Reason.TOO_LARGE)
-        if name.strip() and name.startswith(folder_prefix) and name != folder_prefix:
-            entries[name] = ListingEntry(folder, name[len(folder_prefix) :])
+        if path.strip() and path.startswith(folder_prefix) and path != folder_prefix:
+            entries[path] = ListingEntry(folder, path[len(folder_prefix) :])
             refuse_too_many(len(entries), address)
     return list(entries.values())
 
@@ -239,10 +243,7 @@ def refuse_too_large(size: int, address: str) -> None:
 
 
 def _read_size(text: str) -> int | None:
-    """Read a size, with or without commas between thousands, or return None if it is not a number.
-
-    It may be larger than a database column can store.
-    """
+    """Read a size in bytes, perhaps with commas between thousands and too large for a database; None for other text."""
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 
@@ -255,7 +256,7 @@ def _find_links(page: bytes) -> list[html.HtmlElement]:
 
 
 def _direct_child(address: str, href: str) -> str | None:
-    """Return a link's path below the folder's address, with its escapes, or None if it is not a direct child."""
+    """Return a link's path below the folder's `address`, with its escapes, or None if it is not a direct child."""
     if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
@@ -271,7 +272,7 @@ def _direct_child(address: str, href: str) -> str | None:
 def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
     """Yield the texts next to a link: the one after it, and those of the next cells of its row.
 
-    `texts_by_cell` is a cache of the latter by the cell that contains the link.
+    `texts_by_cell` caches the texts of the next cells by the cell that contains the link.
     """
     yield (link.tail or "")[:_MAX_TEXT_CHARACTERS]
     cell = link.getparent()
@@ -285,7 +286,7 @@ def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, 
 
 
 def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
-    """Return the first exact size and the first time in the texts; None for one that is missing."""
+    """Return the first exact size in bytes and the first time in the texts, each None if it is missing."""
     size: int | None = None
     modified: datetime | None = None
     for text in texts:
@@ -301,13 +302,15 @@ def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | No
 
 
 DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
+"""The hexadecimal digits of a checksum, by algorithm."""
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from the bytes of a checksum file, or an empty text if its checksum is not certain.
+    """Return `algorithm:hex` from the bytes of a checksum file, or an empty text without a certain checksum.
 
-    `path` is that of the checksum file; its extension names the algorithm. Lines have the forms `HEX  NAME` (md5sum)
-    or `MD5 (NAME) = HEX` (BSD). A checksum is certain if it is the only one, or the only one on lines with the name.
+    `path` is that of the checksum file; its extension must name the algorithm, and without it the path is that of
+    the checked file. Lines have the forms `HEX  NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is
+    certain if it is the only one in the file, or the only one in lines with the name of the checked file.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'

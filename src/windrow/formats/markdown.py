@@ -1,4 +1,4 @@
-"""Convert Markdown (CommonMark 0.31, with tables) to HTML, and read its front matter: title, date, language."""
+"""Convert Markdown (CommonMark 0.31, with tables) to HTML, and read its front matter, such as title and date."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 MAX_CHARACTERS = MARKDOWN_CHARACTERS.number
-"""The most characters that are read as Markdown: in the worst case each takes about 40 microseconds."""
+"""The most characters that callers convert: in the worst case each of them takes about 40 microseconds."""
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.{0,8000}?)^(?:---|\.\.\.)[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 _FRONT_MATTER_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n#]*))", re.MULTILINE)
 
 
 class Markdown(NamedTuple):
-    """A document: its body as HTML, and its front matter's scalar values by name in lower case."""
+    """A document: its body as HTML, and the single values of its front matter by name in lower case."""
 
     html: str
     front: Mapping[str, str]
@@ -34,7 +34,7 @@ def _markdown_parser() -> MarkdownIt:
 
 
 def read_markdown(text: str) -> Markdown:
-    r"""Convert a text; the caller must limit it to `MAX_CHARACTERS` characters.
+    r"""Convert a text to HTML; the caller must cut it to `MAX_CHARACTERS` characters before.
 
     >>> read_markdown("---\ntitle: 'Tea'\n---\n# How\n\n*Hot*")
     Markdown(html='<h1>How</h1>\n<p><em>Hot</em></p>\n', front={'title': 'Tea'})

@@ -25,7 +25,7 @@ _ISO_DATE_INSIDE = re.compile(r"(?<![\w/.-])(?=\d{4}([-/.])\d\d\1\d\d(?!\d))", r
 _TIME_OF_DAY = re.compile(r"\b(\d{1,2}):(\d\d)(?::(\d\d))?\s*([ap])?\.?m?\b", re.ASCII | re.IGNORECASE)
 _AM_OR_PM = re.compile(r"\d\s*[ap]\.?m\b", re.ASCII | re.IGNORECASE)
 _FIRST_YEAR = 1_500
-_NOON = 12
+_NOON = 12  # the hour
 _LAST_HOUR = 23
 _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 
@@ -33,7 +33,7 @@ _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 def read_utc_time(text: str) -> datetime | None:
     """Read a time and convert it to UTC; a time without a zone is read as UTC. Return None if the text is not a time.
 
-    A year or a month alone is read as its first moment, as in W3C-DTF.
+    The formats are ISO 8601 and dates of HTTP and mail. A year or a month alone is read as its first moment (W3C-DTF).
 
     >>> read_utc_time("Sun, 06 Nov 1994 08:49:37 GMT").isoformat(), read_utc_time("1997-07-16T19:20+01:00").isoformat()
     ('1994-11-06T08:49:37+00:00', '1997-07-16T18:20:00+00:00')
@@ -60,9 +60,9 @@ def read_utc_time(text: str) -> datetime | None:
 def read_page_time(text: str) -> datetime | None:
     """Read a time in one of the forms that pages use, aware if it has a zone and naive otherwise.
 
-    The forms are ISO 8601, also with other separators or, at the start of the text, without any; dates of HTTP and
-    mail; and English dates anywhere in the text. Returns None for a text without a time, and for an ambiguous one such
-    as `3/4/2024`; `13.4.2024` is not ambiguous.
+    The forms are ISO 8601, also with `/` or `.` as separators or, at the start of the text, without separators; dates
+    of HTTP and mail; numbers such as `13.4.2024`; and English dates. Returns None for a text without a time, for an
+    ambiguous date such as `3/4/2024`, and for a year before 1500.
 
     >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat()
     '2024-03-01T23:30:00-05:00'
@@ -80,7 +80,7 @@ def read_page_time(text: str) -> datetime | None:
 
 
 def _read_iso(text: str) -> datetime | None:
-    """Read ISO 8601 at the start of the text, or a date with separators anywhere in it."""
+    """Read ISO 8601 at the start of the text, or with separators anywhere in it; return None if there is none."""
     match = _ISO.match(text)
     if not match and (date_inside := _ISO_DATE_INSIDE.search(text)):
         match = _ISO.match(text, date_inside.start())
@@ -93,7 +93,7 @@ def _read_iso(text: str) -> datetime | None:
 
 
 def _read_mail_date(text: str) -> datetime | None:
-    """Read a date as HTTP and mail write it."""
+    """Read a date as HTTP and mail write it; return None for any other text."""
     # A mail's clock has 24 hours: its parser reads 9:05 pm as 9:05.
     if not text.isascii() or text.isdigit() or _AM_OR_PM.search(text):
         return None
@@ -106,29 +106,31 @@ def _read_mail_date(text: str) -> datetime | None:
 
 
 def _read_numeric_date(text: str) -> datetime | None:
-    """Read a date such as 13.4.2024 or 4/13/2024: with dots the day is first, with slashes the order must be clear."""
+    """Read a date such as 13.4.2024 (dots: the day is first) or 4/13/2024; return None if the order is not clear."""
     match = _DAY_MONTH_YEAR.search(text)
     if not match:
         return None
     first_number, separator, second_number, year = match.groups()
     day, month = int(first_number), int(second_number)
     if separator == "/":
-        if day <= _NOON and month <= _NOON and day != month:
+        if day <= len(_MONTHS) and month <= len(_MONTHS) and day != month:
             return None
-        if day <= _NOON:
+        if day <= len(_MONTHS):
             day, month = month, day
     return datetime(int(year), month, day)  # noqa: DTZ001 - it has no zone
 
 
 def _read_english_date(text: str) -> datetime | None:
-    """Read a date with an English month's name, and a time of day after it, if there is one."""
+    """Read a date with an English month's name, and a time of day after it; return None if there is no date."""
     for pattern in _ENGLISH_DATES:
         if match := pattern.search(text):
             month = _MONTHS.index(match[1 if pattern is _ENGLISH_DATES[0] else 2][:3].lower()) + 1
             date = datetime(int(match["year"]), month, int(match["day"]))  # noqa: DTZ001 - it has no zone
-            clock = _TIME_OF_DAY.search(text, match.end())
-            if clock is None or int(clock[1]) > _LAST_HOUR:
+            time_of_day = _TIME_OF_DAY.search(text, match.end())
+            if time_of_day is None or int(time_of_day[1]) > _LAST_HOUR:
                 return date
-            hour = int(clock[1]) % _NOON + _NOON * (clock[4].lower() == "p") if clock[4] else int(clock[1])
-            return date.replace(hour=hour, minute=int(clock[2]), second=int(clock[3] or 0))
+            hour = int(time_of_day[1])
+            if time_of_day[4]:
+                hour = hour % _NOON + _NOON * (time_of_day[4].lower() == "p")
+            return date.replace(hour=hour, minute=int(time_of_day[2]), second=int(time_of_day[3] or 0))
     return None

@@ -1,7 +1,7 @@
 """Read the text, links and metadata of a PDF (ISO 32000-1) with PDFium; needs the extra `pdf`.
 
 PDFium is C++, fast and well fuzzed; a document that crashes it ends only the process that reads documents, which has
-limits of time and memory. This module limits bytes, pages, characters and links.
+limits of time and memory. This module limits bytes, pages, characters, links and bookmarks.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ _MAX_BYTES = PDF_BYTES.number
 _MAX_CHARACTERS = PDF_CHARACTERS.number
 _MAX_LINKS = PDF_LINKS.number
 _MAX_PAGE_LINKS = PDF_PAGE_LINKS.number
-_HEAD_LINES = 16  # lines from the one in the largest letters on
-_MIN_TITLE_LETTERS = 4  # the least letters or digits of a title
+_HEAD_LINES = 16  # lines, beginning with the one in the largest letters
+_MIN_TITLE_LETTERS = 4  # the fewest letters and digits of a title
 _MAX_PIECES = 40  # pieces of the first page that are searched for its title
 _MAX_BOOKMARKS = PDF_BOOKMARKS.number  # entries of the table of contents
-_MAX_TEXT_CHARACTERS = 2_048
+_MAX_TEXT_CHARACTERS = 2_048  # characters of one metadata field, title, link or line of the head
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
 _ACTION_URI = 3  # PDFACTION_URI
-# PDFium returns one of these for a hyphen at the end of a line
+# PDFium returns one of these characters for a hyphen at the end of a line
 _LINE_END_HYPHEN = re.compile("[\x02\ufffe]\r?\n?")
 
 
-# Its warnings, such as of a table of contents that is too deep, repeat what the result shows.
+# otherwise its warnings, for example of a table of contents that is too deep, would be printed
 logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 
@@ -58,7 +58,7 @@ class PdfLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pdf:
-    """A document; missing fields are empty. Times are UNIX seconds."""
+    """A document; missing texts are empty. Times are UNIX seconds, or None if they are missing."""
 
     title: str
     subject: str
@@ -66,12 +66,12 @@ class Pdf:
     created: int | None
     modified: int | None
     pages: list[str]
-    """The text of each page that was read, in lines."""
+    """The text of each page that was read, with its line ends; empty for a page that cannot be read."""
     contents: list[tuple[int, str]]
-    """The table of contents: levels from 0, and titles."""
+    """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
     cut: bool
-    """Whether the document has more pages or text than was read."""
+    """Whether the document has more pages or text than this."""
 
 
 class PdfLine(NamedTuple):
@@ -84,13 +84,14 @@ class PdfLine(NamedTuple):
 class PdfPages(NamedTuple):
     """The text of a document by page.
 
-    `head` has the top lines of the first page, `number` is the count of all pages, and `cut` is whether the document
-    has more text than this. `unreadable` pages are broken; their texts are empty.
+    `head` has lines of the first page, beginning with the first one in the largest letters. `page_count` is the number
+    of all pages, and `cut` is whether the document has more pages or text than `pages`. `unreadable` is the number of
+    pages that cannot be read, whose texts are empty. `created` is in UNIX seconds, or None if it is missing.
     """
 
     title: str
     created: int | None
-    number: int
+    page_count: int
     pages: list[str]
     head: list[PdfLine]
     cut: bool
@@ -103,34 +104,31 @@ def is_installed() -> bool:
 
 
 def read_pdf(raw: bytes) -> Pdf:
-    """Read a document; raise `MissingExtra` without the extra, and StepError with a reason if it cannot be read."""
+    """Read a document; raise `MissingExtra` without the extra `pdf`, and StepError if the document cannot be read."""
     with _open_document(raw) as document:
         return _read_document(document)
 
 
 def read_pages(raw: bytes) -> PdfPages:
-    """Read the text of a document by page, without links and contents; raises what `read_pdf` raises."""
+    """Read the text of a document by page, without its links and table of contents; raises what `read_pdf` raises."""
     with _open_document(raw) as document:
-        pages: list[str] = []
         head_lines: list[PdfLine] = []
-        unreadable, characters_left = 0, _MAX_CHARACTERS
-        page_count = len(document)
-        for page_number in range(min(page_count, MAX_PAGES)):
-            page_text = _page_and_head(document, page_number, None if page_number else head_lines)
-            unreadable += page_text is None
-            text = page_text or ""
-            pages.append(text[:characters_left])
-            characters_left -= len(text)
-            if characters_left <= 0:
-                break
+
+        def add_head(index: int, _page: PdfPage, text_page: PdfTextPage) -> None:
+            if index == 0:
+                head_lines.extend(_find_head(text_page))
+
+        pages, unreadable, is_cut = _read_texts(document, add_head)
         title = _clean(_read_metadata(document, b"Title"))
         created = read_pdf_time(_read_metadata(document, b"CreationDate"))
-        is_cut = len(pages) < page_count or characters_left <= 0
-        return PdfPages(title, created, page_count, pages, head_lines, is_cut, unreadable)
+        return PdfPages(title, created, len(document), pages, head_lines, is_cut, unreadable)
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most `width` by `height` pixels; raises what `read_pdf` raises."""
+    """Return the first page as a JPEG of at most `width` by `height` pixels; needs the extra `pictures` too.
+
+    Raises what `read_pdf` raises.
+    """
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
     with _open_document(raw) as document, closing(document[0]) as page:
@@ -144,7 +142,7 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
-    """Open a document and close it afterwards; raise StepError if it is too large, encrypted or broken."""
+    """Open a document and close it afterwards; raise StepError if it is too large, needs a password or is broken."""
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:
@@ -157,7 +155,7 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
             yield document
     except PdfiumError as error:
         if error.err_code == _PASSWORD_ERROR:
-            raise StepError("the document needs a password", Reason.ENCRYPTED) from None
+            raise StepError("the PDF needs a password", Reason.ENCRYPTED) from None
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
     except OverflowError as error:  # a page has an impossible size
         raise StepError(str(error)[:200], Reason.CORRUPT) from None
@@ -166,7 +164,7 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
 def _reset_last_error() -> None:
     """Set PDFium's last error to that of a document which is not a PDF.
 
-    PDFium does not set it for each document that it cannot open, so that the error of an earlier one would be reported.
+    PDFium does not set it for every document that it cannot open; then the error of an earlier one would be reported.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -175,16 +173,13 @@ def _reset_last_error() -> None:
 
 def _read_document(document: PdfDocument) -> Pdf:
     """Read all that `Pdf` contains from an open document."""
-    pages: list[str] = []
     links: list[PdfLink] = []
-    page_count = len(document)
-    characters_left = _MAX_CHARACTERS
-    for page_number in range(min(page_count, MAX_PAGES)):
-        text = _page_and_links(document, page_number, links)
-        pages.append(text[:characters_left])
-        characters_left -= len(text)
-        if characters_left <= 0:
-            break
+
+    def add_links(_index: int, page: PdfPage, text_page: PdfTextPage) -> None:
+        if len(links) < _MAX_LINKS:
+            links.extend(_find_links(document, page, text_page))
+
+    pages, _, is_cut = _read_texts(document, add_links)
     return Pdf(
         title=_clean(_read_metadata(document, b"Title")),
         subject=_clean(_read_metadata(document, b"Subject")),
@@ -194,41 +189,40 @@ def _read_document(document: PdfDocument) -> Pdf:
         pages=pages,
         contents=list(_read_contents(document)),
         links=links,
-        cut=len(pages) < page_count or characters_left <= 0,
+        cut=is_cut,
     )
 
 
-def _page_and_links(document: PdfDocument, page_number: int, links: list[PdfLink]) -> str:
-    """Append a page's links to `links` and return its text, which is empty if the page cannot be read."""
+def _read_texts(
+    document: PdfDocument, on_page: Callable[[int, PdfPage, PdfTextPage], None]
+) -> tuple[list[str], int, bool]:
+    """Return the texts of the first pages, how many of these are unreadable, and whether pages or text are left out.
+
+    `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
+    """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
-    try:
-        with closing(document[page_number]) as page, closing(page.get_textpage()) as text_page:
-            if len(links) < _MAX_LINKS:
-                links.extend(_find_links(document, page, text_page))
-            return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
-    except PdfiumError:
-        return ""
-
-
-def _page_and_head(document: PdfDocument, page_number: int, head_lines: list[PdfLine] | None) -> str | None:
-    """Append a page's top lines to `head_lines` and return its text, or None if the page cannot be read."""
-    from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
-
-    try:
-        with closing(document[page_number]) as page, closing(page.get_textpage()) as text_page:
-            if head_lines is not None:
-                head_lines += _find_head(text_page)
-            return _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
-    except PdfiumError:
-        return None
+    texts: list[str] = []
+    unreadable, characters_left = 0, _MAX_CHARACTERS
+    for index in range(min(len(document), MAX_PAGES)):
+        text = ""
+        try:
+            with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
+                on_page(index, page, text_page)
+                text = _LINE_END_HYPHEN.sub("", text_page.get_text_bounded())
+        except PdfiumError:
+            unreadable += 1
+        texts.append(text[:characters_left])
+        characters_left -= len(text)
+        if characters_left <= 0:
+            break
+    return texts, unreadable, len(texts) < len(document) or characters_left <= 0
 
 
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
     """Return the first line in the largest letters of a page, and the lines after it in the file's order.
 
-    It is cheap to ask PDFium for the positions of lines, but not for their text; so only the text of these lines is
-    read.
+    PDFium returns the positions of lines fast, but not their text; so only the text of these lines is read.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
@@ -250,9 +244,9 @@ def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
 
 
 def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
-    """Return the size of the font of the first letter of a piece in points, or the height of its box if it has none.
+    """Return the font size in points of a piece's first letter, or the height of the piece's box if it is unknown.
 
-    The box is only as high as its letters: it is lower in a line without letters such as g or T.
+    The box is only as high as its letters: without letters such as g or T it is lower than the font.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -265,7 +259,7 @@ def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
 
 
 class _Piece(NamedTuple):
-    """The box of a piece of a line on its page, and the size of the font in its widest part, in points."""
+    """The box of a line, or of a part of one, on its page, in points; `size` is the font size of its widest part."""
 
     left: float
     bottom: float
@@ -277,10 +271,11 @@ class _Piece(NamedTuple):
         return self.left, self.bottom, self.right, self.top
 
     def height(self) -> float:
+        """Return the font size, or the height of the box if the font size is unknown."""
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:
-        """Return whether both pieces are in one line."""
+        """Return whether both pieces are in one line of the page."""
         distance = abs(self.bottom + self.top - other.bottom - other.top) / 2
         return distance < max(self.top - self.bottom, other.top - other.bottom) / 2
 
@@ -291,7 +286,7 @@ class _Piece(NamedTuple):
 
 
 def _find_links(document: PdfDocument, page: PdfPage, text_page: PdfTextPage) -> Iterator[PdfLink]:
-    """Yield a page's links to web addresses; the text of a link is the text within its box."""
+    """Yield the addresses that a page links to, each with the text within the box of its link."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     position, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
@@ -314,7 +309,7 @@ def _find_links(document: PdfDocument, page: PdfPage, text_page: PdfTextPage) ->
 
 
 def _read_contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
-    """Yield level and title of each entry of the table of contents, at most `_MAX_BOOKMARKS`: it may be circular."""
+    """Yield level and title of the entries of the table of contents, at most `_MAX_BOOKMARKS`: it may be circular."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     for number, bookmark in enumerate(document.get_toc(max_depth=6)):
@@ -332,7 +327,7 @@ def _read_metadata(document: PdfDocument, key: bytes) -> str:
 
 
 def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
-    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 would raise for a lone surrogate."""
+    """Return a text of PDFium, which is UTF-16 with a NUL at its end; pypdfium2 itself raises for lone surrogates."""
     byte_count = pdfium_function(*arguments, None, 0)
     buffer = ctypes.create_string_buffer(byte_count)
     pdfium_function(*arguments, buffer, byte_count)
@@ -340,7 +335,7 @@ def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
 
 
 def _read_language(document: PdfDocument) -> str:
-    """Return the document's language as it declares it, or an empty text if it does not."""
+    """Return the language that the document declares, or an empty text if it does not declare one."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     buffer = (ctypes.c_ushort * 40)()
@@ -353,11 +348,12 @@ def _read_language(document: PdfDocument) -> str:
 
 
 def _clean(text: str) -> str:
+    """Return the first `_MAX_TEXT_CHARACTERS` characters of a text, without controls and with single spaces."""
     return " ".join(replace_controls(text[:_MAX_TEXT_CHARACTERS]).split())
 
 
 def read_pdf_time(text: str) -> int | None:
-    """Return the UNIX time of a PDF date (ISO 32000-1, section 7.9.4), or None if it is not valid.
+    """Return a PDF date (ISO 32000-1, section 7.9.4) in UNIX seconds, or None if it is not valid.
 
     A date without a zone is read as UTC.
 

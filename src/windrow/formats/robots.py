@@ -1,20 +1,18 @@
 """Read robots.txt (RFC 9309) with its path patterns, and the robots directives of a page.
 
-The RFC leaves some choices open; these are ours:
+The RFC leaves some choices open, which are decided here as follows:
 
 - If a file is longer than 500 KiB, only the complete lines within its first 500 KiB count.
-- An agent's name is compared as a whole and in any case, up to the first space, `/`, `;`, `,` or `(`.
-- A line may lack its colon, and `disallow` may be misspelt in the usual ways: what was meant as a
-  refusal counts as one.
-- Crawl-delay is not a rule: it neither begins nor ends a group, and counts for the agents
-  named above it. If an agent has several, the longest counts, at most 180 seconds.
+- Agents' names up to the first space, `/`, `;`, `,` or `(` are compared as a whole, without regard to case.
+- A line may lack its colon, and `disallow` may be misspelt in the usual ways: such a line is a refusal too.
+- Crawl-delay is not a rule: it neither begins nor ends a group, and is valid for the agents
+  named above it. If an agent has several, the longest is used, at most 180 seconds.
 
-A pattern matches a path and query that begin with it. Matching uses no regular expression and
-is linear: a hostile pattern costs no more than its length.
+A pattern matches a path and query that begin with it. Matching takes linear time, without regular expressions.
 
 For directives (`X-Robots-Tag`, `meta name=robots`) there is no standard, only the practice of the large
-search engines. Here directives for all agents and for this agent add up, in the header and in the page;
-nothing lifts a restriction. `none` is `noindex, nofollow`; `nocache` is `noarchive`; `max-snippet:0` is
+search engines. Here all directives for all agents and for this agent are in force, those of the header and those of the
+page; none of them removes a restriction. `none` is `noindex, nofollow`; `nocache` is `noarchive`; `max-snippet:0` is
 `nosnippet`. After `unavailable_after` a page counts as `noindex`. Unknown directives are ignored.
 """
 
@@ -38,9 +36,9 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 
 
 class Pattern(NamedTuple):
-    """A pattern in its canonical spelling, and its pieces between the stars.
+    """A pattern in its canonical spelling (`text`), and its `pieces` between the stars.
 
-    If `ends` is true, it must match up to the end of the target.
+    `ends` is whether it must match up to the end of the target, which is a path with its query.
     """
 
     text: str
@@ -49,11 +47,11 @@ class Pattern(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether it is only a prefix, without `*` and `$`."""
+        """Whether it has neither `*` nor `$`, so that it is only a prefix."""
         return len(self.pieces) == 1 and not self.ends
 
     def matches(self, target: str) -> bool:
-        """Return whether a path and query, in canonical spelling, match the pattern."""
+        """Return whether the pattern matches a path and query in canonical spelling."""
         first, *further_pieces = self.pieces
         if not target.startswith(first):
             return False
@@ -69,7 +67,7 @@ class Pattern(NamedTuple):
 
 
 def read_pattern(text: str) -> Pattern:
-    """Read a pattern of an allow or disallow line.
+    """Read the pattern of an allow or disallow line.
 
     >>> read_pattern("/*.pdf$").matches("/a/b.pdf"), read_pattern("/*.pdf$").matches("/a/b.pdf?x")
     (True, False)
@@ -80,7 +78,7 @@ def read_pattern(text: str) -> Pattern:
 
 
 def spell_canonically(text: str, *, is_literal: bool = False) -> str:
-    """Return the canonical spelling of a pattern or, if `is_literal`, of a target (RFC 9309, section 2.2.2).
+    """Return the canonical spelling of a pattern or, if `is_literal`, of a path and query (RFC 9309, section 2.2.2).
 
     Characters that browsers escape in some parts of an address and not in others are escaped.
 
@@ -98,7 +96,7 @@ def spell_canonically(text: str, *, is_literal: bool = False) -> str:
 
 
 def _spell_octet(match: re.Match[bytes]) -> bytes:
-    """Return the canonical spelling of an octet, or of an escape of three characters."""
+    """Return the canonical spelling of one octet or of one percent escape."""
     characters = match[0]
     if len(characters) == 3:
         octet = int(characters[1:], 16)
@@ -124,10 +122,10 @@ _KEYS = {
 
 
 class RobotsVerdict(NamedTuple):
-    """Whether an address may be requested, and the line of the file that decides it.
+    """Whether an address may be requested, and the line of robots.txt that decides it.
 
-    `reason` is None if it may be requested; `line` is the line's number, from 1, or None if no line matches; `text` is
-    the line.
+    `reason` is None if it may be requested. `line` is the number of the line, from 1, and `text` the line as written;
+    if no line decides, they are None and empty.
     """
 
     reason: Reason | None
@@ -136,15 +134,15 @@ class RobotsVerdict(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        """Whether it may be requested."""
+        """Whether the address may be requested."""
         return self.reason is None
 
 
-ALLOWED = RobotsVerdict(None)
+ALLOWED = RobotsVerdict(reason=None)
 
 
 class Rule(NamedTuple):
-    """One allow or disallow line: its pattern, and the line as it is written."""
+    """An allow line, or if `allow` is false a disallow line: its pattern, number (from 1) and text as written."""
 
     allow: bool
     pattern: Pattern
@@ -156,21 +154,21 @@ class Rule(NamedTuple):
 class Robots:
     """The rules of one robots.txt for one agent.
 
-    `agent` is the name of the group that applies: the agent's own, `*`, or an empty text if no group does.
+    `agent` is the name of the group that applies: the agent's own, `*`, or an empty text if none applies.
     """
 
     rules: tuple[Rule, ...] = ()
     agent: str = ""
-    delay: float | None = None  # seconds
+    delay: float | None = None  # seconds, or None without a Crawl-delay
     sitemaps: tuple[str, ...] = ()
-    refusal: Reason | None = None  # why every address is refused, whatever the rules are
+    refusal: Reason | None = None  # why every address is refused whatever the rules are, or None
     _prefix_rules: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _wildcard_rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
     _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Sort the rules for matching: rules without wildcards by length, and the others with the longest first."""
+        """Prepare the rules for matching: those without wildcards by their text, the others with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         prefix_rules: dict[str, Rule] = {}
         wildcard_rules = []
@@ -184,15 +182,15 @@ class Robots:
         object.__setattr__(self, "_wildcard_rules", tuple(wildcard_rules))
         object.__setattr__(self, "_wildcard_starts", tuple({rule.pattern.pieces[0] for rule in wildcard_rules}))
 
-    def ask(self, target: str) -> RobotsVerdict:
-        r"""Return whether the path and query of a normalised address may be requested.
+    def decide(self, target: str) -> RobotsVerdict:
+        r"""Decide whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; of two equally long rules, the one that allows.
+        The longest matching rule decides; if two are equally long, the one that allows. /robots.txt is always allowed.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
-        >>> site.ask("/a.pdf")
+        >>> site.decide("/a.pdf")
         RobotsVerdict(reason=<Reason.ROBOTS_DENIED: 'robots_denied'>, line=2, text='Disallow: /*.pdf$')
-        >>> site.ask("/a.pdf?x").allowed, site.ask("/free.pdf").line
+        >>> site.decide("/a.pdf?x").allowed, site.decide("/free.pdf").line
         (True, 2)
         """
         if target == "/robots.txt":
@@ -205,11 +203,11 @@ class Robots:
         return RobotsVerdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
 
     def _find(self, target: str) -> Rule | None:
-        """Return the longest rule that matches a target in canonical spelling, or None."""
-        size_of_target = len(target)
+        """Return the longest rule that matches a path and query in canonical spelling, or None if no rule does."""
+        target_length = len(target)
         longest = None
         for length in self._prefix_lengths:
-            if length <= size_of_target and (longest := self._prefix_rules.get(target[:length])):
+            if length <= target_length and (longest := self._prefix_rules.get(target[:length])):
                 break
         for rule in self._wildcard_rules if target.startswith(self._wildcard_starts) else ():
             if longest and (len(rule.pattern.text), rule.allow) <= (len(longest.pattern.text), longest.allow):
@@ -223,7 +221,7 @@ ALLOW_ALL = Robots()
 
 
 def parse(content: bytes, agent: str) -> Robots:
-    r"""Read the rules of a robots.txt for an agent, given by its product token such as `example-crawler`.
+    r"""Read the rules of a robots.txt for an agent: a user agent, or only its product token.
 
     Never raises: lines that cannot be understood are ignored.
 
@@ -232,8 +230,8 @@ def parse(content: bytes, agent: str) -> Robots:
     """
     own_agent = product_token(agent)
     groups: dict[str, _Group] = {}
-    current_groups: dict[str, _Group] = {}  # the agents that the current lines are for
-    in_agent_lines = False  # the last line was a user-agent line: another one joins the same group
+    current_groups: dict[str, _Group] = {}  # by agent, those that the current lines belong to
+    in_agent_lines = False  # the previous rule or agent line names an agent: another agent joins its group
     sitemaps: dict[str, None] = {}
     for number, line in enumerate(_split_lines(content), 1):
         key, value = _split_line(line)
@@ -268,7 +266,7 @@ class _Group:
 
 
 def product_token(agent: str) -> str:
-    """Return the product token of a user agent in lower case; robots.txt names agents by it.
+    """Return the product token of a user agent, by which robots.txt names agents, in lower case.
 
     >>> product_token("Example-Crawler/1.0 (for https://example.org/)")
     'example-crawler'
@@ -286,7 +284,7 @@ def _split_line(line: str) -> tuple[str, str]:
 
 
 def _split_lines(content: bytes) -> Iterable[str]:
-    """Decode a file and split it into lines; a last line that is cut at `MAX_BYTES` is left out."""
+    """Decode a file and split it into lines; of a file above `MAX_BYTES`, leave out the line that is cut there."""
     text = content[:MAX_BYTES]
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         lines = _LINE_END.split(text.decode("utf-16", "replace"))
@@ -295,14 +293,14 @@ def _split_lines(content: bytes) -> Iterable[str]:
     return lines[:-1] if len(content) > MAX_BYTES else lines
 
 
-_MAX_CHARACTERS = 4096  # characters of one header or attribute that are read
+_MAX_CHARACTERS = 4096  # characters of one field or attribute that are read
 _DIRECTIVES_WITH_VALUE = frozenset({"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"})
 _AGENT_PREFIX = re.compile(r"\s*+([A-Za-z0-9_.*-]++)\s*+:\s*+(.*)", re.DOTALL)
 _NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
 
 
 class Directives(NamedTuple):
-    """The robots directives of a page; `until` is the time of `unavailable_after`."""
+    """The robots directives of a page; `until` is the time of `unavailable_after`, or None without it."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -311,7 +309,7 @@ class Directives(NamedTuple):
     until: datetime | None = None
 
     def join(self, more: Directives) -> Directives:
-        """Return the restrictions of both, with the earlier of two times."""
+        """Return the restrictions of both, with the earlier `until`."""
         times = [time for time in (self.until, more.until) if time]
         return Directives(
             self.noindex or more.noindex,
@@ -340,9 +338,9 @@ _DIRECTIVE_BY_WORD = {
 
 
 def read_header_directives(values: Iterable[str], agent: str) -> Directives:
-    """Read the `X-Robots-Tag` fields of a response: the directives for all agents and for this one.
+    """Read the values of the `X-Robots-Tag` fields of a response: the directives for all agents and for this one.
 
-    If an agent's name and a colon precede directives, these are for that agent only, up to the next name in the field.
+    Directives after an agent's name and a colon are for that agent only, up to the next name in the value.
 
     >>> read_header_directives(["noarchive", "other: noindex", "Example-Crawler: nofollow"], "example-crawler/1")
     Directives(noindex=False, nofollow=True, noarchive=True, nosnippet=False, until=None)
@@ -351,19 +349,19 @@ def read_header_directives(values: Iterable[str], agent: str) -> Directives:
     directives = NO_DIRECTIVES
     for value in values:
         is_for_agent = True
-        rest_of_field = value[:_MAX_CHARACTERS]
-        while rest_of_field:
-            prefix = _AGENT_PREFIX.match(rest_of_field)
+        remaining = value[:_MAX_CHARACTERS]
+        while remaining:
+            prefix = _AGENT_PREFIX.match(remaining)
             if prefix and "," not in prefix[0][: prefix.start(2)] and prefix[1].lower() not in _DIRECTIVES_WITH_VALUE:
-                is_for_agent, rest_of_field = prefix[1].lower() in agent_names, prefix[2]
+                is_for_agent, remaining = prefix[1].lower() in agent_names, prefix[2]
                 continue
-            directive, rest_of_field = _read_directive(rest_of_field)
+            directive, remaining = _read_directive(remaining)
             directives = directives.join(directive) if is_for_agent else directives
     return directives
 
 
 def read_meta_directives(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
-    """Read the directives in the `meta` elements of a page, given as pairs of name and content.
+    """Read the directives for all agents and for this one in `meta` elements, given as pairs of name and content.
 
     >>> read_meta_directives([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
     True
@@ -371,9 +369,9 @@ def read_meta_directives(pairs: Iterable[tuple[str, str]], agent: str) -> Direct
     agent_names = {product_token(agent), "robots"}
     directives = NO_DIRECTIVES
     for name, content in pairs:
-        rest_of_content = content[:_MAX_CHARACTERS] if name.strip().lower() in agent_names else ""
-        while rest_of_content:
-            directive, rest_of_content = _read_directive(rest_of_content)
+        remaining = content[:_MAX_CHARACTERS] if name.strip().lower() in agent_names else ""
+        while remaining:
+            directive, remaining = _read_directive(remaining)
             directives = directives.join(directive)
     return directives
 
@@ -388,19 +386,19 @@ def is_nofollow(rel: str) -> bool:
 
 
 def _read_directive(text: str) -> tuple[Directives, str]:
-    """Read the first directive in a list; return it and the rest of the list."""
-    directive, _, rest_of_list = text.partition(",")
+    """Read the first directive of a list; return it, and the list after it."""
+    directive, _, remaining = text.partition(",")
     name, colon, value = directive.partition(":")
     name = name.strip().lower()
     if name == "unavailable_after" and colon:
         return _read_until(text.partition(":")[2])
     if name == "max-snippet" and value.strip() == "0":
-        return Directives(nosnippet=True), rest_of_list
-    return _DIRECTIVE_BY_WORD.get(name, NO_DIRECTIVES), rest_of_list
+        return Directives(nosnippet=True), remaining
+    return _DIRECTIVE_BY_WORD.get(name, NO_DIRECTIVES), remaining
 
 
 def _read_until(text: str) -> tuple[Directives, str]:
-    """Read the time of `unavailable_after`, which may contain a comma; return it and the rest of the list."""
+    """Read the time of `unavailable_after`, which may contain a comma; return it, and the list after it."""
     texts = text.split(",", 2)
     for count in (2, 1):
         if len(texts) >= count and (time := read_utc_time(",".join(texts[:count]))):

@@ -41,56 +41,58 @@ _DOWNLOAD_TYPES = frozenset(("application/octet-stream", "binary/octet-stream", 
 _ROOT_ELEMENT = re.compile(
     rb"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^>\[]*(?:\[[^\]]*\]\s*)?>)*+<([A-Za-z_][\w.:-]*)", re.DOTALL
 )
-_FEEDS = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF": "application/rdf+xml"}
+_FEED_TYPE_BY_ROOT = {b"rss": "application/rss+xml", b"feed": "application/atom+xml", b"RDF": "application/rdf+xml"}
 
 
-class Sniffed(NamedTuple):
+class MediaType(NamedTuple):
     """A document's media type.
 
-    `essence` has no parameters: `text/html`. `conflict` is whether the server announced another type.
+    `essence` has no parameters: `text/html`. `conflict` is whether the document contradicts the type that the server
+    announced; a feed that is announced as HTML, and a PDF that is announced as a download, do not.
     """
 
     essence: str
     conflict: bool = False
 
 
-def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> Sniffed:
+def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> MediaType:
     """Determine the media type of a document.
 
-    `claimed` is the media type in Content-Type, `is_utf_16` whether the charset there is UTF-16.
+    `claimed` is the media type in Content-Type, in lower case and without parameters; it is empty if missing.
+    `is_utf_16` is whether the charset in Content-Type is UTF-16.
 
     >>> sniff(b"%PDF-1.7", "text/html"), sniff(b" <!DOCTYPE html>"), sniff(b"{}", "application/json")
-    (Sniffed(essence='application/pdf', conflict=True), Sniffed(essence='text/html', conflict=False), \
-Sniffed(essence='application/json', conflict=False))
+    (MediaType(essence='application/pdf', conflict=True), MediaType(essence='text/html', conflict=False), \
+MediaType(essence='application/json', conflict=False))
     """
     head = raw[:_EXAMINED_BYTES]
     signed_type = signature_type(head)
     if claimed in _UNKNOWN_TYPES:
-        return Sniffed(signed_type or _markup_type(raw) or _text_or_binary(head))
+        return MediaType(signed_type or _markup_type(raw) or _text_or_binary(head))
     if claimed in _DOWNLOAD_TYPES:
-        return Sniffed(signed_type if signed_type == "application/pdf" else claimed)
+        return MediaType(signed_type if signed_type == "application/pdf" else claimed)
     if not is_textual(claimed):
         return _sniff_binary(raw, claimed, signed_type)
     if signed_type:
-        return Sniffed(signed_type, conflict=True)
+        return MediaType(signed_type, conflict=True)
     if claimed == "text/html":
-        return Sniffed(_feed_type(raw) or claimed)
+        return MediaType(_feed_type(raw) or claimed)
     is_binary = claimed.startswith("text/") and not is_utf_16 and _text_or_binary(head) != "text/plain"
-    return Sniffed("application/octet-stream", conflict=True) if is_binary else Sniffed(claimed)
+    return MediaType("application/octet-stream", conflict=True) if is_binary else MediaType(claimed)
 
 
-def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> Sniffed:
-    """Return the type of a document announced as binary: servers often send a page in place of a missing file.
+def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> MediaType:
+    """Return the type of a document that is announced as binary: servers often send a page instead of a missing file.
 
     `signed_type` is the type whose signature the first bytes have, or an empty text.
     """
     # a PDF's header may come late (ISO 32000-1, annex H: within the first 1,024 bytes)
     if not raw or signed_type or (claimed == "application/pdf" and b"%PDF-" in raw[:1024]):
         is_wrong = bool(signed_type) and claimed == "application/pdf" and signed_type != claimed
-        return Sniffed(signed_type if is_wrong else claimed, conflict=is_wrong)
-    kind = _markup_type(raw)
+        return MediaType(signed_type if is_wrong else claimed, conflict=is_wrong)
+    media_type = _markup_type(raw)
     is_media = claimed == "application/pdf" or claimed.startswith(("image/", "audio/", "video/"))
-    return Sniffed(kind, conflict=True) if kind == "text/html" and is_media else Sniffed(claimed)
+    return MediaType(media_type, conflict=True) if media_type == "text/html" and is_media else MediaType(claimed)
 
 
 def is_textual(essence: str) -> bool:
@@ -106,12 +108,12 @@ def is_textual(essence: str) -> bool:
 
 def signature_type(head: bytes) -> str:
     """Return the binary type whose signature the first bytes have, or an empty text if they have no known signature."""
-    for sign, kind in _SIGNATURES:
-        if head.startswith(sign):
-            return kind
-    for first_sign, offset, second_sign, kind in _TWO_PART_SIGNATURES:
-        if head.startswith(first_sign) and head.startswith(second_sign, offset):
-            return kind
+    for signature, media_type in _SIGNATURES:
+        if head.startswith(signature):
+            return media_type
+    for first_part, offset, second_part, media_type in _TWO_PART_SIGNATURES:
+        if head.startswith(first_part) and head.startswith(second_part, offset):
+            return media_type
     return ""
 
 
@@ -126,12 +128,12 @@ def root_name(raw: bytes) -> bytes:
 
 
 def _feed_type(raw: bytes) -> str:
-    """Return a feed's type by its root element (section 8.2), or an empty text for anything else."""
-    return _FEEDS.get(root_name(raw), "")
+    """Return a feed's type by its root element (section 8.2), or an empty text if the document is not a feed."""
+    return _FEED_TYPE_BY_ROOT.get(root_name(raw), "")
 
 
 def _markup_type(raw: bytes) -> str:
-    """Return the type of HTML, XML or a feed by its first tag (section 7.1), or an empty text for anything else."""
+    """Return the type of HTML, XML or a feed by how it begins (section 7.1), or an empty text for other documents."""
     start = raw[:_EXAMINED_BYTES].removeprefix(_BYTE_ORDER_MARKS[2]).lstrip(_WHITE_SPACE)
     if _HTML_START.match(start):
         return "text/html"
@@ -145,19 +147,17 @@ def _text_or_binary(head: bytes) -> str:
 
 
 MIN_PROBABILITY = 0.9
-"""The least probability at which a detected language is accepted."""
+"""A detected language is accepted if its probability is higher."""
 
-_EXAMINED_CHARACTERS = 600  # more take longer and do not improve the answer
-_MIN_CHARACTERS = 40
-
-
+_EXAMINED_CHARACTERS = 600  # of a text; more take longer and do not improve the result
+_MIN_CHARACTERS = 40  # the language of a shorter text is not detected
 _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-9]{3}))?(?:[-_].*)?", re.IGNORECASE)
 
 
 def normalise_tag(tag: str) -> str | None:
     """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
 
-    Scripts and regions that are not registered are left out, and so are variants.
+    Scripts and regions that are not registered are left out; so are variants and extensions.
 
     >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]
@@ -177,9 +177,9 @@ def normalise_tag(tag: str) -> str | None:
 
 @cache
 def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
-    """Return the registered languages with their preferred subtags, the scripts, and the regions.
+    """Return the preferred subtag of each registered language, the registered scripts, and the registered regions.
 
-    They are read from a file of the package that `tools/languages.py` writes.
+    They are in a file of the package, which `tools/languages.py` writes.
     """
     registry = (get_data("windrow.formats", "languages.txt") or b"").decode()
     languages, scripts, regions = map(str.split, registry.splitlines())
@@ -188,14 +188,14 @@ def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]
 
 
 def is_detector_installed() -> bool:
-    """Return whether a language detector is installed."""
+    """Return whether the extra `language` is installed."""
     return find_spec("py3langid") is not None
 
 
 def detect_language(text: str) -> str | None:
     """Return the language of a text's beginning as an IANA subtag.
 
-    Returns None if the language is not certain, the text is too short, or no detector is installed.
+    Returns None if the language is not certain, the text is too short, or the extra `language` is not installed.
     """
     beginning = text[:_EXAMINED_CHARACTERS]
     if len(beginning) < _MIN_CHARACTERS:
@@ -209,7 +209,7 @@ def detect_language(text: str) -> str | None:
 
 @cache
 def _detector() -> LanguageIdentifier | None:
-    """Load the model once in each process (it takes a second and 100 MB); return None if the extra is not installed."""
+    """Load the model once in each process (it takes a second and 100 MB); return None without the extra `language`."""
     if not is_detector_installed():
         return None
     from py3langid.langid import MODEL_FILE, LanguageIdentifier  # noqa: PLC0415 an extra, and slow to load

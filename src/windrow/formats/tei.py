@@ -1,7 +1,7 @@
 """Convert GROBID's TEI documents to JSON, in the two shapes that journal-extract tables have had.
 
-`table_shape` always has all keys, with null for missing values; `legacy_shape` is the legacy dictionary of the public
-package grobid-tei-xml, which leaves out missing values. Paths such as `./persName/surname` are in TEI's namespace.
+`table_shape` returns all keys, with null for most missing values; `legacy_shape` returns the legacy dictionary of the
+public package grobid-tei-xml, without missing values. Names in paths such as `./persName/surname` are those of TEI.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ Json = dict[str, Any]
 
 
 def read_tei(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document; raise StepError if it is not XML within the limits, or with WRONG_ROOT if it is not TEI."""
+    """Parse a document; raise StepError if it is not XML within the limits, or if it is not TEI (WRONG_ROOT)."""
     root = parse(content, replace(limits, elements=max(limits.elements, 1_000_000)))
     if root.tag != f"{_TEI}TEI" or _find_element(root, ".//teiHeader") is None:
-        raise StepError("the document is not TEI: it has no teiHeader", Reason.WRONG_ROOT)
+        raise StepError("the document is not TEI: its root is not `TEI`, or has no `teiHeader`", Reason.WRONG_ROOT)
     return root
 
 
@@ -39,33 +39,33 @@ def read_md5(root: etree._Element) -> str:
     return (_text_at(root, './/sourceDesc//idno[@type="MD5"]') or "").strip().lower()
 
 
-def drop_full_text(shape: Mapping[str, Any]) -> Json:
-    """Return a document of either shape without body and annex; abstract and acknowledgement remain."""
-    return {key: value for key, value in shape.items() if key not in _FULL_TEXT_KEYS}
+def drop_full_text(document: Mapping[str, Any]) -> Json:
+    """Return a document in either shape without body and annex; abstract and acknowledgement remain."""
+    return {key: value for key, value in document.items() if key not in _FULL_TEXT_KEYS}
 
 
-def _qualify_path(steps: str) -> str:
-    """Return a path with every step in the namespace of TEI."""
-    return "/".join(step if step in {".", ""} else f"{_TEI}{step}" for step in steps.split("/"))
+def _qualify_path(path: str) -> str:
+    """Return a path with every name in the namespace of TEI."""
+    return "/".join(step if step in {".", ""} else f"{_TEI}{step}" for step in path.split("/"))
 
 
-def _find_element(element: etree._Element, steps: str) -> etree._Element | None:
-    match: etree._Element | None = element.find(_qualify_path(steps))
+def _find_element(element: etree._Element, path: str) -> etree._Element | None:
+    match: etree._Element | None = element.find(_qualify_path(path))
     return match
 
 
-def _find_all(element: etree._Element, steps: str) -> list[etree._Element]:
-    return list(element.findall(_qualify_path(steps)))
+def _find_all(element: etree._Element, path: str) -> list[etree._Element]:
+    return list(element.findall(_qualify_path(path)))
 
 
-def _text_at(element: etree._Element, steps: str) -> str | None:
-    """Return the text of the first element at a path, which may be empty, or None if no element has this path."""
-    text: str | None = element.findtext(_qualify_path(steps))
+def _text_at(element: etree._Element, path: str) -> str | None:
+    """Return the text of the first element at a path, up to its first child, or None if no element has this path."""
+    text: str | None = element.findtext(_qualify_path(path))
     return text
 
 
-def _attribute_at(element: etree._Element, steps: str, name: str) -> str | None:
-    match = _find_element(element, steps)
+def _attribute_at(element: etree._Element, path: str, name: str) -> str | None:
+    match = _find_element(element, path)
     return None if match is None else match.get(name)
 
 
@@ -77,7 +77,7 @@ def _all_text(element: etree._Element | None) -> str:
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return a document in the shape of the table of 2018, with all keys; missing values are null."""
+    """Return a document in the shape of the table of 2018, with all keys: missing dates as false, others as null."""
     header = _find_element(root, ".//teiHeader")
     assert header is not None
     doi = _text_at(header, './/idno[@type="DOI"]')
@@ -107,20 +107,20 @@ def table_shape(root: etree._Element) -> Json:
     }
 
 
-def _passage_text(root: etree._Element, steps: str) -> str | None:
-    """Return the text of the passage at a path, or None if it has no child elements, as in the table of 2018."""
-    passage = _find_element(root, steps)
+def _passage_text(root: etree._Element, path: str) -> str | None:
+    """Return the text of the passage at a path, or None if the passage is missing or has no child elements."""
+    passage = _find_element(root, path)
     return _all_text(passage) if passage is not None and len(passage) else None
 
 
 def _published_date(element: etree._Element) -> str | bool | None:
-    """Return the date of publication; False, not None, if it is missing, as in the table of 2018."""
+    """Return the date of publication, None if its `when` is missing, and False, as in 2018, if there is no date."""
     date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 
 
 def _author_names(element: etree._Element | None) -> list[Json]:
-    """Return the names of the persons who are authors."""
+    """Return the names of the authors that are persons; return an empty list for None."""
     names = []
     for person in _find_all(element, ".//author/persName") if element is not None else ():
         forename, surname = _text_at(person, "./forename") or None, _text_at(person, "./surname") or None
@@ -129,7 +129,7 @@ def _author_names(element: etree._Element | None) -> list[Json]:
 
 
 def _citation_row(index: int, reference: etree._Element) -> Json:
-    """Return the fields of a reference, whose number in the document is `index`, for the table of 2018."""
+    """Return the fields of a reference for the table of 2018; `index` counts the document's references from 0."""
     title, container = _text_at(reference, ".//analytic/title"), _text_at(reference, ".//monogr/title")
     url = _attribute_at(reference, ".//ptr[@target]", "target")
     citation: Json = {
@@ -154,17 +154,15 @@ def _citation_row(index: int, reference: etree._Element) -> Json:
 def legacy_shape(root: etree._Element) -> Json:
     """Return a document as grobid-tei-xml's legacy dictionary, without keys for missing values.
 
-    Raises StepError if the document does not name the application that wrote it.
+    Raises StepError if the document does not name the application that wrote it, its version and the time.
     """
     header = _find_element(root, ".//teiHeader")
     assert header is not None
     application = _find_element(header, ".//appInfo/application")
     if application is None or not {"version", "when"} <= set(application.keys()):
-        raise StepError(
-            "the document does not name the application that wrote it, its version and the time", Reason.NOT_VALID
-        )
+        raise StepError("the element `application` is missing, or it lacks `version` or `when`", Reason.NOT_VALID)
     text = _find_element(root, ".//text")
-    fields = _legacy_record(header, None)
+    fields = _legacy_record(header, index=None)
     fields["journal"] = {
         "name": fields.pop("journal", None),
         **{key: fields.pop(key, None) for key in ("publisher", "issn", "volume", "issue")},
@@ -191,7 +189,7 @@ _IDENTIFIERS = {"doi": "DOI", "pmid": "PMID", "pmcid": "PMCID", "arxiv_id": "arX
 
 
 def _legacy_record(element: etree._Element, index: int | None) -> Json:
-    """Return the fields of a header (its `index` is None) or of a reference, without missing ones."""
+    """Return the fields of a header (`index` is None) or of a reference with this index, without missing fields."""
     record: Json = {key: _text_at(element, f'.//idno[@type="{kind}"]') for key, kind in _IDENTIFIERS.items()}
     record |= {
         "index": index,
@@ -254,7 +252,7 @@ def _person(element: etree._Element) -> Json:
 
 
 def _legacy_editors(element: etree._Element) -> list[Json] | None:
-    """Return the names of the editors, or None without any; an editor without `persName` has only a full name."""
+    """Return the names of the editors, or None if there are none; an editor without `persName` has only a full name."""
     editors: list[Json] = []
     for editor in _find_all(element, ".//editor"):
         persons = _find_all(editor, "./persName")
@@ -264,7 +262,7 @@ def _legacy_editors(element: etree._Element) -> list[Json] | None:
 
 
 def _legacy_affiliation(element: etree._Element | None) -> Json | None:
-    """Return the fields of an affiliation, or None if it names no organisation."""
+    """Return the fields of an affiliation, or None if it does not name an organisation."""
     if element is None:
         return None
     names = {
@@ -292,6 +290,7 @@ def _legacy_affiliation(element: etree._Element | None) -> Json | None:
 
 
 def _page_range(element: etree._Element) -> str | None:
+    """Return the first and last page as `1-9`, or the pages as they are written; None if they are missing."""
     pages = _find_element(element, './/biblScope[@unit="page"]')
     if pages is None:
         return None
@@ -300,6 +299,7 @@ def _page_range(element: etree._Element) -> str | None:
 
 
 def _clean_url(url: str | None) -> str | None:
+    """Return an address without the characters around it that GROBID takes for a part of it, or None for None."""
     text = (url or "").strip()
     if text.endswith(_ACCESSED_SUFFIX):
         text = text.replace(_ACCESSED_SUFFIX, "")
@@ -307,7 +307,7 @@ def _clean_url(url: str | None) -> str | None:
 
 
 def _drop_empty(value: Any) -> Any:
-    """Return a JSON value without the empty members of its objects, also in nested ones; empty lists are kept."""
+    """Return a JSON value whose objects, also nested ones, lack members that are null, `{}` or an empty text."""
     if isinstance(value, dict):
         kept = {key: _drop_empty(member) for key, member in value.items()}
         return {key: member for key, member in kept.items() if member is not None and member not in ({}, "")}

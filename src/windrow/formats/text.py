@@ -1,4 +1,4 @@
-"""Text for people: safe for a terminal, with numbers, sizes and tables; values as JSON; paragraphs."""
+"""Format values as text for people, which is safe for a terminal, and as JSON; split texts into paragraphs."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape in a line of JSON the characters that `escape` does, as JSON escapes them; its value does not change.
+    r"""Escape in a line of JSON what `escape` escapes, in the form of JSON, so that the JSON value does not change.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
@@ -52,7 +52,7 @@ def escape_json(text: str) -> str:
 
 
 def json_text(value: Any, *, sort_keys: bool = False) -> str:
-    """Return a value as one line of JSON, safe for a terminal; letters beyond ASCII are not escaped.
+    """Return a value as one line of JSON that is safe for a terminal; letters beyond ASCII are not escaped.
 
     >>> json_text({"b": "caf\u00e9", "a": 1}, sort_keys=True)
     '{"a": 1, "b": "café"}'
@@ -61,8 +61,8 @@ def json_text(value: Any, *, sort_keys: bool = False) -> str:
 
 
 def _utf_16_units(character: str) -> list[int]:
-    pairs = character.encode("utf-16-be", "surrogatepass")
-    return [int.from_bytes(pairs[offset : offset + 2], "big") for offset in range(0, len(pairs), 2)]
+    encoded = character.encode("utf-16-be", "surrogatepass")
+    return [int.from_bytes(encoded[offset : offset + 2], "big") for offset in range(0, len(encoded), 2)]
 
 
 _CONTROL_TO_SPACE = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, *range(0xD800, 0xE000), 0xFFFE, 0xFFFF), " ")
@@ -71,6 +71,7 @@ _LIST_ITEM = re.compile(r"\s|[-*+\u2022\xb7\u2013#>|=~_]|\(?[0-9A-Za-z]{1,3}[.)]
 _RULE_LINE = re.compile(r"[\W_]+")
 _MIN_USUAL_WIDTH = 30  # characters; shorter lines are those of a list, not of a wrapped paragraph
 _SHORT_LINE_SHARE = 0.65  # of the usual width; a shorter line ends a paragraph
+_MAX_TITLE_CHARACTERS = 120  # of a first paragraph
 
 
 def paragraphs(text: str) -> list[str]:
@@ -110,14 +111,14 @@ def replace_controls(text: str) -> str:
     return text.translate(_CONTROL_TO_SPACE)
 
 
-def first_paragraph(paragraphs: list[str], max_characters: int = 120) -> str:
+def first_paragraph(paragraphs: list[str]) -> str:
     """Return the first paragraph that is not a rule such as `=====`, or an empty text if it is too long for a title.
 
     >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
     """
     paragraph = next((line for line in paragraphs if not _RULE_LINE.fullmatch(line)), "")
-    return paragraph if len(paragraph) <= max_characters else ""
+    return paragraph if len(paragraph) <= _MAX_TITLE_CHARACTERS else ""
 
 
 class Table(str):
@@ -127,7 +128,7 @@ class Table(str):
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], indent: str = "") -> Table:
-    """Lay out rows in columns under a head; columns of numbers are aligned to the right.
+    """Lay out rows in columns under a head; `indent` begins each line. Columns of integers are aligned to the right.
 
     >>> print(table(["source", "new"], [["h", 12], ["jax", 3]]))
     source  new
@@ -161,7 +162,7 @@ def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
 
 
 def show(value: object) -> str:
-    """Return a value as text for people: times to the second, a missing value as a dash, numbers with commas.
+    """Return a value as text for people: times to the second, None and empty texts as a dash, integers with commas.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')
@@ -176,7 +177,7 @@ def show(value: object) -> str:
 
 
 def spell_size(count: float) -> str:
-    """Return a number of bytes as text for people, in powers of 1000.
+    """Return a number of bytes as text for people, in units that are powers of 1000.
 
     >>> spell_size(0), spell_size(1234), spell_size(5_600_000)
     ('0 B', '1.2 kB', '5.6 MB')
@@ -223,7 +224,7 @@ def prefix_name(name: str, text: str) -> str:
 
 
 def to_json_value(value: Any) -> Any:
-    """Convert a value to JSON's types; times become ISO 8601, and statuses their names in lower case.
+    """Convert a value to types of JSON; times become ISO 8601, a member of an IntEnum its name in lower case.
 
     >>> from windrow.model import Finding, Status
     >>> to_json_value((Status.DONE, Path("/a"), Finding("SchemaError", "no", line=3)))[:2]
@@ -255,7 +256,7 @@ def to_json_value(value: Any) -> Any:
 
 
 def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str, Any]:
-    """Return a JSON message of a type; if `omit_empty` is true, empty fields are left out.
+    """Return a value's fields as JSON with `kind` as `type`; `omit_empty` leaves out null, empty texts and empty lists.
 
     >>> json_message("gone", {"name": "a", "why": None}, omit_empty=True)
     {'type': 'gone', 'name': 'a'}
@@ -266,10 +267,13 @@ def json_message(kind: str, value: Any, *, omit_empty: bool = False) -> dict[str
     return {"type": kind, **members}
 
 
-def cut_around_difference(old: str, new: str, max_length: int = 60, context: int = 20) -> tuple[str, str]:
-    """Return two texts, of which longer ones are cut to `max_length` characters around their first difference.
+_MAX_SHOWN_CHARACTERS, _CONTEXT_CHARACTERS = 60, 20  # of a text with a difference, and before the difference
 
-    `context` is the number of characters before the difference that are kept.
+
+def cut_around_difference(old: str, new: str) -> tuple[str, str]:
+    """Return two texts; if one is longer than 60 characters, cut both to 60 characters around their first difference.
+
+    An ellipsis shows where a text is cut.
 
     >>> cut_around_difference("The old pump. " * 9 + "It works.", "The old pump. " * 9 + "It leaks.")
     ('…p. The old pump. It works.', '…p. The old pump. It leaks.')
@@ -278,11 +282,11 @@ def cut_around_difference(old: str, new: str, max_length: int = 60, context: int
         (index for index, (before, after) in enumerate(zip(old, new, strict=False)) if before != after),
         min(len(old), len(new)),
     )
-    is_cut = max(len(old), len(new)) > max_length and shared_length > context
-    start = shared_length - context if is_cut else 0
-    return _cut(old, start, max_length), _cut(new, start, max_length)
+    is_cut = max(len(old), len(new)) > _MAX_SHOWN_CHARACTERS and shared_length > _CONTEXT_CHARACTERS
+    start = shared_length - _CONTEXT_CHARACTERS if is_cut else 0
+    return _cut(old, start), _cut(new, start)
 
 
-def _cut(text: str, start: int, max_length: int) -> str:
-    head = "\u2026" if start else ""
-    return head + (text[start:] if len(text) - start <= max_length else f"{text[start : start + max_length]}\u2026")
+def _cut(text: str, start: int) -> str:
+    end = start + _MAX_SHOWN_CHARACTERS
+    return ("\u2026" if start else "") + (text[start:] if len(text) <= end else f"{text[start:end]}\u2026")

@@ -1,6 +1,6 @@
-"""Normalise web addresses, and resolve links against them fast: a hundred thousand a second.
+"""Normalise web addresses, and resolve a hundred thousand links a second against them.
 
-`ada-url` parses and resolves as browsers do. In addition, so that one page has one address:
+`ada-url` parses and resolves as browsers do. In addition, so that each page has one address,
 credentials, an empty query and a dot at the end of a host name are removed; escapes are in upper case,
 those of letters, digits, `-`, `.`, `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2), a `%`
 that does not begin an escape becomes `%25`, and characters that browsers leave though the RFC forbids them are
@@ -8,8 +8,8 @@ escaped: brackets, braces, backslash, caret, grave and bar. The order of a query
 at the end of a path are kept: servers distinguish them. Queries are encoded as UTF-8, whatever the
 encoding of the page.
 
-A link is first looked up as it was written, since sites repeat their links on every page. A new link
-of safe characters only is resolved by a regular expression and a concatenation. Any other link is resolved by
+A link is first looked up in a cache as it is written, since sites repeat their links on every page. A new link
+with only safe characters is resolved by a regular expression and a concatenation. Any other link is resolved by
 `normalise`. All three ways give the same address. Safe characters are those that never need another spelling.
 """
 
@@ -27,12 +27,12 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 MAX_CHARACTERS = URL_CHARACTERS.number
-"""The most characters of an address, without its fragment."""
+"""The most characters of a normalised address, and of its fragment."""
 
-_MAX_READ_CHARACTERS = 4 * MAX_CHARACTERS  # longer links are refused unread
+_MAX_READ_CHARACTERS = 4 * MAX_CHARACTERS  # a longer link is refused before it is normalised
 _OTHER_SCHEME = re.compile(r"[\x00-\x20]*+(?!https?:)([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
-_HOST = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]")
-_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # lone surrogates, which UTF-8 cannot encode
+_HOST_NAME = re.compile(r"(?=.{1,253}\Z)(?:[a-z0-9_-]{1,63}\.)*[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]")
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")  # UTF-8 cannot encode it
 _ESCAPE = re.compile(r"%(?:[0-9A-Fa-f]{2})?")
 _ESCAPED_CONTROL = re.compile(r"%(?:[01][0-9A-F]|7F)")
 _LEFT_UNESCAPED = {ord(char): f"%{ord(char):02X}" for char in "\\^`{|}[]"}  # browsers leave them, RFC 3986 forbids them
@@ -43,7 +43,8 @@ _SPELLING_BY_ESCAPE = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:0
 class Resolved(NamedTuple):
     """The target of a link: its normalised address without the fragment, or the reason why the link was refused.
 
-    `fragment` is None if the link has none, or an empty one. The `url` of a refused link is empty.
+    `fragment` is None if the link has no fragment, an empty one, or one of more than `MAX_CHARACTERS`. The `url` of a
+    refused link is empty; `reason` is None unless it is refused.
     """
 
     url: str
@@ -52,10 +53,10 @@ class Resolved(NamedTuple):
 
 
 def normalise(href: str, base: str = "") -> Resolved:
-    """Normalise a link; a relative one is resolved against `base`, the normalised address of its page.
+    """Normalise a link; if it is relative, resolve it against `base`, the normalised address of its page.
 
-    The result has a reason for schemes other than http and https (NO_TRANSPORT), invalid addresses and those with
-    an escaped control character (BAD_ADDRESS), and addresses longer than `MAX_CHARACTERS` (ADDRESS_TOO_LONG).
+    The result has a reason for other schemes than http and https (NO_TRANSPORT), for invalid addresses and those with
+    an escaped control character (BAD_ADDRESS), and for too many characters (ADDRESS_TOO_LONG).
 
     >>> normalise("../%7euser/?#top", "http://Example.org:80/a/b").url
     'http://example.org/~user/'
@@ -83,25 +84,25 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 
 def _apply_own_rules(address: str) -> str:
-    """Apply the further rules of this module to an address from ada; return an empty text if they refuse it."""
+    """Apply this module's own rules to an address from ada without its fragment; return an empty text to refuse it."""
     scheme, _, after_scheme = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""
     authority, _, target = after_scheme.partition("/")
     authority = authority.rpartition("@")[2]
     if authority.startswith("["):
-        host, port = authority.partition("]")[0] + "]", authority.partition("]")[2]
+        host_name, port = authority.partition("]")[0] + "]", authority.partition("]")[2]
     else:
-        host, colon, port_number = authority.partition(":")
-        host, port = host.removesuffix("."), colon + port_number
-    if not _HOST.fullmatch(host) or port == ":0":
+        host_name, colon, port_number = authority.partition(":")
+        host_name, port = host_name.removesuffix("."), colon + port_number
+    if not _HOST_NAME.fullmatch(host_name) or port == ":0":
         return ""
     if "%" in target:
         target = _ESCAPE.sub(_spell_escape, target)
         if _ESCAPED_CONTROL.search(target):
             return ""
     path, question_mark, query = target.translate(_LEFT_UNESCAPED).partition("?")
-    return f"{scheme}://{host}{port}/{path}{question_mark if query else ''}{query}"
+    return f"{scheme}://{host_name}{port}/{path}{question_mark if query else ''}{query}"
 
 
 def _spell_escape(match: re.Match[str]) -> str:
@@ -110,14 +111,18 @@ def _spell_escape(match: re.Match[str]) -> str:
 
 
 def _refuse(reason: Reason) -> Resolved:
-    return Resolved("", None, reason)
+    return Resolved("", reason=reason)
 
 
 _URL_PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))?(/[^?#]*)(?:\?([^#]*))?", re.DOTALL)
 
 
 class Parts(NamedTuple):
-    """A normalised address (`text`) and its parts; `port` is None if it is the scheme's, `query` None if missing."""
+    """A normalised address (`text`) and its parts.
+
+    `host` is the host name, or an IPv6 address in brackets; `port` is None if the address has none, as for the default
+    port of the scheme; `query` is without `?`, and None if it is missing.
+    """
 
     text: str
     scheme: str
@@ -128,7 +133,7 @@ class Parts(NamedTuple):
 
     @property
     def origin(self) -> str:
-        """Scheme, host and port, without the scheme's default port: `https://example.org`."""
+        """Scheme, host name and port, without the scheme's default port: `https://example.org`."""
         return f"{self.scheme}://{self.host}" + (f":{self.port}" if self.port is not None else "")
 
 
@@ -155,28 +160,30 @@ _FRONT_PATH = re.compile(
 
 
 def is_front_page(url: str) -> bool:
-    """Return whether a normalised address is that of a site's front page, or of its front page in a language.
+    """Return whether a normalised address is that of a site's front page, or of its front page in one language.
 
-    Many servers send it instead of what they no longer have.
+    Many servers send their front page instead of a page that is gone.
 
     >>> [is_front_page(f"https://a.example/{path}") for path in ("", "index.html", "de/", "?p=5", "tea")]
     [True, True, True, False, False]
     """
-    front = parts(url)
-    return front.query is None and bool(_FRONT_PATH.fullmatch(front.path))
+    address = parts(url)
+    return address.query is None and bool(_FRONT_PATH.fullmatch(address.path))
 
 
 _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 
 def normalise_other_scheme(href: str) -> Resolved:
-    """Normalise as browsers do an address that `normalise` refused for its scheme; remove its credentials.
+    """Normalise as browsers do an address that `normalise` refused for its scheme, and remove its credentials.
+
+    The result has a reason for an invalid address (BAD_ADDRESS) and for too many characters.
 
     >>> normalise_other_scheme("MAILTO:someone@example.org").url, normalise_other_scheme("ftp://me:secret@b.example/x#y")
     ('mailto:someone@example.org', Resolved(url='ftp://b.example/x', fragment='y', reason=None))
     """
     if len(href) > MAX_CHARACTERS:
-        return Resolved("", None, Reason.ADDRESS_TOO_LONG)
+        return _refuse(Reason.ADDRESS_TOO_LONG)
     try:
         normalised = ada_url.normalize_url(href.encode("utf-8", "replace").decode()) if _ANY_SCHEME.match(href) else ""
     except ValueError:
@@ -187,12 +194,12 @@ def normalise_other_scheme(href: str) -> Resolved:
         authority, slash, path = after_scheme.partition("/")
         url = f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"
     if not url or len(url) > MAX_CHARACTERS:
-        return Resolved("", None, Reason.BAD_ADDRESS)
+        return _refuse(Reason.BAD_ADDRESS)
     return Resolved(url, fragment if 0 < len(fragment) <= MAX_CHARACTERS else None)
 
 
 def remove_parameters(url: str, names: Iterable[str]) -> str:
-    """Remove the query parameters of these names from an address.
+    """Remove the query parameters with these names, in upper or lower case, from an address.
 
     >>> [remove_parameters(url, ["api_key"]) for url in ("/terms?page=2&api_key=xxxx", "/terms?api_key=xxxx#a")]
     ['/terms?page=2', '/terms#a']
@@ -210,14 +217,14 @@ def remove_parameters(url: str, names: Iterable[str]) -> str:
     return f"{path}{'?' if kept_parameters else ''}{'&'.join(kept_parameters)}{hash_sign}{fragment}"
 
 
-_MAX_CACHED_LINKS = 8_192
+_MAX_CACHED_LINKS = 8_192  # links of one `Resolver`
 _MAX_CACHED_CHARACTERS = 200  # longer links are not cached
 
 _KEPT_ESCAPE = "%(?:2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-D]|[89A-F][0-9A-F])"  # escapes that are kept
 _SAFE_PATH = rf"[A-Za-z0-9_~!$&()*+,;=@./'-]*+(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./'-]*+)*+"
 _SAFE_QUERY = rf"(?:\?[A-Za-z0-9_~!$&()*+,;=@./:?-]++(?:{_KEPT_ESCAPE}[A-Za-z0-9_~!$&()*+,;=@./:?-]*+)*+)?+"
 _SAFE_FRAGMENT = r"(?:#([A-Za-z0-9_~!$&()*+,;=@./:?'-]*+))?+"
-_COLON_PATH = _SAFE_PATH.replace("@./", "@.:/")  # a colon is allowed except in the first segment of a relative path
+_COLON_PATH = _SAFE_PATH.replace("@./", "@.:/")  # with colons, as in every path but a relative one
 _PATH_LINK = re.compile(rf"(/(?!/){_COLON_PATH}{_SAFE_QUERY}){_SAFE_FRAGMENT}")
 _RELATIVE_LINK = re.compile(rf"([A-Za-z0-9_~]{_SAFE_PATH}{_SAFE_QUERY}){_SAFE_FRAGMENT}")
 _QUERY_LINK = re.compile(rf"(?=[?#])({_SAFE_QUERY}){_SAFE_FRAGMENT}")
@@ -227,9 +234,9 @@ _SAFE_PARTS = re.compile(rf"({_SITE})(/{_COLON_PATH})({_SAFE_QUERY})")
 
 
 def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
-    """Resolve a link of safe characters against a normalised address; return None for any other link.
+    """Resolve a link of safe characters against `base`, a normalised address of the origin `origin`.
 
-    `origin` is that of `base`.
+    Returns None for any other link, and for one whose target has too many characters.
 
     >>> resolve_safe("b.html#c", "https://example.org/a/?q", "https://example.org")
     Resolved(url='https://example.org/a/b.html', fragment='c', reason=None)
@@ -259,7 +266,7 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Split a normalised address of safe characters into origin, path, and query with its `?`.
+    """Split a normalised address of safe characters into origin, path, and query with its `?` (may be empty).
 
     Returns None for any other address.
 
@@ -271,12 +278,12 @@ def split_safe(url: str) -> tuple[str, str, str] | None:
 
 
 class Resolver:
-    """Resolves the links of one origin's pages, and caches those that have the same target on every page.
+    """Resolves the links of one origin's pages, and caches links that have the same target on every page.
 
-    At most `max_links` links of at most 200 characters are cached; then the cache is emptied.
+    At most `max_links` links of at most 200 characters are cached; a full cache is emptied before the next link.
 
     >>> site = Resolver("https://example.org")
-    >>> [one.url for one in site.resolve("https://example.org/a/b", ["/x", "c#d", "ftp://h/"])]
+    >>> [link.url for link in site.resolve("https://example.org/a/b", ["/x", "c#d", "ftp://h/"])]
     ['https://example.org/x', 'https://example.org/a/c', '']
     """
 
@@ -289,9 +296,9 @@ class Resolver:
         self._max_links = max_links
 
     def resolve(self, base: str, hrefs: Iterable[str]) -> list[Resolved]:
-        """Return the target of each link, in order.
+        """Return the target of each link, or the reason why it is refused, in order.
 
-        `base` is the normalised address of the page, or of its `base` element; it may have another origin.
+        `base` is the normalised address of the page, or the one in its `base` element; it may have another origin.
         """
         if not base.startswith(f"{self.origin}/"):
             return [normalise(href, base) for href in hrefs]
@@ -299,22 +306,16 @@ class Resolver:
         return [get_cached(href) or self._resolve_and_cache(href, base) for href in hrefs]
 
     def targets(self, base: str, hrefs: Iterable[str]) -> list[str]:
-        """Return the target addresses of a page's links, each once, without refused ones."""
+        """Return the addresses that a page's links lead to, each once, without refused links."""
         urls = {resolved[0]: None for resolved in self.resolve(base, hrefs)}
         urls.pop("", None)
         return list(urls)
 
     def _resolve_and_cache(self, href: str, base: str) -> Resolved:
-        """Resolve a link that is not cached; cache it if it is absolute, since its target is the same on every page."""
+        """Resolve a link that is not cached; cache it if it begins with `/` or a scheme: then `base` is not needed."""
         resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
         if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
             if len(self._resolved_by_href) >= self._max_links:
                 self._resolved_by_href.clear()
             self._resolved_by_href[href] = resolved
         return resolved
-
-
-__all__ = [
-    "MAX_CHARACTERS", "Parts", "Resolved", "Resolver", "normalise", "normalise_other_scheme", "parts",
-    "remove_parameters",
-]  # fmt: skip

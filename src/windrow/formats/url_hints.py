@@ -30,13 +30,16 @@ MAX_BYTES = SITEMAP_BYTES.number
 MAX_ENTRIES = SITEMAP_ENTRIES.number
 """The most entries of a sitemap (Sitemaps protocol 0.9), also applied to feeds."""
 
+_Row = tuple[str, str, str]
+"""Address, time of the last change and base (`xml:base`) of an entry as written; a missing one is empty."""
+
 
 class HintKind(StrEnum):
-    """What a document with addresses is: a sitemap, an index of sitemaps, a feed, or none of these."""
+    """What a document is: a sitemap, an index of sitemaps, a feed, or something else."""
 
-    SITEMAP = "sitemap"  # pages of the site
-    INDEX = "index"  # further sitemaps
-    FEED = "feed"  # new pages
+    SITEMAP = "sitemap"  # has addresses of pages
+    INDEX = "index"  # has addresses of sitemaps
+    FEED = "feed"  # has addresses of new pages
     NONE = "none"
 
 
@@ -51,8 +54,8 @@ class UrlHint(NamedTuple):
 class UrlHints:
     """The hints of a document.
 
-    `reason` is why some or all are missing, or None; `refused` is the number of invalid addresses, and `left_out` that
-    of the entries after the first `MAX_ENTRIES`.
+    `reason` is why some or all are missing, or None; `refused` is the number of entries without a valid address, and
+    `left_out` the number of entries after the first `MAX_ENTRIES`.
     """
 
     kind: HintKind
@@ -62,44 +65,44 @@ class UrlHints:
     left_out: int = 0
 
 
-def read_sitemap_entry(element: etree._Element) -> tuple[str, str, str]:
+def read_sitemap_entry(element: etree._Element) -> _Row:
     """Return address, time and an empty base of a `url` or `sitemap` element."""
     return first_child_text(element, "loc"), first_child_text(element, "lastmod"), ""
 
 
 def first_child_text(element: etree._Element, *names: str) -> str:
-    """Return the first text that is not empty among the children with these local names, tried in this order."""
+    """Return the first text among the children with these local names, in the order of the names, or an empty text."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
-            if (child_text := (child.text or "").strip()) != "":
+            if child_text := (child.text or "").strip():
                 return child_text
     return ""
 
 
 _BASE = "{http://www.w3.org/XML/1998/namespace}base"
 _ABOUT = "{http://www.w3.org/1999/02/22-rdf-syntax-ns#}about"
-_MAX_JSON_BYTES = JSON_FEED_BYTES.number  # bytes: JSON is read as a whole
+_MAX_JSON_BYTES = JSON_FEED_BYTES.number  # JSON is in memory as a whole
 JSON_FEED_VERSIONS = ("https://jsonfeed.org/version/", "http://jsonfeed.org/version/")
 
 
-def read_rss_item(element: etree._Element) -> tuple[str, str, str]:
+def read_rss_item(element: etree._Element) -> _Row:
     """Return address, time and base of an RSS item; a `guid` is an address unless `isPermaLink` is false."""
     address = first_child_text(element, "link") or _alternate_link(element) or element.get(_ABOUT, "")
     if not address:
         for guid in element.iterchildren("guid"):
             if guid.get("isPermaLink", "true").strip().lower() == "true":
                 address = (guid.text or "").strip()
-    return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _reference_url(element)
+    return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _base_url(element)
 
 
-def read_atom_entry(element: etree._Element) -> tuple[str, str, str]:
+def read_atom_entry(element: etree._Element) -> _Row:
     """Return address, time and base of an Atom entry."""
     time = first_child_text(element, "updated", "modified", "published", "issued")
-    return _alternate_link(element), time, _reference_url(element)
+    return _alternate_link(element), time, _base_url(element)
 
 
-def read_json_feed_items(content: bytes) -> Iterator[tuple[str, str, str]]:
-    """Yield address, time and an empty base of the items of a JSON Feed."""
+def read_json_feed_items(content: bytes) -> Iterator[_Row]:
+    """Yield address, time and an empty base of each item of a JSON Feed; raise StepError for other documents."""
     if len(content) > _MAX_JSON_BYTES:
         raise StepError(f"the JSON has {len(content)} bytes; the limit is {_MAX_JSON_BYTES}", Reason.TOO_LARGE)
     try:
@@ -117,7 +120,7 @@ def read_json_feed_items(content: bytes) -> Iterator[tuple[str, str, str]]:
 
 
 def _first_member(members: dict[str, object], *names: str) -> str:
-    """Return the first of these members that is a string and not empty."""
+    """Return the first of these members that is a string and not empty, or an empty text."""
     return next((value for name in names if isinstance(value := members.get(name), str) and value), "")
 
 
@@ -129,8 +132,8 @@ def _alternate_link(element: etree._Element) -> str:
     return ""
 
 
-def _reference_url(element: etree._Element) -> str:
-    """Return the nearest `xml:base` (XML Base) of an element, or an empty text if none is set."""
+def _base_url(element: etree._Element) -> str:
+    """Return the `xml:base` of an element or its nearest ancestor with one, or an empty text if none has one."""
     if own_base := element.get(_BASE):
         return own_base
     return next((base for ancestor in element.iterancestors() if (base := ancestor.get(_BASE))), "")
@@ -138,7 +141,7 @@ def _reference_url(element: etree._Element) -> str:
 
 _GZIP = b"\x1f\x8b"
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
-_MAX_GZIP_MEMBERS = 1_000  # of a gzip file
+_MAX_GZIP_MEMBERS = 1_000  # members of a gzip file that are read
 _BLANKS = b" \t\r\n"
 _LIMITS = Limits(member_size=MAX_BYTES, elements=1_000_000)
 _KIND_BY_ROOT = {
@@ -149,16 +152,13 @@ _KIND_BY_ROOT = {
     "feed": (HintKind.FEED, "entry", read_atom_entry),
 }
 _TEXT_LINE = re.compile(r"[^\r\n]++")
-_MAX_LINES = 10 * MAX_ENTRIES  # of a text sitemap, with lines that are not addresses
+_MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read, with those that are not addresses
 
-_FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # of a feed read in part
-
-Rows = Iterable[tuple[str, str, str]]
-"""Address, time and base as written."""
+_FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # a JSON Feed may have them
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:
-    r"""Read the hints of a document; `base` is its own normalised address. Never raises.
+    r"""Read the hints of a document, which may be gzip; `base` is its normalised address. Never raises.
 
     >>> read_hints(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
     'https://example.org/b'
@@ -193,11 +193,11 @@ def _read_xml(content: bytes, base: str) -> UrlHints:
     return _gather_hints(kind, _read_elements(admitted.content, tag, read_entry), base)
 
 
-def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[tuple[str, str, str]]:
-    """Yield address, time and base of each element with this local name, as `read_entry` returns them.
+def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
+    """Yield what `read_entry` returns for each element with the local name `tag`; raise StepError for broken XML.
 
-    Each element is freed before the next one is read. Elements that a malformed document hides from the parser have
-    empty rows at the end.
+    Each element is freed before the next one is read. For each element that the parser skipped because the document is
+    malformed, an empty row follows at the end.
     """
     read_count = 0
     options: dict[str, Any] = xml.PARSER_OPTIONS | {"recover": True}
@@ -216,7 +216,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[tuple[
             while (previous := element.getprevious()) is not None:
                 previous.getparent().remove(previous)
     except etree.XMLSyntaxError:
-        raise StepError("the document is broken", Reason.NOT_WELL_FORMED) from None
+        raise StepError("the XML is not well-formed", Reason.NOT_WELL_FORMED) from None
     if reader.error_log:
         written_count = len(re.findall(rb"<(?:[\w.-]+:)?%b[\s/>]" % tag.encode(), content))
         for _ in range(written_count - read_count):
@@ -224,7 +224,7 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[tuple[
 
 
 def _read_text(content: bytes, base: str) -> UrlHints:
-    """Read a text sitemap: an absolute address on each line; other lines are ignored."""
+    """Read a text sitemap, with an absolute address on each line; other lines are ignored."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -236,10 +236,10 @@ def _read_text(content: bytes, base: str) -> UrlHints:
     return hints if hints.entries else UrlHints(HintKind.NONE, reason=Reason.UNSUPPORTED)
 
 
-def _gather_hints(kind: HintKind, rows: Rows, base: str) -> UrlHints:
-    """Return the rows as hints with normalised addresses, each once.
+def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
+    """Return the rows as hints with normalised addresses, each once; the base of a row may be relative to `base`.
 
-    Repeated and refused addresses are counted for the limit too.
+    The limit `MAX_ENTRIES` includes repeated and refused addresses.
     """
     entries: dict[str, UrlHint] = {}
     refused = left_out = 0
@@ -263,23 +263,20 @@ def _gather_hints(kind: HintKind, rows: Rows, base: str) -> UrlHints:
 
 
 def _inflate(content: bytes) -> bytes:
-    """Inflate gzip (RFC 1952), at most a thousand members; raise StepError if it is broken or exceeds `MAX_BYTES`."""
+    """Inflate at most a thousand members of gzip (RFC 1952); raise StepError if it is broken or exceeds `MAX_BYTES`."""
     inflated = bytearray()
-    coded_rest = content
+    remaining = content
     for _ in range(_MAX_GZIP_MEMBERS):
-        if not coded_rest.startswith(_GZIP):
+        if not remaining.startswith(_GZIP):
             break
         stream = isal_zlib.decompressobj(wbits=31)
         try:
-            inflated += stream.decompress(coded_rest, MAX_BYTES + 1 - len(inflated))
+            inflated += stream.decompress(remaining, MAX_BYTES + 1 - len(inflated))
         except _INFLATE_ERROR:
             raise StepError("the gzip data cannot be inflated", Reason.CORRUPT) from None
         if len(inflated) > MAX_BYTES:
             raise StepError(f"the gzip data inflates to more than {MAX_BYTES} bytes", Reason.BOMB_TOTAL)
         if not stream.eof:
             raise StepError("the gzip data ends too early", Reason.TRUNCATED)
-        coded_rest = stream.unused_data
+        remaining = stream.unused_data
     return bytes(inflated)
-
-
-__all__ = ["MAX_BYTES", "MAX_ENTRIES", "HintKind", "UrlHint", "UrlHints"]

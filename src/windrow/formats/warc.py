@@ -1,8 +1,8 @@
 """Write and read headers of WARC/1.1 records (ISO 28500:2017), and read those of ARC, its predecessor.
 
-The Internet Archive wrote two versions of ARC from 1996 on, Heritrix until 2009 and later: a record's line has the
-address, the IP address, a time of 14 digits, the media type and the length, and in version 2 five fields between the
-last two. Some addresses contain blanks, and some media types have one before a parameter.
+The Internet Archive wrote ARC, which has two versions, from 1996 on, and later its crawler Heritrix. A record's line
+has the address, the IP address, a time of 14 digits, the media type and the length, and in version 2 five fields
+between the last two. Some addresses contain blanks, and some media types have one before a parameter.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from windrow.formats.http import unfold
 REVISIT = "http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
 NOT_MODIFIED_PREFIX = "urn:not-modified:"
 """The prefix of the address of a metadata record for a response 304."""
-END = b"\r\n\r\n"
+END = b"\r\n\r\n"  # of a header, and of a record
 HTTP_START = b"HTTP/"
 """The first bytes of a block with an HTTP response."""
 RECORD_BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])(\r?\n)")
-"""Matches the start of a record of all versions that are read; some writers end header lines with a bare line feed."""
+"""Matches the start of a record in every version that is read; its group is the line end, CR and LF or only LF."""
 
-_LENGTH_DIGITS = 20
+_LENGTH_DIGITS = 20  # characters for the length in an open header
 _LEGAL_TARGET = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
 _VARIANT_DIGIT = dict(zip("0123456789abcdef", "89ab" * 4, strict=True))
 _DIGEST_LENGTH = len(spell_digest("sha256:" + "0" * 64))
@@ -36,7 +36,7 @@ _COMPRESSED_SIGNATURES = (b"PK\x03\x04", b"PK\x05\x06", b"\x1f\x8b", b"\x28\xb5\
 
 
 class Header(NamedTuple):
-    """A record's header: its type, its fields by name in lower case, and its own length in bytes."""
+    """A record's header: the record's type, the fields by name in lower case, and the header's length in bytes."""
 
     kind: str
     fields: dict[str, str]
@@ -60,14 +60,14 @@ def new_record_id() -> str:
 
 
 def escape_target(address: str) -> str:
-    """Escape an address so that it is a valid WARC-Target-URI, also if it contains a file's name."""
+    """Escape the characters of an address, such as those of a file's name, that WARC-Target-URI does not allow."""
     if _LEGAL_TARGET.fullmatch(address):
         return address
     return quote(address, safe="/:?#[]@!$&'()*+,;=%~", errors="surrogateescape")
 
 
 def format_header(kind: str, fields: list[tuple[str, str]], length: int) -> bytes:
-    """Return a record's header for a block of `length` bytes."""
+    """Return the header of a record of the type `kind` whose block has `length` bytes."""
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}"]
     lines += [f"{name}: {value}" for name, value in fields]
     lines.append(f"Content-Length: {length}\r\n\r\n")
@@ -75,17 +75,17 @@ def format_header(kind: str, fields: list[tuple[str, str]], length: int) -> byte
 
 
 def format_warcinfo(name: str, fields: list[tuple[str, str]], created: datetime) -> tuple[bytes, str]:
-    """Return the warcinfo record for the start of a file of this name, and the record's id."""
+    """Return the warcinfo record at the start of a file with this name, and the record's id."""
     block = "".join(f"{key}: {value}\r\n" for key, value in fields).encode()
-    record = new_record_id()
-    first_fields = [("WARC-Record-ID", record), ("WARC-Date", spell(created)), ("WARC-Filename", name)]
+    record_id = new_record_id()
+    first_fields = [("WARC-Record-ID", record_id), ("WARC-Date", spell(created)), ("WARC-Filename", name)]
     return format_header(
         "warcinfo", [*first_fields, ("Content-Type", "application/warc-fields")], len(block)
-    ) + block + END, record
+    ) + block + END, record_id
 
 
 def format_open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
-    """Return a header with blanks for length and payload digest, which `fill_open_header` replaces."""
+    """Return a header with blanks in place of length and payload digest, which `fill_open_header` replaces."""
     blank_digest = ("WARC-Payload-Digest", " " * _DIGEST_LENGTH)
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, blank_digest))]
     return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_DIGITS}\r\n\r\n").encode()
@@ -102,10 +102,10 @@ def fill_open_header(open_header: bytes, digest: str, length: int) -> bytes:
 
 
 def read_header(block: bytes) -> Header:
-    r"""Read the header of a record at the start of `block`; raise ArchiveError if `block` does not begin with one.
+    r"""Read the header of a record at the start of `block`; raise ArchiveError if it is missing or not complete.
 
-    The headers of versions 0.17 to 1.1 are read alike. Blank lines before a header are part of it, and a line that
-    begins with a blank continues the field before it.
+    Headers of the versions 0.17 and 0.18 and 1.0 to 1.9 are read in the same way. `Header.length` includes blank lines
+    before the header. A line that begins with a blank continues the field before it.
 
     >>> read_header(b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\n c\r\n\r\n").fields["a"]
     'b c'
@@ -114,7 +114,7 @@ def read_header(block: bytes) -> Header:
     line_end = begin[1] if begin else b""
     end = block.find(line_end * 2, begin.end() - len(line_end)) if begin else -1
     if begin is None or end < 0:
-        raise ArchiveError("the block does not begin with a WARC record")
+        raise ArchiveError("the block does not begin with a complete header of a WARC record")
     fields = {}
     text = block[begin.end() : end].decode("utf-8", "surrogateescape")
     for field in unfold(text if line_end == b"\r\n" else text.replace("\n", "\r\n")).split("\r\n"):
@@ -124,7 +124,7 @@ def read_header(block: bytes) -> Header:
 
 
 def header_ends(block: bytes) -> bool:
-    r"""Return whether the header at the start of `block` ends within `block`.
+    r"""Return whether `block` contains the end of the header that it begins with.
 
     >>> header_ends(b"WARC/1.0\nA: b\n\n"), header_ends(b"WARC/1.0\r\nA: b\n\n")
     (True, False)
@@ -134,9 +134,9 @@ def header_ends(block: bytes) -> bool:
 
 
 def is_http_message(header: Header, block_start: bytes) -> bool:
-    """Return whether a record's block is an HTTP message; `block_start` has its first bytes.
+    """Return whether a record's block is an HTTP message; `block_start` has the first bytes of the block.
 
-    Some writers leave out its Content-Type, or give a wrong one.
+    Some writers leave out the Content-Type of the block, or write a wrong one.
 
     >>> [is_http_message(Header(kind, {}, 0), b"HTTP/1.1 200") for kind in ("response", "resource")]
     [True, False]
@@ -150,21 +150,21 @@ ARC_BEGIN = re.compile(
     rb"[\r\n]*+([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{1,8192}?) ([0-9A-Fa-f.:-]{1,45}) (\d{8,17}) ([^ \r\n]{0,256})"
     rb"(?: [^ \r\n]{0,4096}){0,9}? (\d{1,15})\r?\n"
 )
-"""Matches the start of a record: the blank lines that separate it from the previous record, and its line."""
+"""Matches the start of an ARC record: the blank lines that separate it from the previous record, and its line."""
 
 MAX_ARC_LINE_BYTES = 16_384
-"""The most bytes of the line of a record."""
+"""The most bytes of the line of an ARC record, with the blank lines before it."""
 
 
 def read_arc_line(block: bytes) -> Header:
-    r"""Read the line of an ARC record as a WARC header; raise ArchiveError if `block` does not begin with a record.
+    r"""Read the line of an ARC record as a WARC header; raise ArchiveError if `block` does not begin with one.
 
     >>> read_arc_line(b"http://a.example/x 192.0.2.1 20040131120000 text/html 20\n").fields["warc-date"]
     '2004-01-31T12:00:00Z'
     """
     match = ARC_BEGIN.match(block[:MAX_ARC_LINE_BYTES])
     if match is None:
-        raise ArchiveError("the block does not begin with an ARC record")
+        raise ArchiveError("the block does not begin with the line of an ARC record")
     address, ip, time, kind, length = (part.decode("utf-8", "surrogateescape") for part in match.groups())
     is_web = address.lower().startswith(("http:", "https:"))
     fields = {

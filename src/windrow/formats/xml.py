@@ -1,8 +1,7 @@
-"""Parse untrusted XML: no DTD, no entities, no network, with limits checked before a tree is built.
+"""Parse untrusted XML without DTD, entities and network, with limits that are checked before a tree is built.
 
-Every document is first converted to UTF-8 by Python's codecs, so that the parser is told the encoding
-and never guesses it. Faults are `StepError`s with a reason and, if the parser knows it, line and column,
-which are correct in documents of any length.
+Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding.
+Faults are `StepError`s with a reason and, if the parser knows them, line and column, correct in documents of any size.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ PARSER_OPTIONS: dict[str, Any] = {
     "resolve_entities": False,
     "load_dtd": False,
     "no_network": True,
-    "huge_tree": False,  # keep the parser's own limits on depth, names and single texts
+    "huge_tree": False,  # keep the parser's own limits for depth, names and single texts
     "collect_ids": False,
     "remove_comments": True,  # a comment would split a text that the schema sees as one
     "remove_pis": True,
 }
-SLICE_BYTES = 1 << 20
+SLICE_BYTES = 1 << 20  # bytes that are parsed at once while elements are counted
 MAX_TEXT_BYTES = XML_TEXT_BYTES.number
 """The most bytes of one text: the limit of libxml2."""
 ALLOWED_CODECS = re.compile(
@@ -48,12 +47,12 @@ FIRST_CHARACTERS = (
     (b"\0\0\0<", "utf-32-be"),
     (b"<\0", "utf-16-le"),
     (b"\0<", "utf-16-be"),
-)  # the first `<` in each encoding, without a byte order mark (XML 1.0, appendix F)
-SINGLE_BYTE_START = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # not one of the marks and shapes
+)  # the first `<` by encoding, in documents without a byte order mark (XML 1.0, appendix F)
+SINGLE_BYTE_START = re.compile(rb"[^\0\xef\xfe\xff][^\0]")  # neither a mark nor one of FIRST_CHARACTERS
 ENCODING_DECLARATION = re.compile(rb"""<\?xml\s[^>]*?\sencoding\s*=\s*["']([^"']{1,40})["']""")
 PROLOG = re.compile(rb"(?:\s+|<\?.*?\?>|<!--.*?-->)*+", re.DOTALL)
 ROOT_START = re.compile(rb"<(?:[^\s/>:]*:)?([^\s/>:]+)")
-_PARSER_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice for programmers
+_PARSER_ADVICE = re.compile(r",? (?:try|use) XML_PARSE_HUGE.*")  # advice of libxml2 for programmers
 _SURROGATE_REFERENCE = re.compile(
     rb"&#(?:x0*+[dD][89a-fA-F][0-9a-fA-F]{2}(?![0-9a-fA-F])"
     rb"|0*+5(?:529[6-9]|5[3-9]\d\d|6\d{3}|7[0-2]\d\d|73[0-3]\d|734[0-3])(?!\d));?"
@@ -68,17 +67,17 @@ _LIMIT_ERRORS = {114, etree.ErrorTypes.ERR_NAME_TOO_LONG}  # 114: XML_ERR_RESOUR
 
 
 class XmlText(NamedTuple):
-    """A document that may be parsed: its bytes in UTF-8 without a byte order mark, and its root's local name."""
+    """A document that `admit` checked: its bytes in UTF-8 without a byte order mark, and the local name of its root."""
 
     content: bytes
     root: str
 
 
 def admit(content: bytes, limits: Limits) -> XmlText:
-    """Convert a document to UTF-8 for parsing, and check it before.
+    """Convert a document to UTF-8, and check it before it is parsed.
 
-    Raises StepError if the document is too large, wrongly encoded, or has a DTD or too many elements. The name of the
-    root is empty if something that XML does not allow precedes it; see `require_root`.
+    Raises StepError if the document is too large, is not in its encoding, or has a DTD, too many elements or a too long
+    text. The name of the root is empty if something that XML does not allow precedes it; see `require_root`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
@@ -98,13 +97,12 @@ def admit(content: bytes, limits: Limits) -> XmlText:
 
 
 def require_root(text: XmlText) -> XmlText:
-    """Return a text unchanged; raise StepError if something that XML does not allow precedes its root.
+    """Return a document unchanged; raise StepError if something that XML does not allow precedes its root.
 
-    A parser that skips it, such as a second byte order mark, would also skip a document type declaration
-    after it.
+    A parser that skips it, as it skips a second byte order mark, would also skip a document type declaration after it.
     """
     if not text.root:
-        build_tree(text.content)  # raises an error that says what is wrong, and where
+        build_tree(text.content)  # raises an error with the fault and its position
         raise StepError("the document does not begin with its root element", Reason.NOT_WELL_FORMED, line=1)
     return text
 
@@ -123,7 +121,8 @@ def parse(content: bytes, limits: Limits) -> etree._Element:
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:
     """Build the tree of a document that `admit` returned, and return its root; raise StepError if it is malformed.
 
-    `recover` also builds the tree of a document that was cut off; `strip_blanks` removes white space between elements.
+    `recover` builds the tree of a malformed document too, as far as the parser can; `strip_blanks` removes white space
+    between elements.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=strip_blanks, **PARSER_OPTIONS)
     try:
@@ -133,7 +132,7 @@ def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = Fa
     except MemoryError:
         raise StepError("parsing the document needs more memory than allowed", Reason.MEMORY_LIMIT) from None
     if root is None:
-        raise StepError("the document has no element that can be read", Reason.NOT_WELL_FORMED)
+        raise StepError("the document does not have an element that can be read", Reason.NOT_WELL_FORMED)
     if root.getroottree().docinfo.internalDTD is not None:
         raise StepError("a document type declaration is refused", Reason.DTD_FORBIDDEN)
     return root
@@ -149,7 +148,7 @@ def replace_surrogates(content: bytes) -> bytes:
 
 
 def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
-    """Map the first error of a parser's log to a StepError with reason, line and column."""
+    """Map the first error of a parser's log, or `error` if the log is empty, to a StepError with its position."""
     first_error = next((entry for entry in error_log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first_error is None:
         return StepError(str(error.msg or "the parser reported an error without a message"), Reason.NOT_WELL_FORMED)
@@ -166,7 +165,7 @@ def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
 
 
 def _check_texts(text: bytes) -> None:
-    """Raise StepError for a text of more than `MAX_TEXT_BYTES`: the parser refuses it only when it builds a tree."""
+    """Raise StepError for a text of more than `MAX_TEXT_BYTES`: the parser refuses one only when it builds a tree."""
     start = 0
     while start + MAX_TEXT_BYTES < len(text):
         last_tag = text.rfind(b"<", start, start + MAX_TEXT_BYTES)
@@ -177,7 +176,7 @@ def _check_texts(text: bytes) -> None:
 
 
 def _convert_to_utf_8(content: bytes) -> bytes:
-    """Convert a document to UTF-8 without a mark; raise StepError if its bytes are not in the announced encoding."""
+    """Convert a document to UTF-8 without a mark; raise StepError if its encoding is wrong or not allowed."""
     mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
     start = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
@@ -190,7 +189,7 @@ def _convert_to_utf_8(content: bytes) -> bytes:
         )
     if not detected and codec.startswith(("utf-16", "utf-32")):
         raise StepError(
-            f"the document is announced as {announced}, but written in single bytes", Reason.WRONG_ENCODING, line=1
+            f"the document is announced as {announced}, but written in an 8-bit encoding", Reason.WRONG_ENCODING, line=1
         )
     if codec == "utf-8" or (codec == "ascii" and body.isascii()):
         return body  # the parser's error says where a byte is wrong
@@ -211,7 +210,7 @@ def _detect_encoding(content: bytes) -> tuple[bytes, str]:
 
 @lru_cache(maxsize=64)
 def _find_codec(announced: str) -> str:
-    """Return Python's name of an announced encoding; raise StepError if documents may not use it."""
+    """Return Python's name of an announced encoding; raise StepError if it is unknown or not allowed."""
     try:
         name = codecs.lookup(announced).name
     except (LookupError, ValueError):
@@ -222,7 +221,7 @@ def _find_codec(announced: str) -> str:
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError for a document with more than `limit` elements; they are counted only if its size allows it."""
+    """Raise StepError for more than `limit` elements; they are counted only in a document that may have so many."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0
@@ -237,6 +236,6 @@ def _check_elements(text: bytes, limit: int) -> None:
         try:
             reader.Parse(text[start_of_slice : start_of_slice + SLICE_BYTES], start_of_slice + SLICE_BYTES >= len(text))
         except expat.ExpatError:
-            return  # the parser's own error says more
+            return  # `build_tree` raises a better error
         if elements > limit:
             raise StepError(f"the document has more than {limit} elements", Reason.TOO_MANY_ELEMENTS)

@@ -1,12 +1,11 @@
 """Validate documents by XML Schema 1.0, and find the lines and columns of elements.
 
-A schema is compiled once. A valid document is validated while it is parsed, without a tree: it costs
-no more time and memory than parsing. An invalid one costs more: libxml2 gives no position for a finding while
-streaming, so the part of the document with the first `MAX_FINDINGS` findings is validated again as
-a tree, which names the elements, and a last pass finds their positions.
+A schema is compiled once. A valid document is validated while it is parsed, without a tree, in the time and memory of
+parsing alone. An invalid one takes more: libxml2 does not report the paths of elements while it streams, so the part
+of the document with the first `MAX_FINDINGS` findings is validated again as a tree, which has the paths, and a last
+pass finds the lines and columns of these elements.
 
-The tree that lxml builds has no columns, and no reliable lines beyond 65,535. A pass with
-expat gives both exactly; it is made only for the few elements that a finding is about.
+The tree of lxml has no columns, and its lines are not reliable beyond 65,535; so the last pass is made with expat.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from windrow.formats import xml
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
-POSITION_SLICE = 1 << 16
+POSITION_SLICE_BYTES = 1 << 16  # bytes that expat parses at once
 PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 
 @dataclass(slots=True)
 class _PathStep:
-    """One step of the searched paths, and the steps below it by name and number; `path` is set if a path ends here."""
+    """A step of the searched paths, with the steps below it by name and number; `path` is the path that ends here."""
 
     path: str = ""
     steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
@@ -41,27 +40,28 @@ class _PathStep:
 
 @dataclass(slots=True)
 class _OpenElement:
-    """An open element on a searched path; counts its children so far, all of them and by name."""
+    """An open element on a searched path, with the number of its children so far, in total and by name."""
 
     step: _PathStep
-    children: int = 0
-    children_by_name: dict[str, int] = field(default_factory=dict)
+    child_count: int = 0
+    child_count_by_name: dict[str, int] = field(default_factory=dict)
 
 
 def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    r"""Return line and column, counted from 1, of the `<` of each element's start tag, by path.
+    r"""Return by path the line and the column, from 1, of the `<` of each element's start tag.
 
     `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]` for prefixed ones,
-    `/a/b` for those without a namespace. `content` is UTF-8. Columns count characters. For a path to an attribute, the
-    position is that of its element; a path without an element is left out.
+    `/a/b` for those without a namespace. `content` is UTF-8. Columns count characters. A path to an attribute has the
+    position of its element; a path that leads to no element is left out.
 
     >>> find_positions(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
     {'/a': (1, 1), '/a/b[2]': (2, 6)}
     """
     search = _PositionSearch(paths)
-    for start in range(0, len(content), POSITION_SLICE):
+    for start in range(0, len(content), POSITION_SLICE_BYTES):
         try:
-            search.reader.Parse(content[start : start + POSITION_SLICE], start + POSITION_SLICE >= len(content))
+            end = start + POSITION_SLICE_BYTES
+            search.parser.Parse(content[start:end], end >= len(content))
         except expat.ExpatError:
             break
         if len(search.positions) == search.wanted_count:
@@ -70,10 +70,10 @@ def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int,
 
 
 class _PositionSearch:
-    """One pass over a document that finds the positions of elements."""
+    """Finds the positions of elements in one pass over a document."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Build the tree of the searched paths, and a parser that reports to this object."""
+        """Build the tree of the searched paths, and a parser that calls this object."""
         root = _PathStep()
         unique_paths = set(paths)
         for path in unique_paths:
@@ -84,31 +84,31 @@ class _PositionSearch:
         self.wanted_count = len(unique_paths)
         self.positions: dict[str, tuple[int, int]] = {}
         self._open_elements = [_OpenElement(root)]
-        self._unwanted_depth = 0  # depth within an element that is on no wanted path
-        self.reader = expat.ParserCreate("utf-8", "\1")
-        self.reader.namespace_prefixes = True
-        self.reader.StartElementHandler = self._start
-        self.reader.EndElementHandler = self._end
+        self._unwanted_depth = 0  # open elements that are not on a searched path
+        self.parser = expat.ParserCreate("utf-8", "\1")
+        self.parser.namespace_prefixes = True
+        self.parser.StartElementHandler = self._start
+        self.parser.EndElementHandler = self._end
 
     def _start(self, name: str, _attributes: Any) -> None:
-        """Count the element among its siblings; store its position if it is searched."""
+        """Count the element among its siblings; store its position if a searched path ends at it."""
         if self._unwanted_depth:
             self._unwanted_depth += 1
             return
-        level = self._open_elements[-1]
-        level.children += 1
+        parent = self._open_elements[-1]
+        parent.child_count += 1
         name_parts = name.split("\1")
         if len(name_parts) == 2:
-            key, number = "*", level.children
+            key, number = "*", parent.child_count
         else:
             key = f"{name_parts[2]}:{name_parts[1]}" if len(name_parts) == 3 else name
-            number = level.children_by_name[key] = level.children_by_name.get(key, 0) + 1
-        step = level.step.steps_below.get((key, number))
+            number = parent.child_count_by_name[key] = parent.child_count_by_name.get(key, 0) + 1
+        step = parent.step.steps_below.get((key, number))
         if step is None:
             self._unwanted_depth = 1
             return
         if step.path:
-            self.positions[step.path] = (self.reader.CurrentLineNumber, self.reader.CurrentColumnNumber + 1)
+            self.positions[step.path] = (self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1)
         self._open_elements.append(_OpenElement(step))
 
     def _end(self, _name: str) -> None:
@@ -120,15 +120,15 @@ class _PositionSearch:
 
 MAX_FINDINGS = STORED_FINDINGS.number
 """The most findings of one document that are reported one by one."""
-FINDING_KIND = "SchemaError"
+FINDING_KIND = "SchemaError"  # the class of findings that break the schema
 MAX_MESSAGE_CHARACTERS = 1000
 """The most characters of a message: it may quote a value of any length."""
-SLICE_BYTES = 1 << 15
+SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaFiles:
-    """A schema's content and that of the files it imports, by name; `digest` is that of all of them."""
+    """A schema's content, that of the files it imports by their names, and the digest of all of them together."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)
@@ -137,7 +137,7 @@ class SchemaFiles:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class XmlSchema:
-    """A compiled schema, for any number of documents and threads."""
+    """A compiled schema and its target namespace; a thread that validates with it must hold `lock`."""
 
     digest: str
     namespace: str
@@ -149,29 +149,29 @@ class _NullTarget:
     """A parser target that ignores all events, so that the parser only validates."""
 
     def close(self) -> None:
-        """Return nothing; the parser's log contains the findings."""
+        """Return None: the result is the parser's log, which contains the findings."""
 
 
 class _Imports(etree.Resolver):
-    """Resolves the files that a schema imports by their names, from memory only."""
+    """Finds the files that a schema imports by their names, in memory only."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
         self.imports = imports
         self.missing: list[str] = []
 
     def resolve(self, system_url: str, public_id: str | None, context: Any = None) -> Any:  # noqa: ARG002
-        """Return the file of that name; if it is missing, add its name to `missing` and return an empty file."""
-        answer: Any = self  # lxml's stubs lack some methods
+        """Return the file at `system_url`; if it is not an import, add it to `missing` and return an empty file."""
+        resolver: Any = self  # lxml's stubs lack some methods
         content = self.imports.get(system_url.rpartition("/")[2])
         if content is None:
             self.missing.append(system_url)
-            return answer.resolve_empty(context)
-        return answer.resolve_string(content, context)
+            return resolver.resolve_empty(context)
+        return resolver.resolve_string(content, context)
 
 
 @lru_cache(maxsize=16)
 def compile_schema(files: SchemaFiles) -> XmlSchema:
-    """Compile a schema; one that was compiled before is returned from a cache.
+    """Compile a schema, or return the cached result for one of the last sixteen.
 
     An import is looked up in `files.imports` by the last part of its `schemaLocation`. Raises StepError with NO_SCHEMA
     if the schema does not compile or an import is missing.
@@ -193,14 +193,14 @@ def compile_schema(files: SchemaFiles) -> XmlSchema:
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
     """Validate a document; return its findings, or an empty list if it is valid.
 
-    Findings are in the document's order, with line and column of their element. After `MAX_FINDINGS`, one more has the
-    number of the remaining ones. Raises StepError for a document that is not well-formed.
+    Findings are in the document's order, with line and column of their element. If there are more than `MAX_FINDINGS`,
+    one more finding has the number of the others. Raises StepError if the document is refused or not well-formed.
     """
     return validate_admitted(xml.admit(content, limits), schema)
 
 
 def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Validate a document that `xml.admit` returned; return what `validate` returns."""
+    """Validate a document that `xml.admit` returned, as `validate` does."""
     content = xml.require_root(text).content
     finding_count = _count_findings(content, schema)
     if not finding_count:
@@ -217,7 +217,7 @@ def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
 def _count_findings(content: bytes, schema: XmlSchema) -> int:
     """Validate while parsing; return the number of findings.
 
-    The parser reports misplaced text once for each piece that it reads; consecutive equal reports are counted once.
+    The parser reports misplaced text once for each piece that it reads: equal reports in a row are counted once.
     """
     parser = _cached_validator(schema)
     try:
@@ -226,7 +226,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
             log = parser.error_log
     except etree.XMLSyntaxError:
         _cached_validator.cache_clear()
-        xml.build_tree(content)  # raises an error that says what is wrong, and where
+        xml.build_tree(content)  # raises an error with the fault and its position
         log = parser.error_log
     except MemoryError:
         _cached_validator.cache_clear()
@@ -243,7 +243,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
 
 @lru_cache(maxsize=16)
 def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser for one document after another: for small ones, creating it takes a fifth of the time."""
+    """Return a parser that is used for many documents: for small ones, creating it would take a fifth of the time."""
     return _new_validator(schema)
 
 
@@ -254,7 +254,7 @@ def _new_validator(schema: XmlSchema) -> etree.XMLParser:
 
 
 def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
-    """Return the shortest start of a document, in whole slices, that has more than `MAX_FINDINGS` findings."""
+    """Return the fewest slices from a document's start that have more than `MAX_FINDINGS` findings, or all of it."""
     parser = _new_validator(schema)
     for start in range(0, len(content), SLICE_BYTES):
         parser.feed(content[start : start + SLICE_BYTES])
@@ -284,5 +284,5 @@ def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> li
 
 
 def _name_missing(imports: _Imports) -> str:
-    """Return the part of a message that names the missing imports."""
+    """Return the end of a message that names the missing imports, or an empty text if none is missing."""
     return f"; not found: {', '.join(imports.missing)}" if imports.missing else ""

@@ -1,9 +1,8 @@
 """Read untrusted zip archives by their directory: with limits and checks, never unpacked to disk.
 
-`read_members` reads the directory and judges every entry before a byte is inflated; `open_member`
-inflates one entry, and stops if it grows beyond the size that it announces. A member's name never names a
-file on this machine: it is only looked up in the directory. Limits are checked before bytes are read, and every
-fault is a `StepError` with its reason.
+`read_members` reads the directory and checks every entry before a byte is inflated; `open_member` inflates one entry,
+and stops if it has more bytes than it announces. The name of a member is only looked up in the directory; it is never
+used as the path of a file. Limits are checked before bytes are read, and every fault is a `StepError` with its reason.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import BinaryIO, NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 from windrow.errors import StepError
-from windrow.formats.inflate import BLOCK_BYTES, DEFLATED, STORED, Inflated
+from windrow.formats.inflate import BLOCK_BYTES, DEFLATED, STORED, InflatedMember
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -25,11 +24,11 @@ END_RECORD = Struct("<4s4H2LH")
 END64_RECORD = Struct("<4sQ2H2L4Q")
 LOCATOR_RECORD = Struct("<4sLQL")
 CENTRAL_RECORD = Struct("<4s2B5H3L5H2L")
-NAME_LENGTHS = Struct("<3H")  # of name, extra field and comment, 28 bytes into a record
+NAME_LENGTHS = Struct("<3H")  # the lengths of name, extra field and comment, at offset 28 of a central record
 LOCAL_RECORD = Struct("<4s5H3L2H")
 MAX_MEAN_RECORD_BYTES = 1024
-"""The most bytes of a directory record on average: it limits memory use."""
-SLICE_BYTES = 1 << 20
+"""The most bytes of a directory record on average, so that memory use is limited."""
+SLICE_BYTES = 1 << 20  # bytes that are searched at once
 # Flags, methods and systems of a record (APPNOTE.TXT, sections 4.4.2, 4.4.4 and 4.4.5).
 _ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000  # encrypted, strongly encrypted, directory masked
 _PATCH_FLAG = 0x20
@@ -46,43 +45,44 @@ MAX_OFFSET = 1 << 62
 
 
 class DirectoryRecord(NamedTuple):
-    """One record of the central directory; `offset` is that of the member's own header in the file."""
+    """A record of the central directory; `offset` is that of the member's own header in the file."""
 
     raw: bytes  # the name's bytes
     name: str
     flags: int
     method: int
     crc: int
-    packed: int
-    size: int
+    packed: int  # bytes in the archive
+    size: int  # bytes after inflation
     offset: int
-    mode: int  # Unix file mode, 0 if the archive was made on another system
+    mode: int  # the Unix file mode, or 0 if the entry was made on another system
 
 
 class _DirectoryEnd(NamedTuple):
-    """The directory's position and size, and the number of records that the end record announces."""
+    """What the end record says of the directory: its offset and bytes, and its number of records."""
 
     start: int
     size: int
     announced_count: int
-    archive_start: int  # bytes of the file before the archive
+    archive_start: int  # the bytes before the archive, such as a program that unpacks it
 
 
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """Return the records of an archive, and the offset of its directory.
 
-    Raises StepError without reading a directory that is too large for `limits.members` records.
+    Raises StepError if the directory is broken, or too large for `limits.members` records (then it is not read).
     """
     end = _find_directory_end(view)
-    content = _read_directory_bytes(view, end, limits)
-    records = [_read_record(content, position, end.archive_start) for position in _record_offsets(content, limits)]
+    directory_bytes = _read_directory_bytes(view, end, limits)
+    positions = _record_offsets(directory_bytes, limits)
+    records = [_read_record(directory_bytes, position, end.archive_start) for position in positions]
     if len(records) != end.announced_count:
-        raise StepError(f"the directory announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
+        raise StepError(f"the archive announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record of this name without parsing the others; raise StepError unless exactly one has the name."""
+    """Return the record with this name without parsing others; raise StepError if none or several have the name."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
@@ -91,19 +91,19 @@ def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
         if (record := _read_record(directory.content, position, directory.archive_start)).name == name
     ]
     if not records:
-        raise StepError(f"the archive has no member {name!r}", Reason.NOT_FOUND)
+        raise StepError(f"the archive does not have a member {name!r}", Reason.NOT_FOUND)
     if len(records) > 1:
-        raise StepError(f"the archive has several members {name!r}", Reason.DUPLICATE_MEMBER)
+        raise StepError(f"the archive has several members with the name {name!r}", Reason.DUPLICATE_MEMBER)
     return records[0]
 
 
 def _encode_name(name: str) -> set[bytes]:
-    """Return the bytes with which an archive may store a name."""
+    """Return the two encodings of a name that an archive may use."""
     return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
 
 
 class _Directory(NamedTuple):
-    """A directory's bytes, and the offsets in it of the records of each name."""
+    """A directory's bytes, and by encoded name the offsets of records in them; `limits` are those it was read with."""
 
     content: bytes
     archive_start: int
@@ -112,26 +112,26 @@ class _Directory(NamedTuple):
 
 
 _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
-"""The directories of open archives: searching one for each member would take time quadratic in their number."""
+"""The directories of open archives: reading one again for each member would take quadratic time."""
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
-    """Return the directory of an open archive; it is read only once."""
+    """Return the directory of an open archive; it is read again only if the limits differ from the last ones."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)
-        content = _read_directory_bytes(view, end, limits)
+        directory_bytes = _read_directory_bytes(view, end, limits)
         positions: dict[bytes, list[int]] = {}
-        for position in _record_offsets(content, limits):
-            positions.setdefault(_raw_name(content, position), []).append(position)
-        directory = _DIRECTORIES[view] = _Directory(content, end.archive_start, positions, limits)
+        for position in _record_offsets(directory_bytes, limits):
+            positions.setdefault(_raw_name(directory_bytes, position), []).append(position)
+        directory = _DIRECTORIES[view] = _Directory(directory_bytes, end.archive_start, positions, limits)
     return directory
 
 
 def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
     """Return exactly `size` bytes at `offset`; raise StepError with TRUNCATED if the file ends earlier."""
     if offset >= MAX_OFFSET:
-        raise StepError("a record's offset is far beyond the end of the archive", Reason.TRUNCATED)
+        raise StepError("the offset of a record is far beyond the end of the archive", Reason.TRUNCATED)
     view.seek(offset)
     pieces = []
     bytes_left = size
@@ -144,8 +144,8 @@ def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
-    """Find and read the end record: 22 bytes and a comment at the end of the archive."""
-    file_size = view.seek(0, 2)
+    """Find and read the end record: 22 bytes and a comment at the end of the file. Raise StepError if it is missing."""
+    file_size = view.seek(0, io.SEEK_END)
     max_tail = END_RECORD.size + _MAX_COMMENT_BYTES
     tail = read_exactly(view, max(0, file_size - max_tail), min(file_size, max_tail))
     position = tail.rfind(b"PK\x05\x06")
@@ -163,7 +163,7 @@ def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
 
 
 def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
-    """Return the number of bytes after an end record whose directory is where it says, or 0 if there is none."""
+    """Return the number of bytes after the archive's end record, or 0 if no end record fits a directory before it."""
     for start in range(0, file_size, SLICE_BYTES):
         slice_bytes = read_exactly(view, start, min(SLICE_BYTES + END_RECORD.size, file_size - start))
         position = slice_bytes.find(b"PK\x05\x06")
@@ -171,7 +171,7 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
             _, _, _, _, count, size, offset, comment = END_RECORD.unpack_from(slice_bytes, position)
             record_start = start + position
             end = record_start + END_RECORD.size + comment
-            # The end record of an archive that is stored as a member of this one does not match.
+            # For the end record of an archive that is stored in this one, the condition is false.
             if count and size + offset == record_start and read_exactly(view, offset, 4) == b"PK\x01\x02":
                 return max(0, int(file_size - end))
             position = slice_bytes.find(b"PK\x05\x06", position + 1)
@@ -179,9 +179,9 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
 
 
 def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]) -> _DirectoryEnd:
-    """Return the directory's position, given the fields of the end record at `position`.
+    """Return where the directory is, by the fields of the end record, which is at offset `position`.
 
-    If there is a 64-bit end record before it, the numbers in that record count.
+    If a 64-bit end record precedes it, the numbers in the 64-bit record are used.
     """
     _, disk, first_disk, count_on_disk, record_count, size, offset, _ = end_fields
     record_start = position
@@ -205,26 +205,26 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
 
 
 def _read_directory_bytes(view: BinaryIO, end: _DirectoryEnd, limits: Limits) -> bytes:
-    """Return the directory's bytes; raise StepError if it is too large for the allowed number of records."""
+    """Return the directory's bytes; raise StepError if it has more records or bytes than `limits.members` allows."""
     if end.announced_count > limits.members or end.size > limits.members * MAX_MEAN_RECORD_BYTES:
         raise StepError(
             f"the directory has {end.announced_count} members in {end.size} bytes; "
-            f"the limit is {limits.members} members",
+            f"the limits are {limits.members} and {limits.members * MAX_MEAN_RECORD_BYTES}",
             Reason.TOO_MANY_MEMBERS,
         )
     return read_exactly(view, end.start, end.size)
 
 
-def _record_offsets(content: bytes, limits: Limits) -> Iterator[int]:
-    """Yield the offset of each record in a directory; raise StepError if it contains anything else, or too many."""
+def _record_offsets(directory_bytes: bytes, limits: Limits) -> Iterator[int]:
+    """Yield the offset of each record in a directory; raise StepError for other bytes and for too many records."""
     position = record_count = 0
-    while position < len(content):
+    while position < len(directory_bytes):
         record_end = position + CENTRAL_RECORD.size
-        if not content.startswith(b"PK\x01\x02", position) or record_end > len(content):
+        if not directory_bytes.startswith(b"PK\x01\x02", position) or record_end > len(directory_bytes):
             raise StepError("the directory contains bytes that are not a record", Reason.CORRUPT)
-        record_end += sum(NAME_LENGTHS.unpack_from(content, position + 28))
+        record_end += sum(NAME_LENGTHS.unpack_from(directory_bytes, position + 28))
         record_count += 1
-        if record_end > len(content):
+        if record_end > len(directory_bytes):
             raise StepError("the directory ends within a record", Reason.CORRUPT)
         if record_count > limits.members:
             raise StepError(f"the archive has more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
@@ -232,27 +232,27 @@ def _record_offsets(content: bytes, limits: Limits) -> Iterator[int]:
         position = record_end
 
 
-def _raw_name(content: bytes, position: int) -> bytes:
-    """Return the bytes of a record's name."""
+def _raw_name(directory_bytes: bytes, position: int) -> bytes:
+    """Return the bytes of the name of the record at a position in the directory."""
     start = position + CENTRAL_RECORD.size
-    return content[start : start + int.from_bytes(content[position + 28 : position + 30], "little")]
+    return directory_bytes[start : start + int.from_bytes(directory_bytes[position + 28 : position + 30], "little")]
 
 
-def _read_record(content: bytes, position: int, archive_start: int) -> DirectoryRecord:
-    """Return the record at a position in the directory; offsets in it are relative to `archive_start`."""
-    fields = CENTRAL_RECORD.unpack_from(content, position)
+def _read_record(directory_bytes: bytes, position: int, archive_start: int) -> DirectoryRecord:
+    """Return the record at a position in the directory, with its offset counted from the start of the file."""
+    fields = CENTRAL_RECORD.unpack_from(directory_bytes, position)
     _, _, made_on, _, flags, method, _, _, crc, packed, size, name_length, extra_length, _, _, _, attributes, offset = (
         fields
     )
-    raw = _raw_name(content, position)
+    raw = _raw_name(directory_bytes, position)
     start = position + CENTRAL_RECORD.size + name_length
-    size, packed, offset = _read_zip64_values(content[start : start + extra_length], size, packed, offset)
+    size, packed, offset = _read_zip64_values(directory_bytes[start : start + extra_length], size, packed, offset)
     mode = attributes >> 16 if made_on == _UNIX_SYSTEM else 0  # its upper half is a Unix file mode
     return DirectoryRecord(raw, _read_name(raw, flags), flags, method, crc, packed, size, offset + archive_start, mode)
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Return the values; those that do not fit into 32 bits are replaced by the numbers in the 64-bit extra field."""
+    """Return the values; each that is marked as too large for 32 bits is taken from the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     position = 0
@@ -261,18 +261,18 @@ def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
         length = int.from_bytes(extra[position + 2 : position + 4], "little")
         body = extra[position + 4 : position + 4 + length]
         if field_id == 1:
-            replaced = []
+            full_values = []
             for value in values:
                 is_wide = value == 0xFFFFFFFF and len(body) >= 8
-                replaced.append(int.from_bytes(body[:8], "little") if is_wide else value)
+                full_values.append(int.from_bytes(body[:8], "little") if is_wide else value)
                 body = body[8:] if is_wide else body
-            return tuple(replaced)
+            return tuple(full_values)
         position += 4 + length
     return values
 
 
 def _read_name(raw: bytes, flags: int) -> str:
-    """Decode a member's name; bytes that are not valid in the encoding of its flag become visible escapes."""
+    """Decode a member's name, as UTF-8 if its flag is set and otherwise as cp437; invalid bytes become escapes."""
     return raw.decode("utf-8" if flags & _UTF_8_FLAG else "cp437", "backslashreplace")
 
 
@@ -282,10 +282,10 @@ UNSAFE_NAME = re.compile(r"[\x00-\x1f\x7f\\]|\A/|\A[A-Za-z]:|(\A|/)\.\.(/|\Z)|\A
 
 
 class ZipMember(NamedTuple):
-    """One entry of an archive; `reason` is why it cannot or must not be read, or None.
+    """An entry of an archive; `reason` is why it must not be read, or None if it may be read.
 
-    `start` is the offset of its packed bytes in the archive's view. Sizes are in bytes, as the entry announces them;
-    reading checks them.
+    `size` and `packed` are its bytes after and before inflation, as the entry announces them; `start` is the offset of
+    the packed bytes in the archive's view. `crc` is the CRC-32 of its content. Reading checks size and CRC.
     """
 
     name: str
@@ -303,7 +303,7 @@ class ZipMember(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Why the entry must not be read, with the name of a compression method that is not read; empty if it may be.
+        """Why the entry must not be read, with the name of an unsupported compression method; empty if it may be read.
 
         >>> ZipMember("a.xml", 1, 1, 0, 0, 14, Reason.UNSUPPORTED).refusal
         'the format or compression method is not supported: LZMA'
@@ -311,16 +311,16 @@ class ZipMember(NamedTuple):
         if self.reason is None:
             return ""
         is_method = self.reason is Reason.UNSUPPORTED and self.method not in (STORED, DEFLATED)
-        method = f": {_METHOD_NAMES.get(self.method, f'method {self.method}')}" if is_method else ""
-        return f"{self.reason.meaning}{method}"
+        method_text = f": {_METHOD_NAMES.get(self.method, f'method {self.method}')}" if is_method else ""
+        return f"{self.reason.meaning}{method_text}"
 
 
 def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """Return the entries of an archive in its directory's order.
 
-    The whole archive is refused with StepError if it is not a zip, is truncated, is split, has too many entries,
-    announces more than `limits.total_size` bytes, or has entries that overlap or differ from their own headers, as zip
-    bombs do. Any other fault is the `reason` of a single entry.
+    Raises StepError, for the whole archive, if it is not a zip, is truncated or split, has too many entries, announces
+    more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
+    Any other fault is the `reason` of a single entry.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -330,7 +330,7 @@ def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """
     records, end = read_directory(view, limits)
     if sum(record.size for record in records) > limits.total_size:
-        raise StepError(f"the members are larger than {limits.total_size} bytes together", Reason.BOMB_TOTAL)
+        raise StepError(f"the members have more than {limits.total_size} bytes together", Reason.BOMB_TOTAL)
     starts = [_find_content_start(view, record) for record in records]
     _refuse_overlaps(records, starts, end)
     known_names: set[str] = set()
@@ -343,32 +343,32 @@ def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
 
 
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
-    """Open the member of this name as a seekable, read-only file.
+    """Open the member with this name as a seekable, read-only file.
 
-    `read_members` must have accepted the archive before; only this entry is checked again. Raises StepError if it may
-    not be read, and so does reading if the member is larger than it announces or does not match its checksum.
+    `read_members` must have accepted the archive before; only this entry is checked again. Raises StepError if the
+    entry must not be read; reading raises it if the content does not have the announced size and checksum.
     """
     record = find_record(view, name, limits)
     member = _to_member(record, _find_content_start(view, record), _find_fault(record, limits))
     return cast("BinaryIO", io.BufferedReader(open_inflated(view, member), BLOCK_BYTES))
 
 
-def open_inflated(view: BinaryIO, member: ZipMember) -> Inflated:
+def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
     """Open a member that `read_members` returned; raise StepError if it has a `reason`."""
     if member.reason:
         raise StepError(f"{member.name!r} is refused: {member.refusal}", member.reason)
-    return Inflated(
+    return InflatedMember(
         view, start=member.start, packed=member.packed, size=member.size, crc=member.crc, method=member.method
     )
 
 
 def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content block by block; size and checksum are checked at the end."""
+    """Yield a member's content block by block; raise StepError at the end if size or checksum are wrong."""
     return open_inflated(view, member).blocks()
 
 
 def is_archive_start(head: bytes) -> bool:
-    """Return whether `head` is the start of an archive or a compressed file.
+    """Return whether `head` is the start of an archive or of a compressed file.
 
     >>> is_archive_start(b"<?xml version='1.0'?>"), is_archive_start(b"PK" + bytes([3, 4]))
     (False, True)
@@ -381,21 +381,19 @@ def _to_member(record: DirectoryRecord, start: int, reason: Reason | None) -> Zi
 
 
 def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
-    """Return the offset of an entry's packed bytes; raise StepError if its own header contradicts the directory."""
+    """Return the offset of an entry's packed bytes; raise StepError if its header is missing or not like `record`."""
     own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
     signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
     if signature != b"PK\x03\x04":
-        raise StepError(
-            f"{record.name!r}: no entry begins at the position that the directory of the archive gives", Reason.CORRUPT
-        )
+        raise StepError(f"{record.name!r} is not at the offset that the directory of the archive gives", Reason.CORRUPT)
     name = read_exactly(view, record.offset + LOCAL_RECORD.size, name_length)
     if name != record.raw or method != record.method or (flags ^ record.flags) & 1:
-        raise StepError(f"the header of {record.name!r} contradicts the directory", Reason.CORRUPT)
+        raise StepError(f"the header of {record.name!r} contradicts the directory of the archive", Reason.CORRUPT)
     return record.offset + LOCAL_RECORD.size + int(name_length) + int(extra_length)
 
 
 def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], directory_start: int) -> None:
-    """Raise StepError for entries that share bytes with each other or with the directory.
+    """Raise StepError if entries share bytes with each other or with the directory.
 
     Zip bombs use overlaps to inflate the same packed bytes thousands of times; archivers never write them.
     """
@@ -405,7 +403,7 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
             raise StepError(f"{record.name!r} overlaps another member", Reason.BOMB_OVERLAP)
         end_of_previous = start + record.packed
     if end_of_previous > directory_start:
-        raise StepError("a member overlaps the directory", Reason.CORRUPT)
+        raise StepError("a member overlaps the directory of the archive", Reason.CORRUPT)
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:

@@ -12,7 +12,7 @@ from windrow.formats.pdf import read_pages
 
 def outcome(content: bytes) -> str:
     try:
-        return f"{read_pages(content).number} pages"
+        return f"{read_pages(content).page_count} pages"
     except StepError as error:
         return f"{error.reason}: {error}"
 

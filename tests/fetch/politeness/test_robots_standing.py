@@ -21,14 +21,14 @@ def update_after(before, status, now, content=b""):
 
 
 def test_before_the_first_attempt_nothing_may_be_asked():
-    assert NEW_STATE.robots.ask("/").reason is Reason.ROBOTS_UNREACHABLE
-    assert NEW_STATE.robots.ask("/robots.txt").allowed
+    assert NEW_STATE.robots.decide("/").reason is Reason.ROBOTS_UNREACHABLE
+    assert NEW_STATE.robots.decide("/robots.txt").allowed
     assert NEW_STATE.due == 0.0
 
 
 def test_a_file_counts_for_half_an_hour():
     standing = update_after(NEW_STATE, 200, 1000.0, FILE)
-    assert (standing.due, standing.robots.delay, standing.robots.ask("/x").allowed) == (
+    assert (standing.due, standing.robots.delay, standing.robots.decide("/x").allowed) == (
         1000.0 + MAX_AGE_SECONDS,
         3.0,
         False,
@@ -46,7 +46,7 @@ def test_a_failure_shuts_the_site_and_is_tried_again_ever_later():
     now, standing, waits = 0.0, NEW_STATE, []
     for status in (500, None, 503, 429, 502, None, 500, 500):
         standing = update_after(standing, status, now)
-        assert standing.robots.ask("/").reason is Reason.ROBOTS_UNREACHABLE
+        assert standing.robots.decide("/").reason is Reason.ROBOTS_UNREACHABLE
         waits.append(standing.due - now)
         now = standing.due
     assert waits == [60, 120, 240, 480, 960, 1800, 1800, 1800]
@@ -56,14 +56,14 @@ def test_a_failure_shuts_the_site_and_is_tried_again_ever_later():
 def test_an_older_file_stays_in_force_for_a_day():
     standing = update_after(NEW_STATE, 200, 0.0, FILE)
     standing = update_after(standing, 503, MAX_AGE_SECONDS)
-    assert standing.robots.ask("/y").allowed
-    assert not standing.robots.ask("/x").allowed
+    assert standing.robots.decide("/y").allowed
+    assert not standing.robots.decide("/x").allowed
     standing = update_after(standing, None, MAX_STALE_SECONDS - 1)
-    assert standing.robots.ask("/y").allowed
+    assert standing.robots.decide("/y").allowed
     standing = update_after(standing, 500, MAX_STALE_SECONDS)
-    assert standing.robots.ask("/y").reason is Reason.ROBOTS_UNREACHABLE
+    assert standing.robots.decide("/y").reason is Reason.ROBOTS_UNREACHABLE
     standing = update_after(standing, 500, MAX_STALE_SECONDS + 1)
-    assert not standing.robots.ask("/y").allowed
+    assert not standing.robots.decide("/y").allowed
 
 
 def test_redirects_are_followed_five_times():
@@ -86,5 +86,5 @@ def test_a_refusal_is_never_lost_to_a_failure(steps):
         now += pause
         before, standing = standing, update_after(standing, status, now, FILE)
         assert now < standing.due <= now + MAX_AGE_SECONDS
-        if status in {429, 500, None} and not before.robots.ask("/x").allowed:
-            assert not standing.robots.ask("/x").allowed
+        if status in {429, 500, None} and not before.robots.decide("/x").allowed:
+            assert not standing.robots.decide("/x").allowed

@@ -238,7 +238,7 @@ class Policy:
 
 def judge_by_robots(url: str, robots: Robots) -> PolicyVerdict:
     """Judge a normalised address only by the robots.txt of its host."""
-    decision = robots.ask("/" + url.split("/", 3)[3])
+    decision = robots.decide("/" + url.split("/", 3)[3])
     return PolicyVerdict(decision.reason, decision.text, decision.line) if decision.line or decision.reason else ALLOWED
 
 

@@ -95,7 +95,7 @@ def guess_metadata(document: PdfPages) -> Guess:
         "doi": _find_doi(first_pages) or None,
         "arxiv_id": _find_arxiv_id(first_pages) or None,
         "references": list(_guess_references(text)),
-        "pages": document.number,
+        "pages": document.page_count,
         "words": sum(len(page.split()) for page in document.pages),
         "created": document.created,
         "producer": PRODUCER,

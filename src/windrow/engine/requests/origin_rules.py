@@ -76,7 +76,7 @@ class OriginRules:
             return Reason.SITE_GIVEN_UP
         if self._is_service:
             return None
-        return self._robots_state.robots.ask("/" + url.split("/", 3)[3]).reason
+        return self._robots_state.robots.decide("/" + url.split("/", 3)[3]).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
         """Return whether to repeat a request at once: most connections that fail succeed at the second attempt."""

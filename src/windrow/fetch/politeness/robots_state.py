@@ -47,7 +47,7 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
 
     `status` is None if no response came, and 3xx for a redirect that is not followed. `agent` is our user agent.
 
-    >>> update_state(NEW_STATE, status=404, content=b"", agent="x-crawler", now=0.0).robots.ask("/a").allowed
+    >>> update_state(NEW_STATE, status=404, content=b"", agent="x-crawler", now=0.0).robots.decide("/a").allowed
     True
     >>> update_state(NEW_STATE, status=503, content=b"", agent="x-crawler", now=0.0).due
     60.0

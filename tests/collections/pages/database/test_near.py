@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.collections.pages.place import Page, fill, schema
 from windrow.collections.pages.database.near_duplicates import update_near_duplicates
 from windrow.collections.pages.database.writer import schema as made
-from windrow.formats.near import NEAR_DUPLICATE_SIMILARITY, estimate_similarity, make_sketch
+from windrow.formats.sketch import NEAR_DUPLICATE_SIMILARITY, estimate_similarity, make_sketch
 
 WORDS = [
     f"{a}{b}" for a in ("harbour", "lantern", "meadow", "copper", "winter") for b in ("light", "stone", "gate", "s")

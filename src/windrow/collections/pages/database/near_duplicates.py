@@ -1,7 +1,7 @@
 """Near-duplicates: open generations, on any site, whose main texts are nearly equal. They are marked, never removed.
 
 All generations are ordered by a hash of text and address. The first generation of all that share a band (see
-`windrow.formats.near`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
+`windrow.formats.sketch`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
 or with the generations that these hubs are joined to. It is joined to the most similar one of them that is similar
 enough and not joined itself; otherwise it is not joined, and generations after it may be joined to it. So all
 generations of a cluster are joined to its first generation and similar to it, and the result depends only on the set
@@ -23,7 +23,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
-from windrow.formats.near import (
+from windrow.formats.sketch import (
     MAX_CHARACTERS,
     NEAR_DUPLICATE_SIMILARITY,
     estimate_similarity,

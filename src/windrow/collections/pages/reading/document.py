@@ -266,7 +266,7 @@ def read_html_page(
     ('http://a.example/cup', 'a cup', 'Tea')
     """
     page = read_page(_show_frames(raw), url, content_type)
-    is_main = main_content(page.outline, page.hint)
+    is_main = main_content(page.outline, page.traits)
     page_links = find_links(page.outline, page.head, url)
     indexiness = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))
     classifier = LinkClassifier(url, page.head.base)

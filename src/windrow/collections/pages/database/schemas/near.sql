@@ -1,6 +1,6 @@
 -- Windrow's own tables of near-duplicates, for open generations with a text that is long enough to be compared.
 
--- The sketch of a generation's main text (windrow.formats.near). `rank` is a hash of text and address, by which all
+-- The sketch of a generation's main text (windrow.formats.sketch). `rank` is a hash of text and address, by which all
 -- generations are ordered.
 CREATE TABLE IF NOT EXISTS windrow_signature (
   generation_id INTEGER PRIMARY KEY,

@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.errors import TransportError
-from windrow.formats.answer import MAX_HEAD_BYTES, AnswerReader
+from windrow.formats.http_response import MAX_HEAD_BYTES, ResponseReader
 from windrow.reasons import Reason
 
 
 def take(text, cuts=(), ended=True):
     """Feed a text in pieces; return statuses, body and the reader."""
     heads, body = [], bytearray()
-    reader = AnswerReader("http://h/", heads.append, body.extend)
+    reader = ResponseReader("http://h/", heads.append, body.extend)
     at = 0
     for cut in sorted({*(cut for cut in cuts if cut < len(text)), len(text)}):
         if not reader.is_done:

@@ -1,8 +1,8 @@
-"""Build a page's outline in one pass over its tags; return the markup of chosen blocks.
+"""Build a page's outline in one pass over its serialised markup; copy the markup of chosen blocks.
 
-Visiting a tree node by node costs more than everything done with the nodes. So the tree is serialised by one
-call: its markup is well-formed, and except in comments `<` and `>` only delimit tags. Split at these, it is a list of
-tags and texts in turn. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
+Visiting a tree node by node takes longer than what is done with the nodes. So the tree is serialised by one call: its
+markup is well-formed, and except in comments `<` and `>` only delimit tags. Split at these characters, it is a list in
+which texts and tags alternate. A tag is `bytes` without its brackets: `a href="/x"` or `/a`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from windrow.content.outline import BODY, Outline, PageLocation, Shape, read_sha
 from windrow.content.outline_builder import OutlineBuilder
 
 Action = Callable[[OutlineBuilder, bytes, Shape], None]
+"""What is done at a tag, given the builder, the tag and its shape."""
 Meaning = tuple[Action, Shape]
+"""The action at a tag, and the shape of the box that it opens; `BODY` stands for other tags."""
 
 
 def _do_nothing(*_: object) -> None:
-    """Do nothing; the action for tags within words."""
+    """Do nothing: the action at tags that do not separate words."""
 
 
 _OPEN_BOX, _CLOSE_BOX = OutlineBuilder.open, OutlineBuilder.close
@@ -43,18 +45,18 @@ _START_ACTIONS: dict[str, Action] = {
                      "video"),
                     OutlineBuilder.add_reference),
     **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), OutlineBuilder.end_block),
-    **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.open_mark_up),
+    **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.open_code_or_quotation),
     "a": OutlineBuilder.open_anchor,
     "br": OutlineBuilder.end_line,
 }  # fmt: skip
-"""The action at a start tag; other known elements are boxes."""
+"""The action at an element's start tag; the elements that are not here are boxes or unknown."""
 _END_ACTIONS: dict[Action, Action] = {
     _NOTHING: _NOTHING,
     OutlineBuilder.open_spaced: OutlineBuilder.close_spaced,
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
-    OutlineBuilder.open_mark_up: OutlineBuilder.close_mark_up,
+    OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""The action at an end tag by the action at its start tag; all others of these elements separate words."""
+"""By the action at a start tag, the action at its end tag; the end tags of other elements above separate words."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -62,7 +64,7 @@ _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
     "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
 ))  # fmt: skip
-"""Elements that browsers lay out as boxes; unknown elements are inline."""
+"""Elements that browsers lay out as boxes; unknown elements are inline, custom ones are boxes."""
 _INLINE_MEANINGS: dict[bytes, Meaning] = {
     **{name.encode(): (act, BODY) for name, act in _START_ACTIONS.items()},
     **{f"/{name}".encode(): (_END_ACTIONS.get(act, _SEPARATE), BODY) for name, act in _START_ACTIONS.items()},
@@ -73,7 +75,7 @@ _INSTRUCTION = re.compile(rb"<\?[^>]*+>")
 _TAG = re.compile(rb"<(/?[^\s/>]++(?: =?[^\s/>=]*+=\"[^\"]*+\")*+)>")
 _MAX_CACHED_TAG_BYTES, _MAX_CACHED_TAGS = 500, 20_000
 
-_known_meanings = _INLINE_MEANINGS.copy()
+_known_meanings = _INLINE_MEANINGS.copy()  # the cache of meanings by tag
 
 
 def build_outline(markup: bytes) -> Outline:
@@ -85,7 +87,7 @@ def build_outline_from_pieces(markup_pieces: Sequence[bytes]) -> Outline:
     """Return the outline of a body, given as the tags and texts that `split_markup` returns."""
     builder = OutlineBuilder()
     parts = builder.parts
-    parts += markup_pieces[2:3]  # after the tag of the body itself
+    parts += markup_pieces[2:3]  # the text after the body's start tag
     tags = markup_pieces[3::2]
     tags_to_come = iter(tags)
     builder.count_tags_left = partial(length_hint, tags_to_come)
@@ -102,18 +104,18 @@ def build_outline_from_pieces(markup_pieces: Sequence[bytes]) -> Outline:
             action(builder, tag, shape)
         if text and (parts or not text.isspace()):
             parts.append(text)
-    builder.count_tags_left = lambda: -1  # the body's own end
+    builder.count_tags_left = lambda: -1  # for a block that ends with the body
     outline = builder.finish()
-    last_tag, end_tags = len(tags) - 1, outline.blocks.end_tag  # so far, end tags are counted from the last one
+    last_tag, end_tags = len(tags) - 1, outline.blocks.end_tag  # until here, they are the numbers of tags after them
     end_tags[:] = [last_tag - tags_left for tags_left in end_tags]
     return outline
 
 
 def split_markup(markup: bytes) -> list[bytes]:
-    """Split markup into texts and tags in turn, beginning with an empty text."""
+    """Split markup into texts and tags that alternate, beginning with an empty text; leave out comments."""
     markup, *comments = markup.split(b"<!--")
     if comments:
-        markup += b"".join([rest.partition(b"-->")[2] for rest in comments])
+        markup += b"".join([comment.partition(b"-->")[2] for comment in comments])
     pieces = markup.replace(b">", b"<").split(b"<")
     if len(pieces) == 2 * markup.count(b">") + 1:
         return pieces
@@ -124,19 +126,19 @@ def split_markup(markup: bytes) -> list[bytes]:
 
 
 def find_meaning(tag: bytes) -> Meaning:
-    """Return what to do at a tag: the action of an `OutlineBuilder`, and the shape of the box, if it is one.
+    """Return what to do at a tag: an action, mostly a method of `OutlineBuilder`, and the shape of its box.
 
-    Tags of boxes repeat, within a page and from page to page, so meanings are cached.
+    Meanings are cached, since the tags of boxes repeat within a page and from page to page.
     """
     return _known_meanings.get(tag) or _work_out_meaning(tag)
 
 
 def _work_out_meaning(tag: bytes) -> Meaning:
-    """Return the meaning of a tag that is not cached; cache it unless it is that of an inline element."""
+    """Return the meaning of a tag that is not cached; cache it unless the name alone determines it."""
     name = tag.partition(b" ")[0]
     inline_meaning = _INLINE_MEANINGS.get(name)
     if inline_meaning is not None:
-        has_style = name == b"span" and b' class="' in tag  # without a class a span is assumed to have none
+        has_style = name == b"span" and b' class="' in tag  # without a class, a span is assumed to have no gap
         return _cache_meaning(tag, (OutlineBuilder.open_spaced, BODY)) if has_style else inline_meaning
     if name.startswith((b"!", b"?")):
         return _NOTHING, BODY
@@ -144,7 +146,7 @@ def _work_out_meaning(tag: bytes) -> Meaning:
 
 
 def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
-    """Cache a tag's meaning and return it; a full cache is emptied first, and long tags are not cached."""
+    """Cache a tag's meaning, unless the tag is long, and return it; a full cache is emptied before."""
     if len(tag) <= _MAX_CACHED_TAG_BYTES:
         if len(_known_meanings) >= _MAX_CACHED_TAGS:
             _known_meanings.clear()
@@ -154,7 +156,7 @@ def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
 
 
 def _box_meaning(tag: bytes, name: bytes) -> Meaning:
-    """Return the meaning of the tag of an element that is not inline."""
+    """Return the meaning of the tag of a box, a custom element, or an unknown element."""
     is_end = name.startswith(b"/")
     element_name = name[1:] if is_end else name
     if element_name in _BOX_ELEMENTS:
@@ -179,21 +181,22 @@ def copy_chosen_markup(
 ) -> str:
     """Return the markup of the chosen blocks as HTML; the outline was built from `markup_pieces`.
 
-    Inline elements in these blocks are copied, and so are separate pictures between the first and the last block, and
-    the figures in `figure_range`; boxes without any of these are left out. Only tags from the end of the block before
-    the first one to the end of the last one are read, and as far as the figures may extend.
+    It has these blocks with their inline elements, separate pictures between the first and the last of them, the
+    figures in `figure_range` if it is given, and the boxes around all of them. It is empty if no block is chosen. Only
+    the tags from the end of the block before the first chosen one to the end of the last one are read, or to the end
+    of the block after that if figures may follow the text.
     """
     first = next((block for block, is_chosen in enumerate(chosen) if is_chosen), len(chosen))
     if first == len(chosen):
         return ""
     last = len(chosen) - 1 - next(offset for offset, is_chosen in enumerate(reversed(chosen)) if is_chosen)
     tags, end_tags = markup_pieces[3::2], outline.blocks.end_tag
-    figures = figure_range or FigureRange(first, 0)
-    following_block = last + 1 if figures.depth else last  # figures may come before that block
+    figures = figure_range or FigureRange(first, depth=0)
+    following_block = last + 1 if figures.depth else last  # figures may precede it
     last_tag = end_tags[following_block] if following_block < len(end_tags) else len(tags)
     block_before = min(first, figures.first) - 1
     while block_before >= 0 and find_meaning(tags[end_tags[block_before]])[0] not in _BORDER_ACTIONS:
-        block_before -= 1  # a custom element's box ends a block, but is not copied
+        block_before -= 1  # the tag of a custom element ends a block, but is not copied
     copy = _Copy(outline, chosen, block_before, (first, last), figures.depth)
     start = end_tags[block_before] if block_before >= 0 else 0
     if block_before < 0:
@@ -214,24 +217,16 @@ class FigureRange(NamedTuple):
     first: int
     """The number of the first block; figures before it are left out."""
     depth: int
-    """The least number of open boxes around a figure after the text; if it is 0, there are no such figures."""
+    """The least number of open boxes around a figure after the text; 0 leaves out all figures after the text."""
 
 
 class _Copy:
-    """Copies the chosen markup of a part of the page, tag by tag; a line is the markup between two borders of boxes."""
+    """Copies markup of chosen blocks to `output`, tag by tag; `line` is the markup since the last border of a box."""
 
     __slots__ = (
-        "_chosen",
-        "_chosen_range",
-        "_end_tags",
-        "_next_block",
-        "_open_locations",
-        "_opened",
-        "_text_depth",
-        "_text_end",
-        "line",
-        "output",
-    )
+        "_chosen", "_chosen_range", "_end_tags", "_next_block", "_open_locations", "_opened", "_text_depth",
+        "_text_end", "line", "output",
+    )  # fmt: skip
 
     def __init__(
         self, outline: Outline, chosen: Sequence[bool], block_before: int, chosen_range: tuple[int, int], depth: int
@@ -245,7 +240,7 @@ class _Copy:
         self._chosen = chosen
         self._chosen_range = chosen_range
         self._text_end = 0  # the length of `output` after the last chosen block
-        self._text_depth = depth  # of the box that contains the text; 0 once that is closed
+        self._text_depth = depth  # of the box around the text; 0 after that box was closed
         self._end_tags = outline.blocks.end_tag
         self._next_block = max(block_before, 0)  # the first block that has not ended
         self._opened: list[tuple[int, bytes]] = []  # the open boxes: their position in `output`, and their start tag
@@ -267,7 +262,7 @@ class _Copy:
         self.output.append(b"<%b>" % tag)
 
     def copy_tag(self, number: int, tag: bytes, text: bytes) -> bool:
-        """Copy the tag of this number and the text after it; return whether the tag ended the line."""
+        """Copy the tag with this number and the text after it; return whether the tag is a border of a box."""
         action, shape = find_meaning(tag)
         is_border = action in _BORDER_ACTIONS
         if is_border:
@@ -283,7 +278,7 @@ class _Copy:
         return is_border
 
     def _close(self) -> None:
-        """Write the end tag of the innermost box, or remove its start tag if it is empty."""
+        """Write the end tag of the innermost open box, or remove its start tag if nothing in it was copied."""
         start, tag = self._opened.pop()
         self._open_locations.pop()
         if self._next_block > self._chosen_range[1] and len(self._opened) < self._text_depth:
@@ -294,7 +289,7 @@ class _Copy:
             self.output.append(b"</%b>" % tag.partition(b" ")[0])
 
     def end_line(self, number: int) -> None:
-        """End the line at tag number `number`; copy it if it belongs to a chosen block or is a picture of the text."""
+        """End the line at tag number `number`; copy it if it belongs to a chosen block, or is a picture of the text."""
         end_tags, first = self._end_tags, self._next_block
         next_block = first
         while next_block < len(end_tags) and end_tags[next_block] <= number:
@@ -310,7 +305,7 @@ class _Copy:
         self.line.clear()
 
     def _is_own_picture(self, line: bytes, next_block: int) -> bool:
-        """Return whether the line is a separate picture that belongs to the text and is not only a link."""
+        """Return whether the line has a separate picture of the text; a linked one must be in a figure."""
         if _PICTURE_TAG.search(line) is None:
             return False
         locations, (first, last) = self._open_locations[-1], self._chosen_range
@@ -321,13 +316,13 @@ class _Copy:
         return is_own_figure and (next_block < first or self._text_depth > 0)
 
     def drop_teaser(self) -> None:
-        """Remove pictures after the text if a block that is not chosen is in the same box."""
+        """Remove the pictures after the text that are in one box with a block after the text."""
         start = next((position for position, _ in self._opened if position >= self._text_end), None)
         if start is not None:
             del self.output[start + 1 :]
 
     def finish(self) -> str:
-        """Close the open boxes; return the markup."""
+        """Close the open boxes, and return the copied markup."""
         while self._opened:
             self._close()
         return b"".join(self.output).decode()

@@ -1,8 +1,8 @@
 """Read an HTTP/1.1 response as it arrives (RFC 9112): its head as a whole, then its body without chunk sizes.
 
-Errors of servers are tolerated: a bare line feed also ends a line, a folded line is read as one line, a line without a
-colon is skipped. A response that cannot be understood, or that would not end, is refused. After a response that other
-readers may understand differently, the connection is closed, so that bytes after it are not read as the next response.
+Some errors of servers are tolerated: a bare line feed also ends a line, a folded line is read as one line, and a line
+without a colon is skipped. A response that cannot be understood, or that exceeds a limit, is refused. A connection
+cannot be used again after a response that other readers may understand differently: they may see its end elsewhere.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.reasons import Reason
 
 MAX_HEAD_BYTES = HTTP_HEAD_BYTES.number
-"""The most bytes of a head, of the trailers, and of all heads before the final one."""
+"""The most bytes of all heads of a response together, and of its trailers."""
 
 _MAX_SIZE_LINE_RATIO = 16
-"""The most bytes of chunk-size lines for each byte of a body, beyond the first `MAX_HEAD_BYTES` bytes."""
+"""Chunk-size lines may have `MAX_HEAD_BYTES` bytes, and so many more for each byte of the body."""
 
 _MAX_SIZE_LINE_BYTES = 4096  # the most bytes of a chunk-size line
-_HTTP_NAME = b"HTTP/"  # a response begins with it
+_RESPONSE_START = b"HTTP/"  # the first bytes of every response
 _STATUS_LINE = re.compile(rb"HTTP/(\d)\.(\d) ++(\d{3})(?:[ \t][^\r\n]*+)?\r?\n")
 _HEAD_END = re.compile(rb"\n\r?\n")
 _FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
@@ -33,14 +33,14 @@ _NO_WORDS: frozenset[bytes] = frozenset()
 _FOLD = re.compile(rb"\r?\n[ \t]++")
 _SIZE_LINE = re.compile(rb"[ \t]*+([0-9A-Fa-f]{1,16})[ \t]*+(?:;[^\n]*+\n|\r?\n)")
 _CHUNK_END_AND_SIZE = re.compile(rb"\r?\n([0-9A-Fa-f]{1,16})\r?\n")  # the end of a chunk, and the size of the next
-_SMALL_CHUNK_BYTES = 1024  # bytes; smaller chunks are passed on several at a time
+_SMALL_CHUNK_BYTES = 1024  # chunks up to this size are joined before they are passed on
 
 
-class AnswerHead(NamedTuple):
+class ResponseHead(NamedTuple):
     """The head of a response; `text` is the whole head as it was received.
 
     `size` is the number of bytes of the body, or None if the head does not announce it; `chunked` is whether the body
-    is sent in chunks, `stays` whether the connection can be used again.
+    is sent in chunks, and `stays` whether the connection can be used again after the response.
     """
 
     status: int
@@ -50,13 +50,13 @@ class AnswerHead(NamedTuple):
     stays: bool
 
 
-class AnswerReader:
+class ResponseReader:
     r"""Reads one response from blocks of bytes.
 
-    >>> got = []
-    >>> reader = AnswerReader("http://h/", got.append, lambda block: got.append(bytes(block)))
+    >>> parts = []
+    >>> reader = ResponseReader("http://h/", parts.append, lambda piece: parts.append(bytes(piece)))
     >>> reader.feed(memoryview(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel")); reader.feed(memoryview(b"lo"))
-    >>> got[0].status, got[1:], reader.is_done, reader.is_reusable
+    >>> parts[0].status, parts[1:], reader.is_done, reader.is_reusable
     (200, [b'hel', b'lo'], True, True)
     """
 
@@ -68,31 +68,31 @@ class AnswerReader:
     def __init__(
         self,
         address: str,
-        on_head: Callable[[AnswerHead], None],
+        on_head: Callable[[ResponseHead], None],
         on_body: Callable[[memoryview], None],
         *,
         is_connect: bool = False,
     ) -> None:
         """Pass the head to `on_head` and pieces of the body to `on_body`; a piece is valid only during the call.
 
-        `address` is named in errors. `is_connect` means that the request was CONNECT: a success has no body, whatever
-        its head announces, and the connection stays open (RFC 9110, section 9.3.6).
+        `address` is named in errors. `is_connect` is whether the request is CONNECT: its successful response has no
+        body, whatever the head announces, and the connection stays open (RFC 9110, section 9.3.6).
         """
         self._address = address
         self._is_connect = is_connect
         self._on_head = on_head
         self._on_body = on_body
         self._head: bytearray | None = bytearray()
-        self._skipped_bytes = 0  # bytes of blank lines and interim heads before the final head
+        self._skipped_bytes = 0  # bytes of blank lines and interim heads that were removed from `_head`
         self._bytes_left = 0  # bytes of the body still to come; -1 if it ends with the connection
         self._chunks: _ChunkReader | None = None
-        self._may_stay_open = True  # False once an interim head asked to close
+        self._may_stay_open = True  # False after an interim head that announces the close of the connection
         self.has_begun = False  # at least one block was received
         self.is_done = False
         self.is_reusable = False  # the connection may be used again
 
     def feed(self, block: memoryview) -> None:
-        """Read the next bytes of the connection; raise TerminalFailure if they violate the protocol."""
+        """Read the next bytes of the connection; raise TerminalFailure if they are not HTTP/1.1 or exceed a limit."""
         self.has_begun = True
         if self._head is not None:
             bytes_after_head = self._read_heads(block)
@@ -124,14 +124,14 @@ class AnswerReader:
             self.is_done = True
             return
         raise TransientFailure(
-            f"{self._address}: the connection closed before the end of the answer", Reason.INTERRUPTED
+            f"{self._address}: the connection was closed before the end of the response", Reason.INTERRUPTED
         )
 
     def _read_heads(self, block: memoryview) -> memoryview | None:
-        """Collect the head; return the bytes of the block that follow it, or None if the head is not complete."""
+        """Read the heads up to the final one; return the bytes after it, or None if it is not complete."""
         buffer = self._head
         assert buffer is not None
-        start = len(buffer)
+        start = len(buffer)  # where the block begins in the buffer
         buffer += block
         head_start = 0  # where the next head begins in the buffer
         while True:
@@ -141,21 +141,22 @@ class AnswerReader:
             end = blank_line.end() if blank_line else len(buffer)
             if self._skipped_bytes + end > MAX_HEAD_BYTES:
                 raise TerminalFailure(
-                    f"{self._address}: the answer's head has more than {MAX_HEAD_BYTES} bytes", Reason.PROTOCOL_ERROR
+                    f"{self._address}: the head of the response has more than {MAX_HEAD_BYTES} bytes",
+                    Reason.PROTOCOL_ERROR,
                 )
             if blank_line is None:
-                if end - head_start >= len(_HTTP_NAME) and not buffer.startswith(_HTTP_NAME, head_start):
-                    raise TerminalFailure(f"{self._address}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
+                if end - head_start >= len(_RESPONSE_START) and not buffer.startswith(_RESPONSE_START, head_start):
+                    raise TerminalFailure(f"{self._address}: the response is not HTTP/1.1", Reason.PROTOCOL_ERROR)
                 self._skipped_bytes += head_start
                 del buffer[:head_start]
                 return None
-            head = read_answer_head(bytes(buffer[head_start:end]), self._address)
+            head = read_response_head(bytes(buffer[head_start:end]), self._address)
             if head.status >= 200:
                 break
             self._may_stay_open = self._may_stay_open and head.stays
             if head.status == 101:
                 raise TerminalFailure(
-                    f"{self._address}: the server switched protocols without being asked to", Reason.PROTOCOL_ERROR
+                    f"{self._address}: the server switched protocols without a request for it", Reason.PROTOCOL_ERROR
                 )
             head_start = end
         self._head = None
@@ -167,7 +168,7 @@ class AnswerReader:
         self._on_head(head)
         return block[end - start :]
 
-    def _set_framing(self, head: AnswerHead) -> None:
+    def _set_framing(self, head: ResponseHead) -> None:
         """Set where the body ends (RFC 9112, section 6.3) and whether the connection can be used again."""
         self.is_reusable = head.stays
         if head.chunked:
@@ -193,17 +194,17 @@ class _ChunkReader:
         self._bytes_left = 0
         self._line: bytearray | None = bytearray()  # the chunk-size line so far; None within a chunk
         self._awaits_chunk_end = False  # a chunk was read, but not the line end after it
-        self._trailer_bytes: int | None = None  # bytes of trailers so far
+        self._trailer_bytes: int | None = None  # bytes of trailers so far; None before the last chunk's size
         self._size_line_bytes_left = MAX_HEAD_BYTES  # bytes of chunk-size lines still allowed
         self.is_done = False
 
     def feed(self, block: memoryview) -> int:
         """Read the next bytes; return how many of them belong to this response."""
-        position, size_of_block = 0, len(block)
+        position, block_size = 0, len(block)
         small_chunks = bytearray()  # small chunks are collected: there may be a million of them
-        while position < size_of_block and not self.is_done:
+        while position < block_size and not self.is_done:
             if self._line is None:
-                size = min(self._bytes_left, size_of_block - position)
+                size = min(self._bytes_left, block_size - position)
                 if size <= _SMALL_CHUNK_BYTES:
                     small_chunks += block[position : position + size]
                 else:
@@ -238,7 +239,7 @@ class _ChunkReader:
     def _read_next_size(self, block: memoryview, position: int) -> int:
         """Read the end of a chunk and the next size line in its usual form; return the position after them.
 
-        A line in another form is not read here: then the position does not change.
+        If they are incomplete or in another form, they are left to `_read_line`, and the position does not change.
         """
         size_line = _CHUNK_END_AND_SIZE.match(block, position)
         if size_line and (size := int(size_line[1], 16)):
@@ -248,11 +249,13 @@ class _ChunkReader:
         self._line, self._awaits_chunk_end = bytearray(), True
         return position
 
-    def _count_size_line(self, size: int) -> None:
-        """Count the bytes of a chunk-size line; raise TerminalFailure if these lines are far larger than the body."""
-        self._size_line_bytes_left -= size
+    def _count_size_line(self, byte_count: int) -> None:
+        """Count the bytes of a chunk-size line; raise TerminalFailure if size lines are far larger than the body."""
+        self._size_line_bytes_left -= byte_count
         if self._size_line_bytes_left < 0:
-            raise TerminalFailure(f"{self._address}: the chunked body is mostly size lines", Reason.PROTOCOL_ERROR)
+            raise TerminalFailure(
+                f"{self._address}: the chunk-size lines are far larger than the body", Reason.PROTOCOL_ERROR
+            )
 
     def _read_line(self, line: bytes) -> None:
         """Process a complete line: the end of a chunk, the size of the next chunk, or a trailer."""
@@ -271,7 +274,7 @@ class _ChunkReader:
             return
         size_line = _SIZE_LINE.fullmatch(line)
         if not size_line:
-            raise TerminalFailure(f"{self._address}: a chunk has no valid size", Reason.PROTOCOL_ERROR)
+            raise TerminalFailure(f"{self._address}: the size of a chunk is not valid", Reason.PROTOCOL_ERROR)
         self._bytes_left = int(size_line[1], 16)
         if self._bytes_left:
             self._line = None
@@ -279,18 +282,15 @@ class _ChunkReader:
             self._trailer_bytes = 0
 
 
-def read_answer_head(text: bytes, address: str) -> AnswerHead:
-    """Read from a complete head where the body ends; raise TerminalFailure with PROTOCOL_ERROR if it is not valid.
-
-    `address` is named in the error.
-    """
+def read_response_head(text: bytes, address: str) -> ResponseHead:
+    """Read a complete head; raise TerminalFailure, which names `address`, if its status line or length is not valid."""
     status_line = _STATUS_LINE.match(text)
     if not status_line:
-        raise TerminalFailure(f"{address}: the answer is not HTTP/1.1", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{address}: the response is not HTTP/1.1", Reason.PROTOCOL_ERROR)
     unfolded, has_odd_fold = text, False
     if b"\n " in text or b"\n\t" in text:
         unfolded = _FOLD.sub(b" ", text)
-        has_odd_fold = text[status_line.end()] in _BLANKS  # a continuation line before any field
+        has_odd_fold = text[status_line.end()] in _BLANKS  # the first line after the status continues no field
     framing: dict[bytes, bytes] = {}
     for name, value in _FRAMING.findall(unfolded):
         field_name = name.lower()
@@ -303,15 +303,15 @@ def read_answer_head(text: bytes, address: str) -> AnswerHead:
         and not _is_ambiguous(unfolded)
     )
     if status in {204, 304} or status < 200:
-        return AnswerHead(status, text, 0, chunked=False, stays=is_reusable)
+        return ResponseHead(status, text, 0, chunked=False, stays=is_reusable)
     length = framing.get(b"content-length")
     if b"transfer-encoding" in framing:
         codings = [*filter(None, _split_words(framing[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2
         is_chunked = codings[-1:] == [b"chunked"]
         is_certain = length is None and codings.count(b"chunked") == 1 and not is_http_1_0
-        return AnswerHead(status, text, None, is_chunked, is_reusable and is_chunked and is_certain)
+        return ResponseHead(status, text, None, is_chunked, is_reusable and is_chunked and is_certain)
     size = None if length is None else _read_length(length, address)
-    return AnswerHead(status, text, size, chunked=False, stays=is_reusable and size is not None)
+    return ResponseHead(status, text, size, chunked=False, stays=is_reusable and size is not None)
 
 
 def _split_words(value: bytes) -> list[bytes]:
@@ -320,17 +320,17 @@ def _split_words(value: bytes) -> list[bytes]:
 
 
 def _is_ambiguous(head: bytes) -> bool:
-    """Return whether readers may differ on a head: it has control characters, a lone CR, or a blank before a colon."""
+    """Return whether readers may differ on a head: it has control bytes, a lone CR, or a blank before a colon."""
     if head.translate(None, _CONTROL_BYTES) != head or head.count(b"\r") != head.count(b"\r\n"):
         return True
     return (b" :" in head or b"\t:" in head) and _SPACED_NAME.search(head) is not None
 
 
 def _read_length(text: bytes, address: str) -> int:
-    """Read the value of Content-Length; raise TerminalFailure if it is not a number, or has different numbers."""
+    """Read the value of Content-Length: one number, perhaps repeated; raise TerminalFailure for any other value."""
     if text.isdigit() and len(text) < 19:
         return int(text)
     length, *other_lengths = {*_split_words(text)}
     if not other_lengths and length.isdigit() and len(length) < 19:
         return int(length)
-    raise TerminalFailure(f"{address}: Content-Length is not one number", Reason.PROTOCOL_ERROR)
+    raise TerminalFailure(f"{address}: Content-Length is not a number, or has several values", Reason.PROTOCOL_ERROR)

@@ -1,6 +1,6 @@
-"""Compute measures of a page, from which the forests' features are made: sums and shares of the text of each box.
+"""Compute the measures of a page from which the forests' features are made, such as sums of the text in each box.
 
-Many measures are grades: numbers of one byte, from 0 to 254, that say how many bounds of a scale are less.
+Many measures are grades: numbers from 0 to 254, each the count of bounds in a scale that are less than a value.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from itertools import accumulate, repeat
 from operator import add, itemgetter, mul, sub, truediv
 from typing import NamedTuple, Protocol, TypeVar
 
-from windrow.content.hints import PageHint
 from windrow.content.outline import LEVELS, Outline, PageLocation
+from windrow.content.traits import PageTraits
 from windrow.content.tree import find_excluded_blocks
 
 Scale = tuple[float, ...]
@@ -30,14 +30,14 @@ SHARE_SCALE: Scale = (
 """Bounds for shares of a whole."""
 LETTER_SCALE: Scale = (2, 2.5, 3, 3.5, 4, 4.3, 4.6, 4.8, 5, 5.2, 5.4, 5.6, 5.8, 6, 6.3, 6.6, 7, 7.5, 8, 9, 10, 12, 15,
                        20)  # fmt: skip
-"""Bounds for the mean number of letters of a word."""
+"""Bounds for the mean number of characters of a word."""
 DISTANCE_SCALE: Scale = (
     -1_000, -300, -200, -140, -100, -70, -50, -35, -25, -20, -15, -12, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4,
     5, 6, 8, 10, 12, 15, 20, 25, 35, 50, 70, 100, 140, 200, 300,
 )  # fmt: skip
 """Bounds for distances in blocks."""
 OUTSIDE_GRADE = 254
-"""The grade of a neighbour that is outside the page."""
+"""The grade of a neighbour outside the page."""
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:
@@ -50,7 +50,7 @@ def grade(values: Iterable[float], scale: Scale) -> bytes:
 
 
 def grade_shares(values: Sequence[float], whole: float) -> bytes:
-    """Return the grade of each value's share of the whole; equal values, frequent among boxes, are graded once."""
+    """Return the grade of each value's share of `whole`; equal values, frequent among boxes, are graded once."""
     grade_by_value = {value: bisect_left(SHARE_SCALE, value / whole) for value in set(values)}
     return bytes(map(grade_by_value.__getitem__, values))
 
@@ -72,15 +72,15 @@ def grade_counts(values: Sequence[int]) -> bytes:
 
 T = TypeVar("T")
 
-_MIN_PROSE_WORDS = 12  # of a block of prose, of which less than a third may be linked
-_MIN_SIBLINGS = 3  # of one kind, to count as a repetition
+_MIN_PROSE_WORDS = 12  # the fewest words of a block of prose, of which less than a third may be linked
+_MIN_SIBLINGS = 3  # the fewest siblings of one kind that count as a repetition
 
 
 class Picker(Protocol):
-    """A function that returns the values of a column at fixed positions, at the speed of C."""
+    """A function that returns the values of a column at fixed positions."""
 
     def __call__(self, values: Sequence[T], /) -> tuple[T, ...]:
-        """Return the values."""
+        """Return the values at the positions."""
 
 
 def make_picker(positions: Sequence[int]) -> Picker:
@@ -91,13 +91,13 @@ def make_picker(positions: Sequence[int]) -> Picker:
 
 
 class BoxSums(NamedTuple):
-    """Sums over all text in each box, also in the boxes within it; each column has one number for each box."""
+    """Sums over all text in each box and in the boxes within it; each column has one number for each box."""
 
     words: list[int]
     linked: list[int]
     """The number of words in links."""
     prose: list[int]
-    """Words in blocks of twelve words and more, less than a third of them linked."""
+    """The number of words in blocks of prose: of at least twelve words, less than a third of them linked."""
     blocks: list[int]
     link_density: bytes
     """The share of linked words, graded."""
@@ -108,18 +108,18 @@ class BoxSums(NamedTuple):
 
 
 class BoxSurroundings(NamedTuple):
-    """Measures of each box and the boxes around it; each column has one number for each box."""
+    """Measures over each box and the boxes around it; each column has one number for each box."""
 
     densest: list[int]
     """The greatest share of linked words of these boxes, graded."""
     repeated_box: list[int]
-    """The one of these boxes with the most siblings of its kind; the body if none has three."""
+    """The number of that box with the most siblings of its kind, itself included; 0, the body, if none has three."""
     repetitions: list[int]
-    """The number of these siblings."""
+    """The number of these siblings; 0 for the body."""
     near_groups: list[int]
-    """The groups of the vocabulary, a bit each, in the names of the box and the two boxes around it."""
+    """The groups (`traits.GROUP_BITS`) of the names of the box and of the two boxes around it."""
     far_groups: list[int]
-    """The groups of the vocabulary, a bit each, in the names of the box and all boxes around it."""
+    """The groups (`traits.GROUP_BITS`) of the names of the box and of all boxes around it."""
 
 
 def sum_boxes(outline: Outline) -> BoxSums:
@@ -141,14 +141,14 @@ def sum_boxes(outline: Outline) -> BoxSums:
         linked,
         prose_words,
         list(map(sub, boxes.stop, boxes.first)),
-        grade_shares(list(map(truediv, linked, words)), 1),
+        grade_shares(list(map(truediv, linked, words)), whole=1),
         grade_shares(words, words[0]),
         grade_shares(prose_words, prose_words[0] or 1),
     )
 
 
 def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundings:
-    """Return measures of each box together with the boxes around it; `link_density` has a grade for each box."""
+    """Return measures over each box and the boxes around it; `link_density` has a grade for each box."""
     boxes = outline.boxes
     parents, name_groups = boxes.parent, boxes.name_groups
     # siblings of a kind also have the same path; numbers are counted faster than pairs
@@ -174,9 +174,9 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 
 
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
-    """Return for each share (in ascending order) and each block the innermost box around it with this share of the sum.
+    """Return for each share, and by block, the innermost box around the block with at least this share of the sum.
 
-    `sums` has the sum of each box, the body's first.
+    `shares` are in ascending order; `sums` has the sum of each box, the body's first.
     """
     boxes, total = outline.boxes, sums[0] or 1
     large_boxes: Iterable[int] = range(len(sums))
@@ -192,42 +192,42 @@ def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence
 
 
 LEVELS_ABOVE = 4
-"""How many boxes have features of their own: a block's box (0 steps up), and those 1 to 3 steps up."""
+"""The number of boxes around a block that have features: its own box (0 steps up), and those 1 to 3 steps up."""
 WORD_SHARES = (0.1, 0.3, 0.5, 0.7)
-"""The shares of a page's words for `View.word_boxes`."""
+"""The shares of a page's words for `PageMeasures.word_boxes`."""
 PROSE_SHARES = (0.5, 0.8)
-"""The shares of a page's prose for `View.prose_boxes`."""
+"""The shares of a page's prose for `PageMeasures.prose_boxes`."""
 _NEVER_JUDGED = int(PageLocation.NAV | PageLocation.NAVIGATION | PageLocation.FOOTER | PageLocation.CHOICE)
-_MIN_JUDGED_SHARE = 0.1  # of the page's words; if less remains, navigation, footers and choices are judged too
+_MIN_JUDGED_SHARE = 0.1  # of the page's words; if less is outside _NEVER_JUDGED, those blocks are judged too
 
 
-class View(NamedTuple):
-    """A page's outline with the measures from which its features are computed."""
+class PageMeasures(NamedTuple):
+    """A page's outline, its traits, and the measures from which its features are computed."""
 
     outline: Outline
     sums: BoxSums
     surroundings: BoxSurroundings
-    hint: PageHint
+    traits: PageTraits
     judged: list[int]
     """The numbers of the blocks that the forests judge, in the page's order."""
     pick: Picker
     """Picks the values of the judged blocks from a column of all blocks."""
     pick_above: list[Picker]
-    """At position n: picks, from a column of boxes, the value of the box n steps above each judged block's box."""
+    """Item n picks from a column of all boxes, for each judged block, the value of the box n steps above its own."""
     headline_levels: list[int]
-    """For each box its level if it is a headline, and 0 otherwise."""
+    """For each box its level from 1 to 6 if it is a headline, and 0 otherwise."""
     path_sums: tuple[list[int], list[int], list[int]]
-    """For each path (`Boxes.path`) of its boxes' blocks: their number, their words, their linked words."""
+    """By path number (`Boxes.path`): the number of blocks in boxes with it, their words, and their linked words."""
     word_boxes: dict[float, Sequence[int]]
     """For each of `WORD_SHARES`: the innermost box around each judged block that has this share of the page's words."""
     prose_boxes: dict[float, Sequence[int]]
     """For each of `PROSE_SHARES`: the innermost box around each judged block with this share of the page's prose."""
     since_headline: list[tuple[int, int, int]]
-    """For each block: the level of the last headline before it, and the numbers of blocks and words after that."""
+    """For each block: the level of the last headline before it (0: none), and the blocks and words in between."""
 
 
-def make_view(outline: Outline, hint: PageHint) -> View:
-    """Return the view of an outline with at least one block."""
+def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
+    """Compute the measures of a page whose outline has at least one block."""
     sums = sum_boxes(outline)
     boxes, blocks = outline.boxes, outline.blocks
     judged = _find_judged_blocks(outline, sums.words[0])
@@ -239,11 +239,11 @@ def make_view(outline: Outline, hint: PageHint) -> View:
         boxes_above = pick_above[-1](parents)
         pick_above.append(make_picker(boxes_above))
     levels = list(map(LEVELS.get, boxes.tag, repeat(0)))
-    return View(
+    return PageMeasures(
         outline=outline,
         sums=sums,
         surroundings=measure_surroundings(outline, sums.link_density),
-        hint=hint,
+        traits=traits,
         judged=judged,
         pick=pick,
         pick_above=pick_above,
@@ -270,7 +270,7 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return by path number the number of its boxes' blocks, their words, and their linked words."""
+    """Return by path number the number of blocks in boxes with this path, their words, and their linked words."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count
@@ -283,7 +283,7 @@ def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
 
 
 def _measure_since_headlines(outline: Outline, level_by_box: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return for each block the level of the last headline before it, and how many blocks and words are between."""
+    """Return `PageMeasures.since_headline`; `level_by_box` has the level of a headline, and 0 for other boxes."""
     measures = []
     level = blocks = words = 0
     for box, word_count in zip(outline.blocks.box, outline.blocks.words, strict=True):

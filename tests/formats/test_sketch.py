@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from windrow.formats.near import (
+from windrow.formats.sketch import (
     BANDS,
     LANES,
     MAX_CHARACTERS,

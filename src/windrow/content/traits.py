@@ -1,8 +1,8 @@
-"""Read hints on a page's kind from its head and address, and on an element's role from its classes and ids.
+"""Read a page's traits, which indicate its kind, from head and address, and an element's groups from its names.
 
 Authors name the parts of a page with a small vocabulary: `nav`, `site-footer`, `postContent`, `related-items`.
-The words are put into groups with a bit each, so that the names of an element become one integer, and those of all
-its ancestors another.
+Each group of these words has a bit, so that the names of an element (its classes, id and the like) become one integer,
+and the names of all elements around it another one.
 """
 
 from __future__ import annotations
@@ -13,47 +13,47 @@ from typing import NamedTuple
 TYPE_PATTERNS = ("article|blogposting|report", "product|offer", "itemlist", "discussionforum|qapage|comment",
          "faqpage|question", "person|profile", "breadcrumb", "website|webpage", "collectionpage",
          "organization|business")  # fmt: skip
-"""Families of types of schema.org."""
+"""A regular expression for each family of types of schema.org."""
 ADDRESS_PATTERNS = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questions?/|comments|board",
              r"/products?/|/p/|/dp/|/item|/itm|-p-|/shop/|sku",
              r"/collections?/|/category|/categories|/c/|/tag|/shop|/browse|/list|/search|/best",
              r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
              r"/blog|/news|/article|/\d{4}/\d\d|/post|/story|/stories",
              r"\?")  # fmt: skip
-"""Patterns for addresses of forums, products, collections, documentation and articles, and for a query."""
+"""Regular expressions for addresses of forums, products, collections, documentation and articles, and a query."""
 
-_TYPE_REGEXES = [re.compile(each) for each in TYPE_PATTERNS]
-_ADDRESS_REGEXES = [re.compile(each) for each in ADDRESS_PATTERNS]
+_TYPE_REGEXES = [re.compile(pattern) for pattern in TYPE_PATTERNS]
+_ADDRESS_REGEXES = [re.compile(pattern) for pattern in ADDRESS_PATTERNS]
 _TYPE_MEMBER = re.compile(r'"@type"\s*:\s*(?:"([^"]{1,80})"|\[([^\]]{1,200})\])')
 _KIND_NUMBERS = {"website": 1, "article": 2, "product": 3}
 
 
-class PageHint(NamedTuple):
-    """Hints on a page's kind from its head and address; a missing one is 0."""
+class PageTraits(NamedTuple):
+    """Traits of a page, which indicate its kind; a missing one is 0."""
 
     kind: int = 0
-    """The `og:type`: 0 none, 1 website, 2 article, 3 product, 4 another."""
+    """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 another."""
     types: int = 0
     """The types of schema.org in the JSON-LD: a bit for each of `TYPE_PATTERNS`."""
     steps: int = 0
-    """Segments of the address's path."""
+    """The number of segments of the address's path."""
     digits: int = 0
-    """Digits in the address's path."""
+    """The number of digits in the address's path."""
     address: int = 0
     """A bit for each of `ADDRESS_PATTERNS`."""
 
 
-def read_page_hint(url: str, og_type: str | None, json_ld: str) -> PageHint:
-    """Return the hints in a page's address, `og:type` and JSON-LD.
+def read_page_traits(url: str, og_type: str | None, json_ld: str) -> PageTraits:
+    """Return a page's traits by its address, its `og:type` and the text of its JSON-LD.
 
-    >>> read_page_hint("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
-    PageHint(kind=2, types=2, steps=3, digits=1, address=33)
+    >>> read_page_traits("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
+    PageTraits(kind=2, types=2, steps=3, digits=1, address=33)
     """
     types = " ".join(single or several for single, several in _TYPE_MEMBER.findall(json_ld)).lower()
     address = url.partition("://")[2].partition("#")[0].lower()
     path = address.partition("?")[0].partition("/")[2].strip("/")
     og_type_word = (og_type or "").strip().lower()
-    return PageHint(
+    return PageTraits(
         0 if not og_type_word else _KIND_NUMBERS.get(og_type_word, 3 if "product" in og_type_word else 4),
         sum(1 << number for number, regex in enumerate(_TYPE_REGEXES) if types and regex.search(types)),
         path.count("/") + 1 if path else 0,
@@ -103,7 +103,7 @@ GROUPS = {
     "locale": "lang language languages locale country currency region translate",
 }
 
-GROUP_BITS = {group: 1 << at for at, group in enumerate(GROUPS)}
+GROUP_BITS = {group: 1 << index for index, group in enumerate(GROUPS)}
 
 _GROUPS_BY_WORD: dict[bytes, int] = {}
 for _group, _words in GROUPS.items():
@@ -116,7 +116,7 @@ _MAX_NAME_BYTES = 300
 
 
 def find_groups(names: bytes) -> int:
-    """Return the groups, one bit each, of the words in these names, which are in UTF-8; only 300 bytes are read.
+    """Return the groups, one bit each, of the words in the first 300 bytes of these names, which are in UTF-8.
 
     >>> find_groups(b"siteNav main-menu") == GROUP_BITS["nav"] | GROUP_BITS["content"]
     True

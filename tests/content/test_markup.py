@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from windrow.content.markup import find_meaning
 from windrow.content.outline import Outline, PageLocation, hides
 from windrow.content.page import read_page
 from windrow.content.tree import find_unseen_blocks
-from windrow.content.walk import find_meaning
 
 
 def outline(html: str) -> Outline:

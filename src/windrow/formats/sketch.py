@@ -1,11 +1,11 @@
 """Sketches of texts, to find near-duplicates among many texts.
 
-A text is represented by the set of its shingles: the 20 bytes that begin with each word of three bytes or more,
-about three words, in lower case and without punctuation. The similarity of two texts is the share of shingles that
-they have in common (Broder, On the resemblance and containment of documents, 1997). A sketch keeps 96 of them,
-a byte each, chosen by their hashes as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017): the share
-of equal bytes of two sketches estimates the similarity of their texts. Similar texts agree in all five bytes of one
-of twelve bands, so that equal bands find candidates.
+A text is represented by the set of its shingles: the 20 bytes from the start of each word of three bytes or more
+(about three words), in lower case and without punctuation. The similarity of two texts is the share of shingles that
+they have in common (Broder, On the resemblance and containment of documents, 1997). A sketch has a byte of the hash
+of each of 96 shingles, chosen as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017): the share of
+equal bytes of two sketches estimates the similarity of their texts. The sketches of similar texts agree in all five
+bytes of at least one of twelve bands, so that texts with an equal band are candidates.
 """
 
 from __future__ import annotations
@@ -18,26 +18,28 @@ from typing import Final
 from zlib import crc32
 
 LANES: Final = 96
-"""Bytes of a sketch."""
+"""The bytes of a sketch; each is a lane."""
 
 BANDS: Final = 12
+"""The bands of a sketch."""
+
 BAND_BYTES: Final = 5
-"""Bytes of a band: texts of similarity 0.8 share a band 99 times in 100, those of 0.5 once in three times."""
+"""The bytes of a band: two texts share a band in 99 of 100 cases if their similarity is 0.8, in 33 if it is 0.5."""
 
 NEAR_DUPLICATE_SIMILARITY: Final = 0.65
-"""The similarity from which texts are near-duplicates."""
+"""Texts are near-duplicates if their similarity is at least this."""
 
 MIN_SHINGLES: Final = 16
-"""The least shingles of a text; shorter texts are not compared."""
+"""The fewest shingles of a text that has a sketch; shorter texts are not compared."""
 
 MAX_CHARACTERS: Final = 200_000
-"""The most characters of a text that are used."""
+"""Only so many characters of a text are used."""
 
 SHINGLE_BYTES: Final = 20
-"""Bytes of a shingle."""
+"""The bytes of a shingle."""
 
 MAX_ROUNDS: Final = 256
-"""Rounds to fill all lanes: the shortest text leaves a lane empty once in 10^16 times."""
+"""The most rounds to fill all lanes: only one in 10^16 of the shortest texts leaves a lane empty after them."""
 
 _SHINGLE = re.compile(rb" (?=([^ ]{3}.{%d}))" % (SHINGLE_BYTES - 3), re.DOTALL)
 _LOWER_CASE = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256)).translate(
@@ -67,10 +69,10 @@ def make_sketch(text: str) -> bytes:
 def estimate_similarity(first: bytes, second: bytes) -> float:
     """Estimate from two sketches the share of shingles that their texts have in common, 0 to 1.
 
-    The standard error is 0.04 at 0.8. Bytes of different shingles are equal once in 256 times; this is subtracted.
+    The standard error is 0.04 at 0.8. One in 256 bytes of different shingles is equal by chance; this is subtracted.
     """
-    equal: int = sum(map(eq, first, second))
-    return max(0.0, (equal * 256 / LANES - 1) / 255)
+    equal_count: int = sum(map(eq, first, second))
+    return max(0.0, (equal_count * 256 / LANES - 1) / 255)
 
 
 def split_bands(sketch: bytes) -> list[int]:
@@ -81,7 +83,7 @@ def split_bands(sketch: bytes) -> list[int]:
 
 
 def _spell_plainly(text: str) -> bytes:
-    """Return the words of a text in UTF-8, in lower case, a space before each."""
+    """Return a text in UTF-8, in lower case, without punctuation, with a space before each word."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
     return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES
@@ -90,8 +92,8 @@ def _spell_plainly(text: str) -> bytes:
 def _fill_lanes(hashes: list[int]) -> bytes:
     """Return for each lane a byte of the smallest hash that falls into it.
 
-    A lane that is still empty is filled in a later round, in which all hashes are mixed again; so each lane gets the
-    smallest hash of the first round that reaches it, even if there are few shingles.
+    If a lane is still empty, a further round begins, in which all hashes are mixed again; so each lane gets the
+    smallest hash of the first round in which one falls into it, even if there are few shingles.
     """
     lanes: dict[int, int] = {}
     round_hashes = hashes
