@@ -209,7 +209,7 @@ def settle_unread(
         counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
         raise ReaderFailed(
             f"{counted(len(lost), 'document')} could not be read again ({counts}), so {old.name} was left unchanged",
-            hint="correct the cause, such as a limit that is too low or a bug in the step; then: windrow replay",
+            hint="correct the cause: too low a limit, a service without an address or a bug; then: windrow replay",
         )
     for step in collection.steps:
         if isinstance(step, contract.Settle):

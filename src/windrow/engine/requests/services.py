@@ -72,20 +72,25 @@ class ServiceRequests:
         self._sources = {service.name: service for service in run.harvest.services}
         self.has_asked = False  # whether any request was made in this run
         self.given_up: set[str] = set()  # names of services that are not asked again in this run
+        self.without_address: set[str] = set()  # names of services that steps asked and that are not configured
         self._lost: list[int] = []  # addresses of requests whose answers were deleted before they were read
         # Includes services without an address, since these still define what counts as an answer.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
-    def request_for(self, ask: Ask, recorded: RecordedAttempt) -> tuple[Source, FoundUrl]:
-        """Return the service that a step asks and the request; raises StepError if it or the method is not declared."""
-        source = self._sources.get(ask.service)
-        service = service_of(source) if source else None
-        if source is None or service is None:
-            raise StepError(f"the step asks a service {ask.service!r}, which is not declared or has no address")
+    def request_for(self, ask: Ask, recorded: RecordedAttempt) -> tuple[Source, FoundUrl] | None:
+        """Return the service that a step asks, and the request; None if the configuration has no address for it.
+
+        Raises StepError if the service or the method is not declared, or the request is not valid.
+        """
+        service = self._services.get(ask.service)
+        if service is None:
+            raise StepError(f"the step asks a service {ask.service!r}, which its collection does not declare")
         if ask.method not in service.methods:
             raise StepError(
                 f"the step asks {ask.service} by {ask.method}, but only {', '.join(service.methods)} is declared"
             )
+        if (source := self._sources.get(ask.service)) is None:
+            return None
         response = recorded.attempt.kept
         return source, service_request(ask, source.site.address(), recorded.seq, response.digest if response else "")
 
@@ -102,10 +107,15 @@ class ServiceRequests:
                 writer.requests.ask(recorded.seq, host, url.digest)
 
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
-        """Return the answers that an attempt waits for, by the names of its requests; None while one is missing."""
-        found = {wait.name: self._find_answer(wait.address) for wait in waits}
+        """Return the answers that an attempt waits for, by the names of its requests; None while one is missing.
+
+        If a service that had no address has one now, the step is to ask it: then the answers that are there suffice.
+        """
+        unsent = {wait.name for wait in waits if not wait.address}  # names of services
+        found = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
         answers = {name: answer for name, answer in found.items() if answer is not None}
-        return answers if len(answers) == len(found) else None
+        self.without_address |= unsent - self._sources.keys()
+        return answers if unsent & self._sources.keys() or (not unsent and len(answers) == len(found)) else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
         """Return the latest answer to a request, given by its address; None if there is none yet."""

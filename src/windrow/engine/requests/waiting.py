@@ -52,11 +52,14 @@ def service_wait(
     (recorded,) = ledger.attempts.by_numbers([first_attempt]) or (None,)
     asks = [wait for waits in [*store.waiting(0).values()][:_DOCUMENTS_EXAMINED] for wait in waits]
     addresses = [address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)]
-    services = sorted({address.source for address in addresses})
+    unsent = {ask.name for ask in asks if not ask.address}  # names of services that had no address
+    services = sorted(unsent | {address.source for address in addresses})
     attempts = (attempt for ask in asks for attempt in attempts_at(ledger, collection, ask))
     last_attempt = max(attempts, key=attrgetter("seq"), default=None)
     why, command = why_waiting(last_attempt), f"windrow run {collection}"
-    if not {*services} <= {*configured}:
+    if unsent - {*configured}:
+        why = "it has no address in the configuration: add one"
+    elif not {*services} <= {*configured}:
         why, command = "it has no address in the configuration any more", "windrow replay"
     since = recorded.opened if recorded else now()
     asked = last_attempt and last_attempt.started
@@ -92,6 +95,9 @@ def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence
     """Return lines about attempts that wait: for each of their requests, the service and its latest responses."""
     lines = []
     for number, asks in waits.items():
+        for service in (ask.name for ask in asks if not ask.address):
+            line = f"  waits for {service}, which had no address; configure one; try: windrow run {collection}"
+            lines.append(WaitLine(line, "wait", {"attempt": number, "service": service, "url": "", "attempts": 0}))
         for address in (address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)):
             attempts = ledger.attempts.of_address(address.host, address.digest)
             fields = {"attempt": number, "service": address.source, "url": address.url, "attempts": len(attempts)}

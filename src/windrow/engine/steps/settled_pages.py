@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.contract import Skip, results_of
+from windrow.contract import Ask, AttemptObservations, Observation, PendingAsk, Skip, results_of
 from windrow.model import Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
@@ -40,6 +40,25 @@ class SettledAttempt(NamedTuple):
         return False, next((skip.reason for skip in skips if skip.reason not in BY_RULE), None)
 
     @property
+    def asks(self) -> list[Ask]:
+        """The requests to services in the result."""
+        return [output for output in results_of(self.result) if isinstance(output, Ask)]
+
+    @property
+    def record_keys(self) -> set[str]:
+        """The keys of the records that the result observes, except the gone ones; only for steps that make records."""
+        observations = (output for output in results_of(self.result) if isinstance(output, Observation))
+        return {observation.key for observation in observations if observation.value is not None}
+
+    def entry_without_records(self) -> AttemptObservations:
+        """Return an entry for a store of records: with a Skip if the reading failed, otherwise without results."""
+        attempt, failure = self.recorded.attempt, self.result
+        skips: tuple[Skip, ...] = ()
+        if isinstance(failure, Reading) and failure.reason is not None:
+            skips = (Skip(failure.reason, "", failure.findings[0].message if failure.findings else ""),)
+        return AttemptObservations(self.recorded.seq, attempt.started, attempt.url, self.recorded.source, skips)
+
+    @property
     def left_out(self) -> list[Reason]:
         """The reasons why the document, or things in it, were read and not kept; faults of windrow are not among them.
 
@@ -54,6 +73,12 @@ class SettledAttempt(NamedTuple):
         else:
             reasons = []
         return [reason for reason in reasons if reason not in OWN_FAULTS]
+
+
+def waits_for_address(entry: Any) -> bool:
+    """Return whether the step asks a service that has no address in the configuration, given an attempt's entry."""
+    results = entry.results if isinstance(entry, AttemptObservations) else ()
+    return any(isinstance(result, PendingAsk) and not result.address for result in results)
 
 
 def gather_pages(

@@ -11,7 +11,6 @@ from windrow import model
 from windrow.archive import open_response
 from windrow.contract import (
     ASK,
-    Ask,
     AttemptObservations,
     Observation,
     PendingAsk,
@@ -28,10 +27,10 @@ from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import due_attempts
-from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages
+from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages, waits_for_address
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
-from windrow.engine.steps.whole_listing import find_missing_offers
+from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.ledger.takedowns import TakenDownAddresses
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
@@ -98,7 +97,10 @@ class Settling:
         wait = service_wait(run.ledger, run.collection.name, store, services)
         if wait is not None:
             answered = self._answered_attempts - (wait.documents - waiting_before)
-            failed = self._service_requests.has_asked and (bool(self._service_requests.given_up) or answered <= 0)
+            requests = self._service_requests
+            failed = bool(requests.without_address) or (
+                requests.has_asked and (bool(requests.given_up) or answered <= 0)
+            )
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
@@ -156,8 +158,7 @@ class Settling:
             # Attempts that this run has settled already are not in `_unread` any more.
             unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
             for page in gather_pages(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
-                repeated = self._take_again(page, self._stored_answers(page))
-                self._settle_page(repeated, self._version_store.checkpoint())
+                self._settle_late(self._take_again(page, self._stored_answers(page)))
 
     def _read_alone(self, attempts: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
         """Read attempts one by one while the pool does nothing else; an attempt without bytes has the result None."""
@@ -251,8 +252,8 @@ class Settling:
                 answered = {seq: answers for seq, answers in answers_by_attempt.items() if answers is not None}
                 if answered:
                     page = list(self._repeat_with_answers(answered))
-                    self._answered_attempts += sum(not _asks_of(settled.result) for settled in page)
-                    self._settle_page(self._take_again(page, self._stored_answers(page)), store.checkpoint())
+                    self._answered_attempts += sum(not settled.asks for settled in page)
+                    self._settle_late(self._take_again(page, self._stored_answers(page)))
                     has_progressed = True
             if not last_attempt or (not has_progressed and not self._service_requests.fetch()):
                 self._service_requests.drop_unarchived(self._pending_asks(store))
@@ -274,28 +275,26 @@ class Settling:
             (recorded, self._make_job(recorded, place)._replace(answers=answers[recorded.seq]) if place else lost_bytes)
             for recorded, place in places
         )
-        for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
-            repeated_asks = _asks_of(result)
-            if repeated_asks and all(ask.name in answers[recorded.seq] for ask in repeated_asks):
-                message = f"the step asks again for {repeated_asks[0].name!r}, which was answered"
-                failure = Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),))
-                yield SettledAttempt(recorded, failure)
+        for settled in starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick)):
+            if settled.asks and all(ask.name in answers[settled.recorded.seq] for ask in settled.asks):
+                message = f"the step asks again for {settled.asks[0].name!r}, which was answered"
+                yield settled._replace(result=Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),)))
             else:
-                yield SettledAttempt(recorded, result)
+                yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
         """Return, for attempts about whose records no service is to be asked, answers that consist of the reason."""
         unasked = self._run.harvest.unasked
-        asking = {settled.recorded.seq: settled.result for settled in page if unasked and _asks_of(settled.result)}
+        asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
-            seq: {observation.key for observation in results_of(result) if isinstance(observation, Observation)}
-            for seq, result in asking.items()
+            seq: {result.key for result in results_of(settled.result) if isinstance(result, Observation)}
+            for seq, settled in asking.items()
         }
         reasons = unasked(sorted(set().union(*keys_by_attempt.values()))) if unasked and asking else {}
         no_answer = KeptAnswer(Request(""), "", 0, self._run.clock(), None)
         return {
-            seq: {ask.name: no_answer._replace(reason=reasons[min(keys_by_attempt[seq])]) for ask in _asks_of(result)}
-            for seq, result in asking.items() if keys_by_attempt[seq] and keys_by_attempt[seq] <= reasons.keys()
+            seq: {ask.name: no_answer._replace(reason=reasons[min(keys_by_attempt[seq])]) for ask in settled.asks}
+            for seq, settled in asking.items() if keys_by_attempt[seq] and keys_by_attempt[seq] <= reasons.keys()
         }  # fmt: skip
 
     def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
@@ -310,26 +309,26 @@ class Settling:
         entries, requests = [], []
         for index, settled in enumerate(page):
             try:
-                asks = [
-                    (ask.name, *self._service_requests.request_for(ask, settled.recorded))
-                    for ask in _asks_of(settled.result)
-                ]
+                asks = [(ask, self._service_requests.request_for(ask, settled.recorded)) for ask in settled.asks]
             except WindrowError as error:
                 failure = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
                 page[index] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 it is replaced
                 asks = []
-            requests += [(settled.recorded, source, request) for _, source, request in asks]
+            requests += [(settled.recorded, *request) for _, request in asks if request is not None]
             entry = self._step.make_entry(settled.recorded, settled.result)
             if entry is None and isinstance(settled.result, Reading):
-                entry = _make_observations(settled.recorded, _as_skip(settled.result))
+                entry = settled.entry_without_records()
             if not asks and (missing := self._missing_results(settled.recorded)):
-                entry = entry or _make_observations(settled.recorded)
+                entry = entry or settled.entry_without_records()
                 entry = entry._replace(results=(*entry.results, *missing))
             if self._taken_down and isinstance(entry, AttemptObservations):
                 entry = self._without_taken_down(entry)
             if asks and isinstance(entry, AttemptObservations):
                 observations = [result for result in entry.results if isinstance(result, Observation)]
-                pending = (PendingAsk(name, request.digest) for name, _, request in asks)
+                pending = (
+                    PendingAsk(ask.name, request[1].digest) if request else PendingAsk(ask.service, 0)
+                    for ask, request in asks
+                )
                 entry = entry._replace(results=(*observations, *pending))
             entries.append(entry)
         if requests:
@@ -364,13 +363,28 @@ class Settling:
                 start = index
         self._settle_page(page[start:], page[-1].recorded.seq)
 
+    def _settle_late(self, page: list[SettledAttempt]) -> None:
+        """Write attempts from before the checkpoint, then settle again the later listings that lack their records.
+
+        When such a listing was settled, the store did not have the records that it lacks.
+        """
+        ledger, name, checkpoint = self._run.ledger, self._run.collection.name, self._version_store.checkpoint()
+        listings = find_later_listings(ledger, name, page, checkpoint) if self._step.missing else []
+        if listings and not self._run.harvest.reread:  # in case that this run is killed before it settles them
+            with ledger.writing() as writer:
+                self._unread.record_unfinished(writer, listings)
+        self._settle_page(page, checkpoint)
+        for settled in self._read_alone(ledger.attempts.by_numbers(listings)):
+            self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
+
     def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
         """Write a page of attempts to the store, which moves its checkpoint, and record which could not be read."""
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
         if self._run.harvest.reread:  # the store that is in use until the end of the replay may have read them
-            self._run.harvest.unread |= reasons
+            unsent = (entry.attempt for entry in entries if waits_for_address(entry))
+            self._run.harvest.unread |= reasons | dict.fromkeys(unsent, Reason.STEP_FAILED)
         elif reasons:
             with self._run.ledger.writing() as writer:
                 self._unread.record_unread(writer, reasons)
@@ -409,13 +423,9 @@ class Settling:
         run, failures = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
-                read_attempts = [settled for settled in page if self._own_fault(settled.result) is None]
-                self._unread.record_waiting(
-                    writer, [settled.recorded.seq for settled in read_attempts if _asks_of(settled.result)]
-                )
-                self._unread.record_read(
-                    writer, [settled.recorded.seq for settled in read_attempts if not _asks_of(settled.result)]
-                )
+                read = [settled for settled in page if self._own_fault(settled.result) is None]
+                self._unread.record_waiting(writer, [settled.recorded.seq for settled in read if settled.asks])
+                self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
             for settled in page:
                 reason = self._reading_fault(settled.result)
                 self._tasks.count_left_out(settled.recorded.source, settled.left_out, settled.recorded.attempt.url)
@@ -470,24 +480,6 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
-
-
-def _asks_of(result: Any) -> list[Ask]:
-    """Return the requests of a step's result to services."""
-    return [] if isinstance(result, Reading) else [output for output in results_of(result) if isinstance(output, Ask)]
-
-
-def _make_observations(recorded: RecordedAttempt, results: tuple[Skip, ...] = ()) -> AttemptObservations:
-    attempt = recorded.attempt
-    return AttemptObservations(recorded.seq, attempt.started, attempt.url, recorded.source, results)
-
-
-def _as_skip(reading: Reading) -> tuple[Skip, ...]:
-    """Return a failed reading as a skip with the message of its first finding, in a tuple; otherwise an empty tuple."""
-    if reading.reason is None:
-        return ()
-    message = reading.findings[0].message if reading.findings else ""
-    return (Skip(reading.reason, "", message),)
 
 
 def _until_deferred(attempts: Iterable[RecordedAttempt], deferred: Sequence[object]) -> Iterator[RecordedAttempt]:

@@ -112,6 +112,12 @@ class UnreadAttempts:
         self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}
 
+    def record_unfinished(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
+        """Record that attempts are to be read again, so that the next run reads them if this one does not."""
+        documents = [UnreadDocument(attempt, "", Reason.STOPPED, 0, writer.at) for attempt in attempts]
+        writer.unread.put(self._collection, self._phase, documents)
+        self._unread |= {document.number: document for document in documents}
+
     def record_waiting(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
         """Record that attempts wait for services, and so are not unread any more; their step is repeated later."""
         waiting = [attempt for attempt in attempts if attempt in self]

@@ -1,11 +1,13 @@
-"""Find the offers that are missing from a complete listing of a source."""
+"""Find the offers that are missing from a complete listing of a source, and the listings that lack certain records."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from windrow.contract import MissingOffer, WholeListing
 from windrow.engine.run import ValueStore, VersionStore
+from windrow.engine.steps.settled_pages import SettledAttempt
 from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
@@ -34,3 +36,23 @@ def find_missing_offers(
             counts[key] += 1
     missing = tuple(MissingOffer(key, current_values.get(key), count) for key, count in counts.items())
     return WholeListing(source, at, ledger.requests.listed(listing), missing)
+
+
+def find_later_listings(ledger: Ledger, collection: str, page: Sequence[SettledAttempt], checkpoint: int) -> list[int]:
+    """Return the last attempts, up to `checkpoint`, of complete listings that lack a record of an earlier attempt.
+
+    Only the records of the attempts in `page` are looked for, in the last MAX_LISTINGS listings of their sources.
+    """
+    attempts_by_key: dict[str, dict[str, int]] = {}  # by source and key of a record
+    for settled in page:
+        attempts = dict.fromkeys(settled.record_keys, settled.recorded.seq)
+        attempts_by_key.setdefault(settled.recorded.source, {}).update(attempts)
+    later_listings = set()
+    for source, attempts in attempts_by_key.items():
+        next_listing = WholeListingRow(collection, source, 0, checkpoint + 1)
+        for listing in ledger.requests.whole_listings_before(next_listing, MAX_LISTINGS) if attempts else ():
+            if listing.ended > min(attempts.values()) and any(
+                attempts.get(key, listing.ended) < listing.ended for key in ledger.requests.missing(listing)
+            ):
+                later_listings.add(listing.ended)
+    return sorted(later_listings)
