@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.contract import Ask, AttemptObservations, Observation, PendingAsk, Skip, results_of
+from windrow.contract import Ask, AttemptObservations, Observation, Skip, results_of
 from windrow.model import Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
@@ -14,22 +14,22 @@ PAGE_SIZE = 256
 """The most attempts in a page."""
 
 MAX_PAGE_BYTES = 16 << 20
-"""Bytes of documents after which a page is complete, since their results are in memory until it is written."""
+"""Bytes of documents that were read after which a page is complete: their results are in memory until it is written."""
 
 MAX_GATHER_SECONDS = 5.0
-"""Seconds after which a page is complete: if the process is killed, results that are not written are lost."""
+"""Seconds after which a page is complete: if the process is killed, the results of an unwritten page are lost."""
 
 
 class SettledAttempt(NamedTuple):
-    """An attempt, and the step's result for its bytes, which is None if they were not read."""
+    """An attempt, and the step's result for its bytes: a Reading if the step failed, None if they were not read."""
 
     recorded: RecordedAttempt
     result: Any
 
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
-        """Return whether the result is of use, and the reason if it should be but is not.
+        """Return whether the result is usable, and if it should be usable but is not, the reason; otherwise None.
 
-        If the results of the step are records (`has_records`), one of them must be more than a Skip.
+        A failed reading is not usable. If the step makes records (`has_records`), a result of only Skips is not either.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None
@@ -60,9 +60,9 @@ class SettledAttempt(NamedTuple):
 
     @property
     def left_out(self) -> list[Reason]:
-        """The reasons why the document, or things in it, were read and not kept; faults of windrow are not among them.
+        """The reasons why the document, or things in it, were read and not kept, without the reasons in OWN_FAULTS.
 
-        A result of a collection that is not a list of results has the reason in its attribute `reason`.
+        The results of steps that do not make records have the reason in an attribute `reason`.
         """
         if isinstance(self.result, Reading):
             return []
@@ -73,12 +73,6 @@ class SettledAttempt(NamedTuple):
         else:
             reasons = []
         return [reason for reason in reasons if reason not in OWN_FAULTS]
-
-
-def waits_for_address(entry: Any) -> bool:
-    """Return whether the step asks a service that has no address in the configuration, given an attempt's entry."""
-    results = entry.results if isinstance(entry, AttemptObservations) else ()
-    return any(isinstance(result, PendingAsk) and not result.address for result in results)
 
 
 def gather_pages(

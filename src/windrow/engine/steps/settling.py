@@ -27,7 +27,7 @@ from windrow.engine.requests.waiting import service_wait
 from windrow.engine.run import ContentStore, HarvestRun, SearchedStore, VersionedStore, VersionStore, WaitingStore
 from windrow.engine.runtime import rare_gc
 from windrow.engine.steps.due import due_attempts
-from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages, waits_for_address
+from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
 from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers
@@ -44,10 +44,9 @@ StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
 
 
 class Settling:
-    """Runs one Settle step; its result is a `Reading` if it failed, and None if the bytes were not read."""
+    """Runs one Settle step on attempts; a result is a Reading if the step failed, and None if it was not run."""
 
     def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
-        """Write the results to `version_store`."""
         self._run = run
         self._step = step
         self._version_store = version_store
@@ -57,7 +56,7 @@ class Settling:
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._unread = UnreadAttempts(run.ledger, run.collection.name, self._tasks.phase, step.version)
-        self._answered_attempts = 0  # attempts whose step was repeated with answers, and asked for nothing more
+        self._answered_attempts = 0  # attempts whose step was repeated with answers, and made no further request
 
     @cached_property
     def _service_requests(self) -> ServiceRequests:
@@ -75,7 +74,9 @@ class Settling:
         with self._tasks.working(count):
             self._refuse_older_ledger()
             self._compare_versions()
-            version_store.note_earlier_sessions(self._earlier_sessions)
+            version_store.note_earlier_sessions(  # for a store that is new because the old one was lost
+                lambda: run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
+            )
             self._settle_all()
             self._settle_unread(unread)
             self._settle_answered()
@@ -84,7 +85,11 @@ class Settling:
                 self._finish()
 
     def _finish(self) -> None:
-        """Finish the store, and record in a task which documents wait; it fails if the services answered for none."""
+        """Finish the store and, if documents wait for services, record a task that says so.
+
+        The task fails if a service has no address, or if requests were made, but a service was given up or no document
+        got all the answers that it waited for.
+        """
         store, run = self._version_store, self._run
         waiting_before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
         store.finish(int(run.clock().timestamp()), self._pulse)
@@ -109,25 +114,21 @@ class Settling:
         checkpoint, last_number = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
         if checkpoint > last_number:
             raise StoreError(
-                f"the store has attempts up to {checkpoint}, but the ledger ends with attempt {last_number}",
+                f"{self._run.collection.name}: the store has attempts up to {checkpoint},"
+                f" but the ledger ends with attempt {last_number}",
                 hint="restore the ledger that belongs to this store, or remove the store, and the next run rebuilds it",
             )
 
-    def _earlier_sessions(self) -> Mapping[int, int]:
-        """Return the last attempt that each earlier session settled, from which a lost store is made anew."""
-        run = self._run
-        return run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
-
     def _compare_versions(self) -> None:
-        """Record a task with a warning if another version of the step read the records in the store."""
+        """Store the step's version in an empty store; record a task with a warning if another version filled it."""
         run, store, step = self._run, self._version_store, self._step
         if not isinstance(store, VersionedStore):
             return
         if not store.checkpoint():
             store.set_reader_version(step.version)
         elif (old_version := store.reader_version()) and old_version != step.version:
-            message = f"{run.collection.name}: version {step.version} of {step.phase} reads new documents; records read"
-            message += f" by version {old_version} do not change until: windrow replay"
+            message = f"{run.collection.name}: version {step.version} of {step.phase} reads new documents; to read"
+            message += f" the documents again that version {old_version} read: windrow replay"
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
@@ -136,7 +137,7 @@ class Settling:
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
-        """Settle new attempts page by page; a page with answers, and those after it, wait until the pool is free."""
+        """Settle new attempts page by page; before a page whose step must be repeated, wait until the pool is free."""
         attempts = self._due_attempts()
         while not self._run.stopping():
             deferred: list[tuple[list[SettledAttempt], StoredAnswers]] = []
@@ -153,7 +154,7 @@ class Settling:
                 return
 
     def _settle_unread(self, attempts: list[int]) -> None:
-        """Read the given attempts, which an earlier run could not read, one document after the other."""
+        """Settle the given attempts, which an earlier run could not read; their documents are read one by one."""
         for start in range(0, len(attempts), PAGE_SIZE):
             # Attempts that this run has settled already are not in `_unread` any more.
             unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
@@ -173,7 +174,7 @@ class Settling:
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
-        """Yield the attempts after the checkpoint until the run is stopped, without answers of services."""
+        """Yield the attempts after the checkpoint until the run is stopped, without services' answers to this step."""
         run = self._run
         for recorded in due_attempts(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
@@ -189,29 +190,25 @@ class Settling:
 
     def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
         """Return the place of an attempt's bytes, or None if there are none or they need not be read."""
-        response = recorded.attempt.kept
+        attempt, response, store = recorded.attempt, recorded.attempt.kept, self._content_store
         if response is None:
             return None
-        if response.revisit and (self._is_temporary(recorded, response) or self._must_reread(recorded, response)):
-            return self._place_of(recorded.attempt, response)
-        if not self._step.needs_body(recorded) or (response.revisit and self._is_known(recorded, response)):
-            return None
-        return self._place_of(recorded.attempt, response)
-
-    def _is_temporary(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        store = self._content_store
-        return store is not None and store.is_temporary(recorded.attempt.url, response.digest)
+        is_temporary = response.revisit and store is not None and store.is_temporary(attempt.url, response.digest)
+        if not is_temporary and not (response.revisit and self._must_reread(recorded, response)):
+            if not self._step.needs_body(recorded) or (response.revisit and self._is_known(recorded, response)):
+                return None
+        return self._place_of(attempt, response)
 
     def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        """Return whether the store has the content of a response's bytes, so that they need not be read."""
+        """Return whether the store has the content of a response's bytes already, so that they need not be read."""
         name_payload = self._step.name_payload
         if self._content_store is None:  # the step must observe again that a record exists
             return False
-        payload = name_payload(recorded) if name_payload else response.digest
-        return self._content_store.same(recorded.attempt.url, payload)
+        content_name = name_payload(recorded) if name_payload else response.digest
+        return self._content_store.same(recorded.attempt.url, content_name)
 
     def _must_reread(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        """Return whether the header of a response with known bytes requires that the bytes are read again."""
+        """Return whether the header of a response that repeats known bytes requires the step to read them again."""
         if self._step.rereads_original is None:
             return False
         try:
@@ -240,7 +237,7 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Repeat the step for attempts with new answers, and make requests to services, until neither is left to do."""
+        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes."""
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
@@ -267,7 +264,7 @@ class Settling:
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts with the answers that they wait for; a step that asks the same again fails."""
+        """Repeat the step for attempts with the answers that they wait for; it fails if it only asks again."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)
@@ -283,7 +280,7 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return, for attempts about whose records no service is to be asked, answers that consist of the reason."""
+        """Return answers that have only a reason, for attempts whose records no service is to be asked about."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
@@ -298,12 +295,15 @@ class Settling:
         }  # fmt: skip
 
     def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
-        """Repeat the step for those attempts of a page that have answers; the pool must have no other jobs."""
+        """Return a page with the step repeated for attempts that have answers; the pool must have no other jobs."""
         retaken = {settled.recorded.seq: settled for settled in self._repeat_with_answers(answers)} if answers else {}
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
     def _make_entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Return the entry of each attempt for the store; requests to services are stored first, invalid ones fail."""
+        """Store the requests of a page's steps to services on the ledger; return each attempt's entry for the store.
+
+        An attempt with an invalid request gets a failed reading, also in `page`.
+        """
         if not self._step.takes_answers:
             return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
         entries, requests = [], []
@@ -315,6 +315,8 @@ class Settling:
                 page[index] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 it is replaced
                 asks = []
             requests += [(settled.recorded, *request) for _, request in asks if request is not None]
+            if self._run.harvest.reread and not all(request for _, request in asks):
+                self._run.harvest.unread[settled.recorded.seq] = Reason.STEP_FAILED  # the old store may have a record
             entry = self._step.make_entry(settled.recorded, settled.result)
             if entry is None and isinstance(settled.result, Reading):
                 entry = settled.entry_without_records()
@@ -336,7 +338,7 @@ class Settling:
         return entries
 
     def _without_taken_down(self, entry: AttemptObservations) -> AttemptObservations:
-        """Return an entry with observations at addresses that were taken down replaced by skips."""
+        """Return an entry in which Skips replace the observations of addresses that were taken down."""
         results = tuple(
             Skip(Reason.FORGOTTEN, result.key)
             if isinstance(result, Observation) and self._taken_down.hold(result.url)
@@ -346,7 +348,7 @@ class Settling:
         return entry._replace(results=results)
 
     def _missing_results(self, recorded: RecordedAttempt) -> list[Observation | Skip]:
-        """Return the step's results for offers that are missing from a complete listing, if this attempt ends one."""
+        """Return the step's results for the offers missing from the complete listing that ends with this attempt."""
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
         source = self._sources.get(recorded.source)
@@ -378,13 +380,12 @@ class Settling:
             self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
 
     def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
-        """Write a page of attempts to the store, which moves its checkpoint, and record which could not be read."""
+        """Write a page of attempts and the checkpoint to the store; record which attempts could not be read."""
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
         if self._run.harvest.reread:  # the store that is in use until the end of the replay may have read them
-            unsent = (entry.attempt for entry in entries if waits_for_address(entry))
-            self._run.harvest.unread |= reasons | dict.fromkeys(unsent, Reason.STEP_FAILED)
+            self._run.harvest.unread |= reasons
         elif reasons:
             with self._run.ledger.writing() as writer:
                 self._unread.record_unread(writer, reasons)
@@ -393,7 +394,7 @@ class Settling:
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update due times of addresses from all versions of their content, so that repeating this changes nothing."""
+        """Update the due times of addresses from all checks of their content, and from how long results are valid."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
@@ -436,7 +437,7 @@ class Settling:
         run.tick()
 
     def _reading_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read completely, or None if it was."""
+        """Return the reason of a failed reading, or the first of OWN_FAULTS in another result; otherwise None."""
         if isinstance(result, Reading):
             return result.reason
         if not self._step.takes_answers:
@@ -448,12 +449,12 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read if windrow and not the document is the cause."""
+        """Return the reason why a document was not read if windrow and not the document is the cause, else None."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _read_again(self) -> None:
-        """Read again the attempts that the store asks for; each is now the first of its version."""
+        """Read again the attempts that the store lists, and write their new entries to it."""
         run, store = self._run, self._content_store
         while store is not None and not run.stopping() and (to_read := store.to_read_again(PAGE_SIZE)):
             attempts = run.ledger.attempts.by_numbers(to_read)
@@ -461,7 +462,7 @@ class Settling:
             run.tick()
 
     def _readings(self, attempts: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each attempt that can be read, with its new entry."""
+        """Yield the number and the new entry of each attempt whose reading does not fail."""
         pairs = ((recorded, self._job_again(recorded)) for recorded in attempts)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):
