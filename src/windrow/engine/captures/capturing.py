@@ -130,7 +130,7 @@ class Capturing:
         return [done.result for _, done in self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)]
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines; return each page's selection, without lines at which they fail."""
+        """Run the rules in the pool on pages of lines; return each page's selection without lines of errors."""
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]

@@ -194,9 +194,10 @@ class Settling:
         if response is None:
             return None
         is_temporary = response.revisit and store is not None and store.is_temporary(attempt.url, response.digest)
-        if not is_temporary and not (response.revisit and self._must_reread(recorded, response)):
-            if not self._step.needs_body(recorded) or (response.revisit and self._is_known(recorded, response)):
-                return None
+        if is_temporary or (response.revisit and self._must_reread(recorded, response)):
+            return self._place_of(attempt, response)
+        if not self._step.needs_body(recorded) or (response.revisit and self._is_known(recorded, response)):
+            return None
         return self._place_of(attempt, response)
 
     def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
