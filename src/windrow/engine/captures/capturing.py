@@ -125,10 +125,6 @@ class Capturing:
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 
-    def _run_rules(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
-        jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
-        return [done.result for _, done in self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)]
-
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
         """Run the rules in the pool on pages of lines; return each page's selection without lines of errors."""
 

@@ -53,7 +53,7 @@ BATCH_RECORDS = 128
 """The most records that are fetched, copied and stored together."""
 
 BATCH_BYTES = 256 * 2**20
-"""The most bytes of records that are fetched together."""
+"""The most bytes of records that are fetched together, unless it is only one record."""
 
 _ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes, of a record whose line has no length
 
@@ -405,7 +405,7 @@ class ForeignCapturing:
             return None
         reason, message = Reason.NOT_FOUND, f"{record.line.warc[:200]} is not in any folder of the source"
         if record.line.offset is None:
-            reason, message = Reason.BAD_LINE, "the line has no offset of the record in its file"
+            reason, message = Reason.BAD_LINE, "the index line does not have the record's offset in its WARC file"
         if failure is not None:
             reason = failure.reason or Reason.STEP_FAILED
             message = failure.findings[0].message if failure.findings else reason.meaning
@@ -427,7 +427,7 @@ class ForeignCapturing:
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
-    """Yield batches of at most BATCH_RECORDS lines, whose records have at most BATCH_BYTES together."""
+    """Yield batches of at most BATCH_RECORDS lines; the records of several have at most BATCH_BYTES together."""
     batch: list[CdxLine] = []
     remaining_bytes = BATCH_BYTES
     for line in lines:

@@ -224,7 +224,7 @@ class ScanJob(NamedTuple):
             imported = interpret_record(record, self.path.name, CAPTURED, method)
             if imported.attempt is None:
                 reason = imported.wrong or Reason.NOT_WANTED
-                why = reason.meaning if imported.wrong else f"it is {imported.skipped}"
+                why = reason.meaning if imported.wrong else f"the record is left out: {imported.skipped}"
                 rules.count_left_out(Skip(reason, "", why), "")
             elif imported.attempt.reason is not None:
                 reason = imported.attempt.reason

@@ -90,9 +90,9 @@ class GrowingRecord:
         self._file.write(block[: len(block) - len(inflater.unused_data)])
 
     def _read_header(self, head: bytes) -> None:
-        """Read the record's length from its header if that is complete, and write what was received so far."""
+        """If the record's header is complete, read the record's length from it, and write what was received so far."""
         if not head.startswith(b"WARC/"[: len(head)]):
-            message = "the line has no length, and its offset is not the start of a gzip member or WARC record"
+            message = "the index line has no length, and at its offset neither a gzip member nor a WARC record begins"
             raise TerminalFailure(f"{self._name}: {message}", Reason.BAD_LINE)
         end = head.find(b"\r\n\r\n")
         if end < 0:
@@ -144,7 +144,7 @@ class _Folder(NamedTuple):
 
 
 class _RecordRange(NamedTuple):
-    """Where a record is in its file, in bytes; `length` is None if it is not known, `largest` the most allowed."""
+    """Where a record is in its file, in bytes: `length` is None if it is not known; `largest` is the limit."""
 
     offset: int
     length: int | None
@@ -203,9 +203,9 @@ class RemoteRecords:
     async def _fetch_record(self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore) -> Path | Reading:
         """Fetch the record of a line when one of the `slots` is free, into a file that is called `number`."""
         if line.length == 0 or line.offset is None:
-            return _failed_reading(Reason.BAD_LINE, "the line has no offset of the record in its file")
+            return _failed_reading(Reason.BAD_LINE, "the index line does not have the record's offset in its WARC file")
         if line.length is not None and line.length > largest:
-            return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes, {largest} are allowed")
+            return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes; the limit is {largest}")
         path = self._fetched_folder / str(number)
         async with slots:
             try:

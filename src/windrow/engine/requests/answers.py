@@ -123,12 +123,14 @@ def found_url(
     Its URL may be relative to `base`. `hops` redirects led to it. `content` replaces its body if a step makes it.
     """
     if request.method not in METHODS:
-        raise StepError(f"the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
+        raise StepError(
+            f"{request.url[:200]}: the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED
+        )
     if request.method == "GET" and request.body:
-        raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
+        raise StepError(f"{request.url[:200]}: a GET must not have a body", Reason.UNSUPPORTED)
     for name, header in request.headers:
         if not _HEADER_NAME.fullmatch(name) or not header.isprintable() or not header.isascii():
-            raise StepError(f"the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
+            raise StepError(f"{request.url[:200]}: the header {name[:40]!r} is not valid", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
         raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)
@@ -191,7 +193,7 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
         else:
             body += piece
     if ask.method == "GET" and (body or attachments):
-        raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
+        raise StepError(f"{url}: a GET must not have a body", Reason.UNSUPPORTED)
     content = RequestContent(body, tuple(attachments), digest, ask.seconds)
     return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, content=content)
 
@@ -208,7 +210,8 @@ def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes
         head += f'; filename="{_quoted(field.filename)}"' if field.filename else ""
         if field.media_type:
             if not field.media_type.isprintable() or not field.media_type.isascii():
-                raise StepError(f"{field.media_type[:40]!r} is not a valid media type", Reason.BAD_ADDRESS)
+                message = f"the media type {field.media_type[:40]!r} of the form field {field.name!r} is not valid"
+                raise StepError(message, Reason.BAD_ADDRESS)
             head += f"\r\nContent-Type: {field.media_type}"
         content = field.value.encode() if isinstance(field.value, str) else field.value
         pieces += [f"{head}\r\n\r\n".encode(), content, b"\r\n"]

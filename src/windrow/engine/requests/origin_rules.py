@@ -214,7 +214,7 @@ def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # n
 
 
 def normal(address: str) -> str:
-    """Return a web address in its stored form, or an empty text if it is not a web address."""
+    """Return a web address in its normalised form, or an empty text if it is not a web address."""
     return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 

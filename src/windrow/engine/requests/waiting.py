@@ -97,7 +97,7 @@ def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence
     lines = []
     for number, asks in waits.items():
         for service in (ask.name for ask in asks if not ask.address):
-            line = f"  waits for {service}, which had no address; configure one; try: windrow run {collection}"
+            line = f"  waits for {service}, which had no address; when it has one: windrow run {collection}"
             lines.append(WaitLine(line, "wait", {"attempt": number, "service": service, "url": "", "attempts": 0}))
         for address in (address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)):
             attempts = ledger.attempts.of_address(address.host, address.digest)

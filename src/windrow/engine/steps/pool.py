@@ -304,7 +304,7 @@ class Pool:
         return self._last_number
 
     def _hand_out(self) -> None:
-        """Send batches to the workers that have the fewest batches, and start workers up to the pool's size."""
+        """Send batches, each to the worker that has the fewest, and start workers while there may be more."""
         while self._unsent:
             batch = self._unsent[0]
             freest = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)

@@ -1,4 +1,4 @@
-"""Settle: run a step on every attempt after the checkpoint, and write the results to the version store."""
+"""Settle: run a step on each attempt after the checkpoint, and again on some before; write the results to the store."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ class Settling:
         yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
     def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
-        """Return the place of an attempt's bytes, or None if there are none or they need not be read."""
+        """Return the place of an attempt's bytes, or None if it did not keep any or they need not be read."""
         attempt, response, store = recorded.attempt, recorded.attempt.kept, self._content_store
         if response is None:
             return None
@@ -275,7 +275,7 @@ class Settling:
         )
         for settled in starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick)):
             if settled.asks and all(ask.name in answers[settled.recorded.seq] for ask in settled.asks):
-                message = f"the step asks again for {settled.asks[0].name!r}, which was answered"
+                message = f"the step repeats its request {settled.asks[0].name!r} to a service, which was answered"
                 yield settled._replace(result=Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),)))
             else:
                 yield settled

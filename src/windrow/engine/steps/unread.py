@@ -57,7 +57,7 @@ class UnreadCount(NamedTuple):
 
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
-    """Count the documents that a step, or the following of responses, could not read, by phase and reason."""
+    """Count the documents that steps could not read, and the responses that could not be followed, by reason."""
     unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
     for document in ledger.unread.attempts(collection.name, FOLLOWING_PHASE):
         unread.setdefault((collection.phases[0], document.reason), []).append(document)

@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 
 
 class CaptureJob(Protocol):
-    """A job that looks at captures; the module that defines it is loaded in the worker when the job arrives."""
+    """A job about captures, such as to run rules on index lines; the worker loads its module when it arrives."""
 
     def run(self, limits: Limits) -> Any:
         """Run the job, and return its result."""
@@ -40,7 +40,7 @@ _MESSAGE_BYTES = 1 << 16
 _SMALL_RESULT = 64
 """A result is small if it has fewer findings, members and lookups than this together."""
 _GC_THRESHOLD = 20_000
-"""New objects between two garbage collections: there are few cycles, and a collection takes time."""
+"""New objects before the next garbage collection; it is high since there are few cycles to collect."""
 
 MIN_MEMORY = 32 << 20
 """The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
@@ -253,11 +253,17 @@ def receive_results(pipe: Pipe, count: int) -> list[Done]:
 
 
 def _limit_memory(max_bytes: int) -> int:
-    """Limit this process to `max_bytes` more memory, or what is allowed; return that, or end if it is too little."""
+    """Allow this process `max_bytes` more memory, or less if the system requires it, and return that number of bytes.
+
+    The process ends if it is less than MIN_MEMORY, or than `max_bytes` if that is smaller.
+    """
     current = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     granted = lower_limit(resource.RLIMIT_AS, current + max_bytes) - current
     if granted < min(max_bytes, MIN_MEMORY):
-        sys.exit(f"windrow: the system allows a process only {max(0, granted) >> 20} MB of memory to read documents")
+        sys.exit(
+            f"windrow: a process may use only {max(0, granted) >> 20} MB more memory, too little to read documents;"
+            " raise the limit of the system (ulimit -v)"
+        )
     return granted
 
 
