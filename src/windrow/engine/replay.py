@@ -156,7 +156,7 @@ def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -
     step, version = (readings[-1].step, readings[-1].version) if readings else ("", "")
     reason = new_pending.reason if new_pending else None
     with real.writing() as writer:
-        # With an empty digest it is not reused for the same bytes, since its findings are mixed with earlier ones.
+        # The empty digest keeps it from being used for equal bytes: its findings are mixed with earlier ones.
         writer.items.add_reading(run.session, item, (step, version), "", Reading(reason), then="")
         if step:
             phase = run.collection.phase(step)

@@ -27,9 +27,8 @@ from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
-from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import IndexRow
-from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, RecordedAttempt, Source
+from windrow.model import ArchivePlace, CdxLine, Reading, RecordedAttempt, Source
 
 PAGE_SIZE = 1000
 """The most captures that are read, and stored, together."""
@@ -89,7 +88,7 @@ class Capturing:
             following.collect(0.0 if following.has_results else QUICK_SECONDS)
             if following.has_results:
                 with run.ledger.writing() as writer:
-                    following.write_results(writer, _refuse_requests)
+                    following.write_results(writer, lambda *_: None)  # these sources make no requests
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
@@ -169,8 +168,3 @@ class Capturing:
                 )
             progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
             capture_ledger.store_progress(writer, index, progress, tally)
-
-
-def _refuse_requests(writer: LedgerWriter, source: Source, via: int, requests: Sequence[FoundUrl]) -> None:
-    """Do nothing, since these sources make no requests."""
-    del writer, source, via, requests

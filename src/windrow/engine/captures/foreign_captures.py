@@ -47,7 +47,7 @@ RETRIED_REASONS = (
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Reasons of failure after which each run tries a record again; after others, only `windrow retry` does."""
+"""Reasons of failure after which each run tries a record again; after all others, `windrow retry` must ask for it."""
 
 BATCH_RECORDS = 128
 """The most records that are fetched, copied and stored together."""
@@ -104,12 +104,6 @@ class ForeignCapturing:
 
     def run(self, inputs: Inputs) -> None:
         """Retry records that failed before, then read new index lines, or new WARC files if there is no index."""
-        folder = self._run.archive
-        with RemoteRecords(inputs.remote, folder) if inputs.remote else nullcontext() as self._remote:
-            self._read_inputs(inputs)
-
-    def _read_inputs(self, inputs: Inputs) -> None:
-        """Retry failed records, then read all index files, or all WARC files if the source has no indexes."""
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES)]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
@@ -117,12 +111,13 @@ class ForeignCapturing:
         neighbours = [*self._find_files({path.parent for path in indexes}, WARC_SUFFIXES)] if indexes else []
         for path in (*neighbours, *files):
             self._warc_paths[path.name] = path
-        self._retry_failed()
-        for path in indexes:
-            if not self._capture_ledger.must_stop():
-                self._read_index(path)
-        if not inputs.cdx:
-            self._scan_files(files)
+        with RemoteRecords(inputs.remote, self._run.archive) if inputs.remote else nullcontext() as self._remote:
+            self._retry_failed()
+            for path in indexes:
+                if not self._capture_ledger.must_stop():
+                    self._read_index(path)
+            if not inputs.cdx:
+                self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
         """Yield the files among `paths`, and the files below its folders whose names have one of the `endings`."""

@@ -23,7 +23,7 @@ from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.fetch.http_files import HttpFiles
 from windrow.fetch.secret import S3Signer, read_secret
 from windrow.fetch.transport import server_path
-from windrow.model import CdxLine, Finding, Reading
+from windrow.model import CdxLine, Finding, Reading, Site
 from windrow.reasons import Reason
 
 MAX_HEADER_BYTES = 64 * 2**10
@@ -135,10 +135,10 @@ _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})
 
 
-class _Folder(NamedTuple):
-    """A remote folder with its connection, and a function that returns the authorization headers for a URL."""
+class _ConnectedFolder(NamedTuple):
+    """The site of a remote folder, its connection, and a function from a URL to its authorization headers."""
 
-    folder: RemoteFolder
+    site: Site
     connection: HttpFiles
     headers: Callable[[str], Mapping[str, str]]
 
@@ -158,7 +158,7 @@ class RemoteRecords:
         """Fetch into the folder `.fetched` in `archive`."""
         self._remote_folders = folders
         self._fetched_folder = archive / ".fetched"
-        self._folders: list[_Folder] = []
+        self._folders: list[_ConnectedFolder] = []
         self._failed = 0
         self._runner = asyncio.Runner()
 
@@ -230,9 +230,9 @@ class RemoteRecords:
         assert last_error is not None
         raise last_error
 
-    async def _fetch_from(self, folder: _Folder, name: str, record_range: _RecordRange, path: Path) -> None:
+    async def _fetch_from(self, folder: _ConnectedFolder, name: str, record_range: _RecordRange, path: Path) -> None:
         """Fetch a record from a folder; repeat the request if the server is busy or interrupts the transfer."""
-        site = folder.folder.site
+        site = folder.site
         url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
         for attempt in range(MAX_ATTEMPTS):
             if self._failed >= MAX_FAILURES:
@@ -250,7 +250,7 @@ class RemoteRecords:
                     return
             await asyncio.sleep(wait)
 
-    def _connections(self) -> list[_Folder]:
+    def _connections(self) -> list[_ConnectedFolder]:
         """Return the folders, each with a connection, which is opened at its first request."""
         if not self._folders:
             for folder in self._remote_folders:
@@ -259,11 +259,11 @@ class RemoteRecords:
                     headers = S3Signer(folder.secret, folder.region).headers
                 elif folder.secret:
                     headers = partial(_authorization, read_secret(folder.secret))
-                self._folders.append(_Folder(folder, HttpFiles(folder.site), headers))
+                self._folders.append(_ConnectedFolder(folder.site, HttpFiles(folder.site), headers))
         return self._folders
 
 
-async def _fetch_bytes(folder: _Folder, url: str, record_range: _RecordRange, file: BinaryIO) -> None:
+async def _fetch_bytes(folder: _ConnectedFolder, url: str, record_range: _RecordRange, file: BinaryIO) -> None:
     """Fetch a record into a file; if its length is not known, in parts until it ends."""
     if record_range.length is not None:
         await folder.connection.get_range(

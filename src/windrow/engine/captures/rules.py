@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 MAX_RULES = 200
-"""The most rules of one index whose lines are counted separately; those of further rules are counted together."""
+"""The most rules of one index that are counted separately; all further rules are counted as one."""
 
 MAX_KINDS = 10_000
 """The most kinds, which are pairs of media type and status, for which the rules' result is remembered."""
@@ -167,7 +167,7 @@ def rule_name(skip: Skip) -> str:
 
 
 def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
-    """Add up counts of left out lines by rule; those of the rules after the first MAX_RULES are added up together."""
+    """Add up counts of left out lines by rule; from MAX_RULES rules on, further rules are counted as one."""
     sums: dict[tuple[Reason, str], LeftOutLines] = {}
     for part in parts:
         key = (part.reason, part.rule)

@@ -159,7 +159,7 @@ class AnswerFollower:
         return outcomes
 
     def _next_answer(self, name: str) -> RecordedAttempt | None:
-        """Return the next response of a source to follow, or None if there is none now."""
+        """Return the next response of a source to follow, or None if all that are on the ledger were followed."""
         waiting = self._waiting[name]
         if not waiting and name in self._may_have_new:
             queries = self._run.ledger.requests

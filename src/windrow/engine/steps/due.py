@@ -57,8 +57,3 @@ def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Ite
     while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE_SIZE):
         yield from attempts
         checkpoint = attempts[-1].seq
-
-
-def count_due(ledger: Ledger, collection: Collection, step: str) -> int:
-    """Count the items that wait for a step."""
-    return ledger.items.count_due(collection.name).get(step, 0)

@@ -16,7 +16,7 @@ from windrow.model import Finding, Level, Reading
 from windrow.reasons import Reason
 
 MAX_PAGE_DOCUMENTS = 64
-"""The most documents that are written together; after a crash between store and ledger, this is repeated."""
+"""The most documents that are written together, and written again after a crash between store and ledger."""
 MAX_PAGE_ROWS = 20_000
 """The number of rows from which on no further document is added to a page."""
 

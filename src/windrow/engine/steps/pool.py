@@ -298,7 +298,7 @@ class Pool:
         return 2 * self._base_batch_size if are_quick else self._base_batch_size
 
     def _add_batch(self, jobs: Sequence[AnyJob], *, may_queue: bool = True) -> int:
-        """Add a batch to those that are to be sent, and return its number."""
+        """Add a batch to the unsent ones, and return its number."""
         self._last_number += 1
         self._unsent.append(_Batch(self._last_number, jobs, may_queue=may_queue))
         return self._last_number
@@ -342,7 +342,7 @@ class Pool:
                     self._unsent.appendleft(batch)
 
     def _give_up_jobs(self) -> None:
-        """Drop all jobs that have no result yet: forget the unsent ones, and kill the workers that have the others."""
+        """Drop all jobs without a result: forget the unsent ones, and kill the workers that have jobs."""
         self._unsent.clear()
         for reader in [busy for busy in self._workers.values() if busy.in_hand]:
             del self._workers[reader.pipe]

@@ -68,10 +68,9 @@ class SettledAttempt(NamedTuple):
             return []
         if own_reason := getattr(self.result, "reason", ""):
             reasons = [Reason(own_reason)]
-        elif isinstance(self.result, Iterable):
-            reasons = [output.reason for output in self.result if isinstance(output, Skip)]
         else:
-            reasons = []
+            outputs = self.result if isinstance(self.result, Iterable) else ()
+            reasons = [output.reason for output in outputs if isinstance(output, Skip)]
         return [reason for reason in reasons if reason not in OWN_FAULTS]
 
 

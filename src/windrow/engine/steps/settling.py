@@ -183,7 +183,7 @@ class Settling:
                 yield recorded
 
     def _read_in_pool(self, attempts: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Read those attempts in the pool whose bytes must be read, and yield all attempts in order."""
+        """Yield attempts in order with the step's results; the pool reads the attempts whose bytes must be read."""
         places = ((attempt, self._place_to_read(attempt)) for attempt in attempts)
         pairs = ((attempt, self._make_job(attempt, place) if place else None) for attempt, place in places)
         yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))

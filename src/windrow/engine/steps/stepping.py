@@ -18,7 +18,7 @@ from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import Job
 from windrow.engine.run import Derived, HarvestRun
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.due import Due, count_due, due
+from windrow.engine.steps.due import Due, due
 from windrow.engine.steps.loading import MAX_PAGE_DOCUMENTS, MAX_PAGE_ROWS, gather_pages, write_to_store
 from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed, StoreError, WindrowError
@@ -151,7 +151,7 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
     Without a store, only a Read step is run.
     """
     unread = [] if isinstance(step, Summarise) else _find_unread(run, step)
-    total = count_due(run.ledger, run.collection, step.phase) + len(unread)
+    total = run.ledger.items.count_due(run.collection.name).get(step.phase, 0) + len(unread)
     store = run.harvest.store
     if not total or (store is None and not isinstance(step, Read)):
         return
@@ -168,7 +168,7 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
 def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Any]]:
     """Return an iterator over items with the step's results; the `unread` items are read one by one.
 
-    A Read step reads these after all others, the other steps before.
+    A Read step reads these last; Load and Judge read them first.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
@@ -185,7 +185,7 @@ def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: Phas
 def _read_in_pool(
     run: HarvestRun, step: Read | Load | Judge, items: Iterator[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Any]]:
-    """Yield items with the step's results, in order; a Read step's earlier reading of the same bytes is used again."""
+    """Yield items in order with the step's results; if a Read step read the same bytes before, that reading is used."""
     while not run.stopping() and (batch := list(islice(items, READ_AHEAD))):
         pairs: Iterator[tuple[Due, Any]] = _make_jobs(run, step, batch, tasks)
         if isinstance(step, Read):
@@ -241,7 +241,7 @@ def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
 
 
 def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
-    """Return the step's earlier reading of the same bytes, or None if there is none or windrow failed to read them."""
+    """Return the step's earlier reading of the same bytes, or None if it did not read them or windrow failed to."""
     if not item.member or not item.digest:
         return None
     earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))

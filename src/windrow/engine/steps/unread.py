@@ -118,12 +118,12 @@ class UnreadAttempts:
         self._unread |= {document.number: document for document in documents}
 
     def record_waiting(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that those of the attempts that are unread now wait for services, whose answers repeat their step."""
+        """Record that unread attempts now wait for services; the step is repeated with their answers."""
         waiting = [attempt for attempt in attempts if attempt in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)
 
     def record_read(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that attempts are not unread any more; others are ignored."""
+        """Record that attempts are not unread any more; attempts that were not unread are ignored."""
         read_numbers = [attempt for attempt in attempts if self._unread.pop(attempt, None) is not None]
         writer.unread.remove((self._phase, number) for number in read_numbers)
