@@ -320,7 +320,7 @@ class ForeignCapturing:
                 writer.imports.payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before and is not retried; another digest in its line is tried again."""
+        """Return whether a record failed before and is not due again: a retry, or another digest in the line, makes it due."""
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)

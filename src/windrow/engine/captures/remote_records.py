@@ -218,7 +218,7 @@ class RemoteRecords:
     async def _fetch_from_any(self, name: str, record_range: _RecordRange, path: Path) -> None:
         """Fetch a record of the WARC file `name` into the file `path`, from the first folder that has the WARC file."""
         last_error: TransportError | None = None
-        for folder in self._connections():
+        for folder in self._connected_folders():
             try:
                 await self._fetch_from(folder, name, record_range, path)
             except TransportError as error:
@@ -250,7 +250,7 @@ class RemoteRecords:
                     return
             await asyncio.sleep(wait)
 
-    def _connections(self) -> list[_ConnectedFolder]:
+    def _connected_folders(self) -> list[_ConnectedFolder]:
         """Return the folders, each with a connection, which is opened at its first request."""
         if not self._folders:
             for folder in self._remote_folders:

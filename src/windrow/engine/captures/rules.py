@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 MAX_RULES = 200
-"""The most rules of one index that are counted separately; all further rules are counted as one."""
+"""The most rules of one index that are counted separately; further rules with the same reason count as one."""
 
 MAX_KINDS = 10_000
 """The most kinds, which are pairs of media type and status, for which the rules' result is remembered."""
@@ -66,7 +66,8 @@ def search_fault(
 ) -> Iterator[tuple[int, Any]]:
     """Yield the outcome of rules for `lines` or, if it is a failed reading, the outcomes of smaller and smaller parts.
 
-    `run` returns an outcome for each part. Each is yielded with the index of its first line; only single lines fail.
+    `run` returns an outcome for each part. An outcome is yielded with the index of its first line; if it is a failed
+    reading, that line is the only one of its part.
     """
     if len(lines) == 1 or not isinstance(outcome, Reading):
         yield 0, outcome
@@ -167,7 +168,7 @@ def rule_name(skip: Skip) -> str:
 
 
 def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
-    """Add up counts of left out lines by rule; from MAX_RULES rules on, further rules are counted as one."""
+    """Add up counts of left out lines by rule; after MAX_RULES rules, further rules with one reason count as one."""
     sums: dict[tuple[Reason, str], LeftOutLines] = {}
     for part in parts:
         key = (part.reason, part.rule)

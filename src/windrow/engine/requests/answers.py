@@ -130,7 +130,9 @@ def found_url(
         raise StepError(f"{request.url[:200]}: a GET must not have a body", Reason.UNSUPPORTED)
     for name, header in request.headers:
         if not _HEADER_NAME.fullmatch(name) or not header.isprintable() or not header.isascii():
-            raise StepError(f"{request.url[:200]}: the header {name[:40]!r} is not valid", Reason.BAD_ADDRESS)
+            raise StepError(
+                f"{request.url[:200]}: the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS
+            )
     url = normalise(request.url, base).url
     if not url:
         raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from windrow.contract import Ask, Collection, PendingAsk
 from windrow.engine.crawl.crawling import CrawlDispatcher
@@ -63,6 +63,13 @@ def is_archived(source: Source) -> bool:
     return service is None or service.archived
 
 
+class ServiceRequest(NamedTuple):
+    """A step's request to a service: the source that stands for the service, and the request as an address."""
+
+    source: Source
+    address: FoundUrl
+
+
 class ServiceRequests:
     """Makes the requests of a run's steps to services, and finds their answers."""
 
@@ -76,8 +83,8 @@ class ServiceRequests:
         # All declared services, since one without an address still defines what counts as an answer.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
-    def request_for(self, ask: Ask, recorded: RecordedAttempt) -> tuple[Source, FoundUrl] | None:
-        """Return the service that a step asks, and the request; None if the configuration has no address for it.
+    def request_for(self, ask: Ask, recorded: RecordedAttempt) -> ServiceRequest | None:
+        """Return a step's request to a service, or None if the configuration has no address for the service.
 
         Raises StepError if the service or the method is not declared, or the request is not valid.
         """
@@ -90,7 +97,8 @@ class ServiceRequests:
         if (source := self._sources.get(ask.service)) is None:
             return None
         response = recorded.attempt.kept
-        return source, service_request(ask, source.site.address(), recorded.seq, response.digest if response else "")
+        digest = response.digest if response else ""
+        return ServiceRequest(source, service_request(ask, source.site.address(), recorded.seq, digest))
 
     def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
         """Store requests of steps on the ledger, with the attempts that wait for them; known ones stay unchanged."""

@@ -199,7 +199,7 @@ class Pool:
         self._is_running = False
 
     def submit(self, job: AnyJob) -> int:
-        """Send a job to an idle worker, or else to the first that becomes idle; return its number, for `collect`.
+        """Send a job to a worker as soon as one is idle; return its number, which `collect` returns with the result.
 
         If every worker is at a long job, up to MAX_EXTRA_WORKERS further ones are started.
         """

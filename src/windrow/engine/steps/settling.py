@@ -275,7 +275,7 @@ class Settling:
         )
         for settled in starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick)):
             if settled.asks and all(ask.name in answers[settled.recorded.seq] for ask in settled.asks):
-                message = f"the step repeats its request {settled.asks[0].name!r} to a service, which was answered"
+                message = f"the step repeats its request {settled.asks[0].name!r}, although the service has answered it"
                 yield settled._replace(result=Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),)))
             else:
                 yield settled
@@ -329,7 +329,7 @@ class Settling:
             if asks and isinstance(entry, AttemptObservations):
                 observations = [result for result in entry.results if isinstance(result, Observation)]
                 pending = (
-                    PendingAsk(ask.name, request[1].digest) if request else PendingAsk(ask.service, 0)
+                    PendingAsk(ask.name, request.address.digest) if request else PendingAsk(ask.service, 0)
                     for ask, request in asks
                 )
                 entry = entry._replace(results=(*observations, *pending))
