@@ -320,7 +320,7 @@ class ForeignCapturing:
                 writer.imports.payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before and is not due again: a retry, or another digest in the line, makes it due."""
+        """Return whether a record failed before; False if it is retried, or if its line has another digest now."""
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)

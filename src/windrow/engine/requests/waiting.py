@@ -58,8 +58,9 @@ def service_wait(
         return None
     (recorded,) = ledger.attempts.by_numbers([first_attempt]) or (None,)
     asks = [ask for waits in [*store.waiting(0).values()][:_DOCUMENTS_EXAMINED] for ask in waits]
-    addresses = [address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)]
     unsent = {ask.name for ask in asks if not ask.address}  # names of services that had no address
+    sent = [ask.address for ask in asks if ask.address]
+    addresses = [address for digest in sent for address in ledger.addresses.of_sources(collection, digest)]
     services = sorted(unsent | {address.source for address in addresses})
     attempts = (attempt for row in addresses for attempt in ledger.attempts.of_address(row.host, row.digest))
     last_attempt = max(attempts, key=attrgetter("seq"), default=None)
@@ -99,7 +100,8 @@ def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence
         for service in (ask.name for ask in asks if not ask.address):
             line = f"  waits for {service}, which had no address; when it has one: windrow run {collection}"
             lines.append(WaitLine(line, "wait", {"attempt": number, "service": service, "url": "", "attempts": 0}))
-        for address in (address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)):
+        sent = [ask.address for ask in asks if ask.address]
+        for address in (address for digest in sent for address in ledger.addresses.of_sources(collection, digest)):
             attempts = ledger.attempts.of_address(address.host, address.digest)
             fields = {"attempt": number, "service": address.source, "url": address.url, "attempts": len(attempts)}
             line = f"  waits for {address.source} after {counted(len(attempts), 'request')}: {address.url}"
