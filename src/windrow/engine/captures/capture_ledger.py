@@ -68,9 +68,8 @@ class CaptureTally:
         """Return the counts as one line."""
         name = self.source.name
         reasons = ", ".join(f"{reason} {count}" for reason, count in self.left_out.most_common(5))
-        summary = f"{name}: {self.seen} captures examined, {self.taken} taken" + (
-            f"; left out: {reasons}" if reasons else ""
-        )
+        summary = f"{name}: {self.seen} captures examined, {self.taken} taken"
+        summary += f"; left out: {reasons}" if reasons else ""
         summary += f"; {self.known} were taken, or failed, before" if self.known else ""
         if self.failed:
             reasons = ", ".join(f"{reason} {count}" for reason, count in self.failed.most_common(5))
@@ -92,7 +91,7 @@ class CaptureLedger:
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return the row of a source's index, to be read from its start if rules, options or `identity` changed."""
+        """Return the ledger's row for an index of a source, reset if rules, options or `identity` changed."""
         run, version = self.run, self.captures.version
         options = sorted((key, str(setting)) for key, setting in source.options.items())
         rules_digest = digest(json.dumps([version, identity, options]).encode())

@@ -92,7 +92,9 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
         message = f"{address_text[:200]!r} is not a web address" if address_text else "the record has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
     if captured_at is None:
-        return _report_fault(record, Reason.BAD_DATE, f"{record.fields.get('warc-date', '')[:40]!r} is not a date")
+        return _report_fault(
+            record, Reason.BAD_DATE, f"the WARC-Date {record.fields.get('warc-date', '')[:40]!r} is not valid"
+        )
     if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
     return _import_response(record, warc, address.url, captured_at, kind)._replace(url=address_text)
@@ -248,7 +250,7 @@ class ChosenLines(NamedTuple):
 
 
 class RecordJob(NamedTuple):
-    """A record to be read completely, and verified against the digest of its index line; it may not have one."""
+    """A record to be read completely, and verified against the digest of its index line if the line has one."""
 
     path: Path
     line: CdxLine
