@@ -82,7 +82,7 @@ class FollowedAnswer(NamedTuple):
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
-    """Return a body without the codings that its header `fields` name; raises StepError if it is too large."""
+    """Return a body without the codings that its header `fields` name; raises StepError if it exceeds a limit."""
     # Only WARC files of other programs have chunked bodies: our fetchers store bodies without chunks.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
     # The size is checked before reading, so that no memory is allocated for a body that is too large.

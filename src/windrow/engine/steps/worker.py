@@ -74,7 +74,7 @@ class CaptureReader:
         return self._capture
 
     def fields(self, place: ArchivePlace, earlier: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the header fields of a response with known bytes; a 304 adds its own to `earlier`, the original's."""
+        """Return a response's header fields; those of a 304 are added to `earlier`, the fields of its original."""
         answer = open_response(self._folder, place)
         answer.view.close()
         return {**earlier, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
