@@ -120,22 +120,19 @@ def found_url(
 ) -> FoundUrl:
     """Return a request as an address of the ledger; raises StepError if the request is not valid.
 
-    Its URL may be relative to `base`. `hops` redirects led to it. `content` replaces its body if a step makes it.
+    Its URL may be relative to `base`. `hops` redirects led to it. `content` is the body of a step's request.
     """
+    shown_url = request.url[:200]
     if request.method not in METHODS:
-        raise StepError(
-            f"{request.url[:200]}: the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED
-        )
+        raise StepError(f"{shown_url}: the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
     if request.method == "GET" and request.body:
-        raise StepError(f"{request.url[:200]}: a GET must not have a body", Reason.UNSUPPORTED)
+        raise StepError(f"{shown_url}: a GET must not have a body", Reason.UNSUPPORTED)
     for name, header in request.headers:
         if not _HEADER_NAME.fullmatch(name) or not header.isprintable() or not header.isascii():
-            raise StepError(
-                f"{request.url[:200]}: the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS
-            )
+            raise StepError(f"{shown_url}: the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
-        raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)
+        raise StepError(f"{shown_url!r} is not a web address", Reason.BAD_ADDRESS)
     http_request = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
     if content is not None:

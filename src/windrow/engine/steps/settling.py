@@ -103,9 +103,8 @@ class Settling:
         if wait is not None:
             answered = self._answered_attempts - (wait.documents - waiting_before)
             requests = self._service_requests
-            failed = bool(requests.without_address) or (
-                requests.has_asked and (bool(requests.given_up) or answered <= 0)
-            )
+            is_unanswered = requests.has_asked and (bool(requests.given_up) or answered <= 0)
+            failed = bool(requests.without_address) or is_unanswered
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 

@@ -190,9 +190,8 @@ def _read_in_pool(
         pairs: Iterator[tuple[Due, Any]] = _make_jobs(run, step, batch, tasks)
         if isinstance(step, Read):
             pairs = ((due_item, _earlier_reading(run, step, due_item.item) or job) for due_item, job in pairs)
-        yield from run.pool.resolve(
-            pairs, batch_size=None if isinstance(step, Read) else LOAD_BATCH_SIZE, pulse=run.tick
-        )
+        batch_size = None if isinstance(step, Read) else LOAD_BATCH_SIZE
+        yield from run.pool.resolve(pairs, batch_size=batch_size, pulse=run.tick)
 
 
 def _make_jobs(
