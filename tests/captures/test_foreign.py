@@ -90,7 +90,7 @@ def test_captures_of_a_warc_file_are_chosen_by_rules_copied_and_read_once(tmp_pa
         }  # fmt: skip
         seen, taken, rules, failed = capture_counts(workspace)
         assert (seen, taken, failed) == (5, 2, [])
-        assert rules["it is no HTML"] == rules["it is warcinfo"] == 1
+        assert rules["it is no HTML"] == rules["the record is left out: warcinfo"] == 1
     warc.path.unlink()  # it is no longer needed: the wanted records were copied
     capture_counts(workspace)
 

@@ -98,7 +98,7 @@ def test_a_record_of_unknown_length_ends_wherever_its_bytes_are_parted():
             for start in range(0, len(content) + 9, size):
                 record.write((content + b"behind it")[start : start + size])
             assert (file.getvalue(), record.has_ended) == (content, True)
-    with pytest.raises(TerminalFailure, match="the gzip member is not complete"):
+    with pytest.raises(TerminalFailure, match="the gzip member is broken"):
         GrowingRecord(io.BytesIO(), "x").write(b"\x1f\x8b" + bytes(99))
 
 

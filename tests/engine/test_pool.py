@@ -40,7 +40,7 @@ def keep_words(folder, words, *, retakes=0, **options):
 def read_in_pool(folder, words, pulse=None, *, retakes=0, options=MappingProxyType({}), batch=4, **limits):
     """Write words into an archive, and yield their readings from a pool with tight limits."""
     jobs = keep_words(folder, words, retakes=retakes, **options)
-    pool = Pool(WorkerConfig(TOY_COLLECTION, folder, Limits(**limits), {}), size=2, batch=batch)
+    pool = Pool(WorkerConfig(TOY_COLLECTION, folder, Limits(**limits), {}), size=2, batch_size=batch)
     try:
         for job, done in pool.run(iter(jobs), pulse=pulse):
             yield job.item.key, done.result
@@ -67,7 +67,7 @@ def test_results_come_in_order(read):
 
 @pytest.mark.parametrize(
     ("word", "limit_text"),
-    [("spin", "after 0.5 seconds of CPU time"), ("sleep", "after 5 seconds by the clock, in which it was asleep")],
+    [("spin", "after 0.5 seconds of CPU time"), ("sleep", "after 5 seconds by the clock, during which it was asleep")],
 )
 def test_a_hanging_document_is_stopped_and_the_others_are_read(read, word, limit_text):
     words = ["a", word, "b", "c", word, "d", "e"]
@@ -167,7 +167,7 @@ def test_jobs_larger_than_what_a_pipe_holds_are_sent_to_who_waits_for_them(read)
 
 def test_a_pool_whose_results_are_left_serves_the_next_run(tmp_path):
     jobs = keep_words(tmp_path, [f"word{number}" for number in range(100)])
-    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch_size=4)
     left = pool.run(iter(jobs))
     assert next(left)[0].item.key == "word0"
     left.close()
@@ -178,7 +178,7 @@ def test_a_pool_whose_results_are_left_serves_the_next_run(tmp_path):
 def test_a_pool_whose_results_are_not_all_taken_refuses_another_run(tmp_path):
     """Both would use the same workers: the second would end those that the first waits for."""
     jobs = keep_words(tmp_path, [f"word{number}" for number in range(100)])
-    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch_size=4)
     first = pool.run(iter(jobs))
     taken = [next(first)]
     with pytest.raises(AssertionError, match="another run of the pool is in progress"):
@@ -261,7 +261,7 @@ def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_p
 
 
 def test_twice_as_many_jobs_travel_together_while_every_worker_is_quick(tmp_path):
-    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch=4)
+    pool = Pool(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}), size=2, batch_size=4)
     assert pool._batch_size() == 4
     pool._workers = {number: SimpleNamespace(is_quick=True) for number in range(2)}
     assert pool._batch_size() == 8

@@ -7,13 +7,16 @@ import pytest
 from tests.clock import pass_time
 from tests.requests.glossary import COLLECTION, configure
 from tests.requests.glossary import run as run_toy
+from tests.requests.workshop import UNARCHIVED, Workshop, collection, documents, send_parts
 from tests.sessions import session_settings
 from tests.toy_collection.server import Glossary
 from windrow.adapters.records import RecordAdapter
 from windrow.app.check import take_down
-from windrow.contract import Observation, Request, Requests, Settle, Skip
+from windrow.contract import FollowResult, Observation, Offering, Request, Requests, Settle, Skip
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
+from windrow.engine.steps.settling import Settling
+from windrow.engine.steps.unread import count_unread
 from windrow.reasons import Reason
 
 
@@ -178,3 +181,54 @@ def test_a_page_that_was_taken_down_is_not_asked_when_another_page_leads_to_it(t
     for number in (9, 10, 11, 12):
         server.add(number)
     assert pages_asked(workspace, server, collection) == [1, 2]
+
+
+def list_all(source, learned, answer):
+    """Take the index for a complete listing, and request the documents that it names."""
+    if answer.request.context:
+        return FollowResult(offers=(Offering(answer.request.context),))
+    names = answer.view.read().decode().split()
+    return FollowResult(
+        tuple(Request(name, context=name) for name in names), tuple(Offering(name) for name in names),
+        begins_listing=True, ends_listing=True,
+    )  # fmt: skip
+
+
+def send_documents(task):
+    return send_parts(task) if task.request.context else []
+
+
+def mark_known_gone(listing):
+    return [Observation(offer.key, None) for offer in listing.missing if offer.value]
+
+
+@pytest.mark.parametrize("late", ["in the replay", "after it", "in the run after a stopped one"])
+def test_a_record_that_a_listing_lacks_stays_gone_if_its_service_answers_after_the_listing_was_read(
+    tmp_path, serve, monkeypatch, late
+):
+    contents, status = {"one": b"1", "two": b"2"}, [200]
+    api, service = serve(documents(contents)), serve(lambda asked: (status[-1], asked.body, {}))
+    declared = collection(send_documents, UNARCHIVED, list_all)
+    discovery = Requests(lambda source, learned: (Request("", every=1),), list_all)
+    step = replace(declared.steps[0], missing=mark_known_gone)
+    shop = Workshop(tmp_path, api, service, replace(declared, discovery=discovery, steps=(step,)))
+    shop.run()
+    del contents["two"]
+    pass_time(1.1)
+    shop.run()
+    gone = {"one": {"status": 200, "body": "1", "reason": None}, "two": None}
+    assert shop.records() == gone
+    status.append(200 if late == "in the replay" else 503)
+    shop.replay()
+    if late != "in the replay":
+        status.append(200)
+        shop.ask_next()
+        with monkeypatch.context() as patch:
+            if late != "after it":
+                patch.setattr(Settling, "_read_alone", lambda self, attempts: iter(()))
+                shop.run()
+        shop.run()
+    assert shop.records() == gone
+    ledger = shop.ledger()
+    assert count_unread(ledger, shop.made) == []
+    ledger.close()

@@ -11,9 +11,11 @@ from typing import ClassVar
 import pytest
 
 from tests.requests.workshop import SERVICE, Workshop, ask_range, collection, documents, send_form, send_parts
+from tests.sessions import session_settings
 from tests.waiting import PATIENCE
 from windrow.engine.requests.answers import body_of
-from windrow.errors import StepError
+from windrow.engine.session import Session
+from windrow.errors import ReaderFailed, StepError
 from windrow.model import Limits
 from windrow.reasons import Reason
 
@@ -162,3 +164,43 @@ def test_a_packed_answer_is_read_without_memory_for_all_that_it_might_be():
     with pytest.raises(StepError) as refused:
         body_of(CountingBytes(packed), {"content-encoding": "gzip"}, Limits(member_size=len(packed) - 1))
     assert refused.value.reason is Reason.TOO_LARGE
+
+
+def test_documents_wait_for_a_service_without_an_address_until_it_has_one(tmp_path, serve):
+    service = serve(md5)
+    shop = Workshop(tmp_path, serve(documents({"one": b"one"})), service, collection(send_parts))
+    settings = (tmp_path / "windrow.toml").read_text()
+    (tmp_path / "windrow.toml").write_text(settings.replace(f'reader = "{service.url}"', ""))
+    shop = Workshop.opened(tmp_path, shop.made)
+    for _ in range(2):
+        assert run_exit_code(shop) == 3
+        wait = shop.waits()
+        assert (wait.service, wait.documents) == ("reader", 1)
+        assert wait.why == "it has no address in the configuration: add one"
+        assert wait.describe() in shop.notes()[-1]
+    assert shop.records() == {}
+    (tmp_path / "windrow.toml").write_text(settings)
+    shop = Workshop.opened(tmp_path, shop.made)
+    assert run_exit_code(shop) == 0
+    assert shop.records()["one"]["body"] == hashlib.md5(b"one").hexdigest()
+    assert shop.waits() is None
+
+
+def test_a_replay_without_the_address_of_a_service_leaves_the_records_in_place(tmp_path, serve):
+    service = serve(md5)
+    shop = Workshop(tmp_path, serve(documents({"one": b"one"})), service, collection(send_parts))
+    shop.run()
+    settings = (tmp_path / "windrow.toml").read_text()
+    (tmp_path / "windrow.toml").write_text(settings.replace(f'reader = "{service.url}"', ""))
+    shop = Workshop.opened(tmp_path, shop.made)
+    records = shop.records()
+    with pytest.raises(ReaderFailed, match="1 document could not be read again"):
+        shop.replay()
+    assert shop.records() == records
+
+
+def run_exit_code(shop):
+    """Run once; return the exit code."""
+    with Session(session_settings(shop.workspace), "run") as session:
+        session.harvest(shop.adapter.harvest(shop.workspace))
+        return session.close()

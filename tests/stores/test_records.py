@@ -32,6 +32,17 @@ def test_what_stands_aside_is_kept_as_it_was_first_seen_and_makes_no_version(tmp
     store.close()
 
 
+def test_written_keys_has_a_record_whose_answer_came_in_a_later_session(tmp_path):
+    store = RecordStore(tmp_path / "a.db")
+    early, late = Observation("early", {"n": 1}), Observation("late", {"n": 1})
+    store.settle([observe(1, PendingAsk("tei", 7)), observe(2, early)], 2, 10)
+    assert store.written_keys(0) == (["early"], 10)
+    store.settle([observe(1, late)], 2, 20)
+    assert store.written_keys(10) == (["late"], 20)
+    assert store.written_keys(20) == ([], 20)
+    store.close()
+
+
 def test_a_record_is_said_to_be_gone_by_a_name_it_went_by_and_nothing_is_where_nothing_has_the_name(tmp_path):
     def observe_named(attempt, key, record, *names):
         return observe(attempt, Observation(key, record, "text", names=names))

@@ -95,9 +95,9 @@ class FollowResult:
 class MissingOffer(NamedTuple):
     """A thing that a source offered before, but that is missing from a listing of everything that the source has.
 
-    `value` is the value of the record with this key, None if there is no such record, or not yet, as its document waits
-    for a service; then it has to be observed as gone all the same. `listings` is the number of whole listings in a row
-    without the thing, including this one, at most 100.
+    `value` is the value of the record with this key, None if there is no such record. If a document is read later, for
+    example because it waits for a service, the listings after it that lack its records are compared again. `listings`
+    is the number of whole listings in a row without the thing, including this one, at most 100.
     """
 
     key: str
@@ -166,7 +166,10 @@ class Skip(NamedTuple):
 
 
 class PendingAsk(NamedTuple):
-    """An Ask that is not answered yet, as version stores keep it: its name, and its address's number on the ledger."""
+    """An Ask that is not answered yet, as version stores keep it: its name, and its address's number on the ledger.
+
+    If the configuration had no address for the service, `address` is 0, and `name` is that of the service.
+    """
 
     name: str
     address: int

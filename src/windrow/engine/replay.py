@@ -1,8 +1,8 @@
 """Read the kept captures again, into new stores, which replace the old stores at the end.
 
-The steps run on a scratch copy of the ledger and write to a new store, one session's captures after the other's and
-with the times of these sessions. Readings that differ are then written to the real ledger, and `rebuild` replaces the
-old store by the new one.
+In a replay of items the steps run on a scratch copy of the ledger and write to a new store, session after session, at
+the time of each session. The readings of items that now end in another state are then written to the real ledger, and
+`rebuild` replaces the old store by the new one.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCRATCH = ("ledger.sqlite", "store")
 
 
 class ReplayChange(NamedTuple):
-    """A document that now ends in another state."""
+    """A document that ends in another state than before the replay."""
 
     key: str
     before: State | None
@@ -46,7 +46,7 @@ class ReplayChange(NamedTuple):
 
 
 class _RenumberedDocument(NamedTuple):
-    """A document to judge, with its number on the real ledger; the other fields are those of `Undecided`."""
+    """A document to judge, with the fields of `windrow.contract.Undecided`; `item` is its number on the real ledger."""
 
     item: int
     asks: Mapping[str, AbstractSet[str]]
@@ -57,7 +57,7 @@ class RenumberingStore:
     """A store that replaces documents' numbers on the scratch ledger by those on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass calls on to `inner`; a document that the `real` ledger lacks is added there and waits for `step`."""
+        """Pass calls on to `inner`; a document that `real` lacks is added there, in `session`, and waits for `step`."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -65,7 +65,7 @@ class RenumberingStore:
         self._step = step
 
     def real_id(self, item: int) -> int:
-        """Return the number on the real ledger of a document of the scratch ledger; add it there if it is new."""
+        """Return a document's number on the real ledger, given that on the scratch ledger; add it if it is new."""
         document = self._scratch.items.get(item)
         assert document is not None
         number = self._real.items.number(document.collection, document.key, document.attempt)
@@ -104,8 +104,8 @@ class RenumberingStore:
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read every capture again and yield the documents whose states changed; `run.ledger` is the scratch copy.
 
-    `states` returns the state of each item of a ledger, as the collection's projection shows it. If the run is stopped,
-    nothing is written to the real ledger.
+    `states` returns the state of each item of a ledger, as the collection's projection shows it, by its number. If the
+    run is stopped, no reading is written to the real ledger.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):
@@ -122,7 +122,7 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
 
 
 def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
-    """Yield the start of each session, with its captures of files that were not cancelled."""
+    """Yield the start of each session with captures, and its captures of files that were not cancelled."""
     captures = run.ledger.attempts.captures_by_session(run.collection.name)
     for _, group in groupby(captures, key=attrgetter("session")):
         session_captures = [*group]
@@ -156,7 +156,7 @@ def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -
     step, version = (readings[-1].step, readings[-1].version) if readings else ("", "")
     reason = new_pending.reason if new_pending else None
     with real.writing() as writer:
-        # With an empty digest it is not reused for the same bytes, since its findings are mixed with earlier ones.
+        # The empty digest keeps it from being used for equal bytes: its findings are mixed with earlier ones.
         writer.items.add_reading(run.session, item, (step, version), "", Reading(reason), then="")
         if step:
             phase = run.collection.phase(step)
@@ -174,7 +174,7 @@ def rebuild(
 
     The folder of `new` is made for this and removed at the end; `scratch` names other files that `build` makes in it.
     `old` is unchanged until it is replaced, also after an error or a kill. Raises Stopped if the run is stopped. If
-    `build` makes no file `new`, because the database is on a server, nothing is replaced.
+    `build` does not make the file `new`, because the database is on a server, nothing is replaced.
     """
     names = [*scratch, new.name]
 
@@ -187,7 +187,7 @@ def rebuild(
         with session.polite_stop():
             build()
         if session.stops:
-            raise Stopped(f"stopped before all was read; {old.name} was left unchanged", hint="windrow replay")
+            raise Stopped(f"stopped before everything was read; {old.name} was left unchanged", hint="windrow replay")
         compared = compare()
         if new.is_file():
             close_into_file(new)
@@ -199,17 +199,17 @@ def rebuild(
 def settle_unread(
     ledger: Ledger, collection: contract.Collection, unread: Mapping[int, Reason], lost: Collection[int], old: Path
 ) -> None:
-    """Record the attempts that a replay could not read, for a cause outside the documents: later runs read them again.
+    """Record on the ledger the attempts that a replay could not read (`unread`), so that later runs read them again.
 
-    `lost` are the ones whose records the new store lacks, but `old` has; if there are any, ReaderFailed is raised, and
-    `old` is not replaced.
+    `lost` are those whose records are in the store `old` and not in the new one. Raises ReaderFailed if there are any;
+    then `old` is not replaced, and nothing is recorded.
     """
     if lost:
         reasons = Counter(str(unread[number]) for number in lost)
         counts = ", ".join(f"{reason}: {count}" for reason, count in sorted(reasons.items()))
         raise ReaderFailed(
             f"{counted(len(lost), 'document')} could not be read again ({counts}), so {old.name} was left unchanged",
-            hint="correct the cause, such as a limit that is too low or a bug in the step; then: windrow replay",
+            hint="correct the cause: too low a limit, a service without an address or a bug; then: windrow replay",
         )
     for step in collection.steps:
         if isinstance(step, contract.Settle):

@@ -18,6 +18,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped
 from windrow.ledger import Lease, Ledger, LedgerWriter
+from windrow.ledger.captures import place_of_bytes
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 
@@ -231,11 +232,7 @@ class HarvestRun:
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
         """Return where an attempt's bytes are, which for a revisit are those of the original; None if it has none."""
-        response = attempt.kept
-        if response is None or not response.revisit:
-            return response.place if response else None
-        captures = self.ledger.captures
-        return captures.original(attempt.target, response.digest) or captures.payload(response.digest) or response.place
+        return place_of_bytes(self.ledger.captures, attempt.target, attempt.kept) if attempt.kept else None
 
     def tick(self, *, force: bool = False) -> None:
         """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""

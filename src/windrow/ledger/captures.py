@@ -10,7 +10,14 @@ import json
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.typed.captures import FailedRow, RuleRow, TypedCaptures
-from windrow.model import KeptResponse, Status
+from windrow.model import ArchivePlace, KeptResponse, Status
+
+
+def place_of_bytes(captures: TypedCaptures, address: int, response: KeptResponse) -> ArchivePlace:
+    """Return where the bytes of a response from an address are: for a revisit, in the record of its original."""
+    if not response.revisit:
+        return response.place
+    return captures.original(address, response.digest) or captures.payload(response.digest) or response.place
 
 
 class CaptureWriter:

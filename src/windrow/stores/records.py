@@ -377,8 +377,14 @@ class RecordStore(SqliteStore):
         with self._guarded():
             return key_of_alias(self._connection, alias)
 
+    def written_keys(self, after: int) -> tuple[list[str], int]:
+        """Return the keys of the records that changed in the sessions after `after`, and the last session's number."""
+        with self._guarded():
+            (last,) = self._connection.execute("SELECT coalesce(max(session), 0) FROM windrow_settled").fetchone()
+        return sorted({version.key for _, version in self.written_versions((after + 1, last))}), last
+
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
-        """Return the keys of the records that the attempts (first, last) changed."""
+        """Return the keys of the records that the attempts (first, last) changed, whenever that was written."""
         text = """
             SELECT key FROM record WHERE id IN (
                 SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (

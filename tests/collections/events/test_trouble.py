@@ -21,7 +21,7 @@ def test_a_source_that_answers_with_an_error_is_shown_as_trouble_in_its_first_ru
         site.put("/a.ics", "away", status=500)
         workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
         run(workspace)
-        message = f"{site.url}/a.ics: the server answers 500; ask it again with windrow retry --source council"
+        message = f"{site.url}/a.ics: the server answers 500; to repeat the request: windrow retry --source council"
         assert troubles(workspace) == [message]
         site.put("/a.ics", calendar(event("a@x", ":20990115T150000Z")))
         pass_time(1.05)

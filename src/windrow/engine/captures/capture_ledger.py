@@ -27,7 +27,7 @@ _MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
-    """Return an imported or empty response with this payload digest, or None if there is none."""
+    """Return a response whose body has this digest: an imported one, or the empty one; None if there is neither."""
     if payload_digest in EMPTY_DIGESTS:
         return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
     return ledger.imports.payload(payload_digest) if payload_digest else None
@@ -36,48 +36,49 @@ def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | Non
 class IndexProgress(NamedTuple):
     """Lines of an index that were read: the position after them, their number, and the lines that rules left out."""
 
-    place: int
+    position: int
     lines: int
     left_out: Iterable[LeftOutLines] = ()
 
 
 class TakenCapture(NamedTuple):
-    """A capture to take: `original` is another collection's attempt, `line` that of a foreign index (`found_by`)."""
+    """A capture to take, as an attempt to store."""
 
     attempt: Attempt
     found_at: ArchivePlace
-    found_by: int
-    original: int = 0
-    line: CdxLine | None = None
+    found_by: int  # the number of the index on the ledger
+    original: int = 0  # the number of another collection's attempt, 0 if the index is one of files
+    line: CdxLine | None = None  # of an index of files; None if the capture is another collection's
 
 
 @dataclass(slots=True)
 class CaptureTally:
-    """The counts of a source's index lines in this run."""
+    """The counts of a source's index lines and captures in this run."""
 
     source: Source
-    task: int
+    task: int  # its number on the ledger
     seen: int = 0
     taken: int = 0
     known: int = 0  # captures that were taken, or failed, before
-    failed: Counter[str] = field(default_factory=Counter)  # by reason
-    left_out: Counter[Reason] = field(default_factory=Counter)
-    errors: list[str] = field(default_factory=list)  # messages about files
+    failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
+    left_out: Counter[Reason] = field(default_factory=Counter)  # lines
+    errors: list[str] = field(default_factory=list)  # messages about files that could not be read
 
     def summary(self) -> str:
         """Return the counts as one line."""
         name = self.source.name
         reasons = ", ".join(f"{reason} {count}" for reason, count in self.left_out.most_common(5))
-        summary = f"{name}: {self.seen} captures looked at, {self.taken} taken" + (f" ({reasons})" if reasons else "")
-        summary += f"; {self.known} were taken before" if self.known else ""
+        summary = f"{name}: {self.seen} captures examined, {self.taken} taken"
+        summary += f"; left out: {reasons}" if reasons else ""
+        summary += f"; {self.known} were taken, or failed, before" if self.known else ""
         if self.failed:
             reasons = ", ".join(f"{reason} {count}" for reason, count in self.failed.most_common(5))
             summary += f"; {self.failed.total()} could not be read: {reasons}"
-        return summary + "".join(f"; {fault}" for fault in self.errors[:3])
+        return summary + "".join(f"; {error}" for error in self.errors[:3])
 
 
 class CaptureLedger:
-    """Stores what the sources of one run have read and taken; `taken` counts the captures of all of them."""
+    """Stores what the sources of one run have read and taken; `taken` counts the captures that all of them took."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
         self.run = run
@@ -90,7 +91,7 @@ class CaptureLedger:
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return how far a source has read an index; 0 again if rules, options or the file (`identity`) changed."""
+        """Return the ledger's row for an index of a source, reset if rules, options or `identity` changed."""
         run, version = self.run, self.captures.version
         options = sorted((key, str(setting)) for key, setting in source.options.items())
         rules_digest = digest(json.dumps([version, identity, options]).encode())
@@ -112,7 +113,7 @@ class CaptureLedger:
             known_rules.add((reason, rule_name))
             writer.captures.leave_out(index.id, RuleRow(reason, rule_name, line_count, url))
             tally.left_out[reason] += line_count
-        writer.captures.record_progress(index.id, progress.place, progress.lines)
+        writer.captures.record_progress(index.id, progress.position, progress.lines)
         tally.seen += progress.lines
 
     def take_capture(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:

@@ -1,4 +1,4 @@
-"""Capturing: run a collection's rules on existing captures; those that it wants become attempts of its own.
+"""Capturing: run a collection's rules on existing captures; the wanted captures become attempts of its own.
 
 For each page of captures, the captures taken, the counts of those left out, and how far the source has read are stored
 in one transaction, so that after a kill the next run continues there.
@@ -14,24 +14,31 @@ from windrow.contract import Captures
 from windrow.digest import hash64
 from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, IndexProgress, TakenCapture
 from windrow.engine.captures.foreign_captures import ForeignCapturing
-from windrow.engine.captures.rules import PARTS, Selection, SelectJob, index_line, left_out_by_fault, sum_left_out
+from windrow.engine.captures.rules import (
+    LeftOutLines,
+    Selection,
+    SelectJob,
+    index_line,
+    left_out_by_fault,
+    search_fault,
+    sum_left_out,
+)
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
-from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.captures import IndexRow
-from windrow.model import ArchivePlace, CdxLine, FoundUrl, Reading, RecordedAttempt, Source
+from windrow.model import ArchivePlace, CdxLine, Reading, RecordedAttempt, Source
 
 PAGE_SIZE = 1000
-"""Captures that are read, and stored, together."""
+"""The most captures that are read, and stored, together."""
 
 PAGES_AHEAD = 8
-"""Pages that are given to the pool at a time."""
+"""The most pages that are given to the pool at a time."""
 
 
 class _Page(NamedTuple):
-    """Responses that were read together, the number of the last attempt read, and the positions of those selected."""
+    """Responses that were read together, the number of the last attempt that was read, and the rules' selection."""
 
     responses: Sequence[RecordedAttempt]
     last_attempt: int
@@ -81,11 +88,11 @@ class Capturing:
             following.collect(0.0 if following.has_results else QUICK_SECONDS)
             if following.has_results:
                 with run.ledger.writing() as writer:
-                    following.write_results(writer, _refuse_requests)
+                    following.write_results(writer, lambda *_: None)  # these sources make no requests
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Take the captures that `name`, which is a collection or `collection:source`, made since the last run."""
+        """Take the captures that a collection, or one source of it (`collection:source`), made since the last run."""
         run = self._run
         index = self._capture_ledger.index_row(source, name)
         collection, _, source_name = name.partition(":")
@@ -118,33 +125,34 @@ class Capturing:
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines, and return the selection of each page."""
-        jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
-        outcomes = [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
-        return [
-            outcome if isinstance(outcome, Selection) else self._search_fault(source, lines, outcome)
-            for outcome, lines in zip(outcomes, pages, strict=True)
-        ]
+        """Run the rules in the pool on pages of lines; return each page's selection without lines of errors."""
 
-    def _search_fault(self, source: Source, lines: Sequence[CdxLine], failure: Reading) -> Selection:
-        """Run the rules on smaller and smaller parts of `lines`, and leave out only the line that they failed at."""
-        if len(lines) == 1:
-            return Selection((), (left_out_by_fault(failure, lines[0].url),))
-        size = -(-len(lines) // PARTS)
-        starts = range(0, len(lines), size)
-        parts = self._select_pages(source, [lines[start : start + size] for start in starts])
-        wanted = [start + position for start, part in zip(starts, parts, strict=True) for position in part.wanted]
-        return Selection(tuple(wanted), tuple(sum_left_out(rule for part in parts for rule in part.left_out)))
+        def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
+            jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
+            return [done.result for _, done in self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)]
+
+        selections = []
+        for lines, page_outcome in zip(pages, run_rules(pages), strict=True):
+            wanted: list[int] = []
+            left_out: list[LeftOutLines] = []
+            for start, outcome in search_fault(lines, page_outcome, run_rules):
+                if isinstance(outcome, Selection):
+                    wanted += [start + index for index in outcome.wanted]
+                    left_out += outcome.left_out
+                else:
+                    left_out.append(left_out_by_fault(outcome, lines[start].url))
+            selections.append(Selection(tuple(wanted), tuple(sum_left_out(left_out))))
+        return selections
 
     def _record_page(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
-        """Store the captures taken, up to the run's limit, the counts of the others, and how far a source has read."""
+        """Store the captures taken, up to the run's limit, the counts of the others, and the progress in the index."""
         run, name, capture_ledger = self._run, self._run.collection.name, self._capture_ledger
         if run.limit is not None and capture_ledger.taken + len(page.selection.wanted) > run.limit:
             last_allowed = page.selection.wanted[run.limit - capture_ledger.taken - 1]
             responses = page.responses[: last_allowed + 1]
             (selection,) = self._select_pages(source, [[index_line(recorded) for recorded in responses]])
             page = _Page(responses, responses[-1].seq, selection)
-        taken_places: set[ArchivePlace] = set()  # two collections may have the same record
+        taken_places: set[ArchivePlace] = set()  # two captures may refer to one record
         with run.ledger.writing() as writer:
             for position in page.selection.wanted:
                 recorded = page.responses[position]
@@ -160,8 +168,3 @@ class Capturing:
                 )
             progress = IndexProgress(page.last_attempt, len(page.responses), page.selection.left_out)
             capture_ledger.store_progress(writer, index, progress, tally)
-
-
-def _refuse_requests(writer: LedgerWriter, source: Source, via: int, requests: Sequence[FoundUrl]) -> None:
-    """Do nothing, since these sources make no requests."""
-    del writer, source, via, requests

@@ -29,7 +29,7 @@ from windrow.engine.captures.capture_ledger import (
 )
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
-from windrow.engine.captures.rules import PARTS, LeftOutLines, left_out_by_fault, sum_left_out
+from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
@@ -38,6 +38,7 @@ from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse,
 from windrow.reasons import TRANSIENT_REASONS, Reason
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
+"""Endings of the names of index files."""
 
 RETRIED_REASONS = (
     *sorted(TRANSIENT_REASONS),
@@ -46,15 +47,15 @@ RETRIED_REASONS = (
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Reasons of failure after which each run tries a record again; after others, only `windrow retry` does."""
+"""Reasons of failure after which each run tries a record again; after all others, `windrow retry` must ask for it."""
 
 BATCH_RECORDS = 128
-"""The most records that are copied, and stored, together."""
+"""The most records that are fetched, copied and stored together."""
 
 BATCH_BYTES = 256 * 2**20
-"""The most bytes of records that are fetched together."""
+"""The most bytes of records that are fetched together, unless it is only one record."""
 
-_ASSUMED_LENGTH = BATCH_BYTES // 64  # the bytes assumed for a record whose line has no length
+_ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes, of a record whose line has no length
 
 PARALLEL_FILES = 8
 """WARC files, or blocks of an index file, that are read in parallel."""
@@ -82,8 +83,8 @@ class _WantedRecord:
 class ForeignCapturing:
     """Reads the WARC files of one source, or their indexes.
 
-    An `index` is the ledger's row for an index file or WARC file: its number, and the place up to which it was read,
-    which is a line number, or a position in bytes.
+    An `index` is the ledger's row for an index file or a WARC file: its number, and the `place` up to which it was
+    read, which is a line number in an index file and an offset in a WARC file.
     """
 
     def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
@@ -103,12 +104,6 @@ class ForeignCapturing:
 
     def run(self, inputs: Inputs) -> None:
         """Retry records that failed before, then read new index lines, or new WARC files if there is no index."""
-        folder = self._run.archive
-        with RemoteRecords(inputs.remote, folder) if inputs.remote else nullcontext() as self._remote:
-            self._read_inputs(inputs)
-
-    def _read_inputs(self, inputs: Inputs) -> None:
-        """Retry failed records, then read all index files, or all WARC files if the source has no indexes."""
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES)]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
@@ -116,15 +111,16 @@ class ForeignCapturing:
         neighbours = [*self._find_files({path.parent for path in indexes}, WARC_SUFFIXES)] if indexes else []
         for path in (*neighbours, *files):
             self._warc_paths[path.name] = path
-        self._retry_failed()
-        for path in indexes:
-            if not self._capture_ledger.must_stop():
-                self._read_index(path)
-        if not inputs.cdx:
-            self._scan_files(files)
+        with RemoteRecords(inputs.remote, self._run.archive) if inputs.remote else nullcontext() as self._remote:
+            self._retry_failed()
+            for path in indexes:
+                if not self._capture_ledger.must_stop():
+                    self._read_index(path)
+            if not inputs.cdx:
+                self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files among `paths`, and the files in its folders whose names have one of the endings `endings`."""
+        """Yield the files among `paths`, and the files below its folders whose names have one of the `endings`."""
         for path in sorted(paths):
             if path.is_dir():
                 yield from files_below(path, endings)
@@ -134,7 +130,7 @@ class ForeignCapturing:
                 self._tally.errors.append(f"{path} does not exist")
 
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
-        """Copy pipes, such as /dev/stdin, into files; return these, and the files of earlier runs' pipes."""
+        """Copy pipes, such as /dev/stdin, into index files; return these files and those of earlier runs."""
         assert self._run.archive_settings is not None
         folder = self._run.archive_settings.folder / "indexes"
         folder.mkdir(parents=True, exist_ok=True)
@@ -151,12 +147,12 @@ class ForeignCapturing:
         return sorted(folder.glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
-        """Return the ledger's row for a file; if the size or time changed, the file is read from its start again."""
+        """Return the ledger's row for a file; if its size or time changed, its position is the start again."""
         stat = path.stat()
         return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
     def _run_jobs(self, jobs: Sequence[BlockJob] | Sequence[ScanJob]) -> list[ChosenLines | Reading]:
-        return [done.result for _, done in self._run.pool.run(jobs, batch=1, pulse=self._run.tick)]
+        return [done.result for _, done in self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)]
 
     def _read_index(self, path: Path) -> None:
         """Read an index file from the line up to which earlier runs read it, and copy the wanted records."""
@@ -177,29 +173,27 @@ class ForeignCapturing:
                     for block in batch
                 ]
                 for block, job, chosen in zip(batch, jobs, self._run_jobs(jobs), strict=True):
-                    lines = chosen if isinstance(chosen, ChosenLines) else self._search_fault(job, chosen)
                     last_line = block.first + block.content.count(b"\n")
-                    if not self._take_chosen(index, last_line, lines):
+                    if not self._take_chosen(index, last_line, self._choose(job, chosen)):
                         return
         except ArchiveError as error:
             self._tally.errors.append(str(error))
 
-    def _search_fault(self, job: BlockJob, failure: Reading) -> ChosenLines:
-        """Run the rules on ever smaller parts of a job's lines, to leave out only the line that they failed at."""
-        lines = job.content.split(b"\n")
-        if len(lines) == 1:
-            url = lines[0][:200].decode("utf-8", "replace")
-            return ChosenLines((), (left_out_by_fault(failure, url),), 1)
-        size = -(-len(lines) // PARTS)
-        jobs = [job._replace(content=b"\n".join(lines[start : start + size])) for start in range(0, len(lines), size)]
-        wanted: list[CdxLine] = []
-        left_out: list[LeftOutLines] = []
-        count = 0
-        for part, outcome in zip(jobs, self._run_jobs(jobs), strict=True):
-            chosen = outcome if isinstance(outcome, ChosenLines) else self._search_fault(part, outcome)
-            wanted += chosen.wanted
-            left_out += chosen.left_out
-            count += chosen.lines
+    def _choose(self, job: BlockJob, chosen: ChosenLines | Reading) -> ChosenLines:
+        """Return the lines that a job chose; if the rules failed, leave out only the lines at which they fail."""
+        if isinstance(chosen, ChosenLines):
+            return chosen
+        lines, wanted, left_out, count = job.content.split(b"\n"), list[CdxLine](), list[LeftOutLines](), 0
+        for start, outcome in search_fault(
+            lines, chosen, lambda parts: self._run_jobs([job._replace(content=b"\n".join(part)) for part in parts])
+        ):
+            if isinstance(outcome, ChosenLines):
+                wanted += outcome.wanted
+                left_out += outcome.left_out
+                count += outcome.lines
+            else:
+                left_out.append(left_out_by_fault(outcome, lines[start][:200].decode("utf-8", "replace")))
+                count += 1
         return ChosenLines(tuple(wanted), tuple(sum_left_out(left_out)), count)
 
     def _scan_files(self, files: Sequence[Path]) -> None:
@@ -222,19 +216,19 @@ class ForeignCapturing:
             unfinished = []
             for (path, index, _), chosen in zip(under_way, outcomes, strict=True):
                 if isinstance(chosen, Reading):
-                    fault = chosen.findings[0].message if chosen.findings else ""
-                    self._tally.errors.append(f"{path}: {chosen.reason} {fault}".rstrip())
+                    message = chosen.findings[0].message if chosen.findings else ""
+                    self._tally.errors.append(f"{path}: {chosen.reason} {message}".rstrip())
                 elif not self._take_chosen(index, chosen.next, chosen, path):
                     return
                 elif chosen.next != END_OF_FILE:
                     unfinished.append((path, index, chosen.next))
             under_way = unfinished
 
-    def _take_chosen(self, index: IndexRow, place: int, chosen: ChosenLines, path: Path | None = None) -> bool:
-        """Copy the wanted records of some lines, and store that the index was read up to `place`.
+    def _take_chosen(self, index: IndexRow, position: int, chosen: ChosenLines, path: Path | None = None) -> bool:
+        """Copy the records of the chosen lines, and store that the index was read up to `position`.
 
-        Returns False if the run's limit is reached; then the place is not stored. `path` is the WARC file if it was
-        read without an index.
+        Returns False, and does not store the position, if the run is stopped or its limit is reached before. `path` is
+        the WARC file if it was read without an index, otherwise None.
         """
         capture_ledger = self._capture_ledger
         for batch in _batches(chosen.wanted):
@@ -248,19 +242,19 @@ class ForeignCapturing:
             )
             if len(lines) < len(batch):
                 return False
-        self._store_position(index, place, chosen)
+        self._store_position(index, position, chosen)
         return True
 
-    def _store_position(self, index: IndexRow, place: int, chosen: ChosenLines) -> None:
-        """Store that an index was read up to `place`, with the number of lines and what rules left out."""
+    def _store_position(self, index: IndexRow, position: int, chosen: ChosenLines) -> None:
+        """Store that an index was read up to `position`, with the number of lines and the lines that rules left out."""
         with self._run.ledger.writing() as writer:
-            progress = IndexProgress(place, chosen.lines, chosen.left_out)
+            progress = IndexProgress(position, chosen.lines, chosen.left_out)
             self._capture_ledger.store_progress(writer, index, progress, self._tally)
         self._run.progress.step(chosen.lines, 0)
         self._run.tick()
 
     def _retry_failed(self) -> None:
-        """Copy failed records whose reason may have passed, or that an operator retried."""
+        """Try again to copy records that failed for one of RETRIED_REASONS, or that an operator retried."""
         run, last_place = self._run, ("", -1)
         while not self._capture_ledger.must_stop():
             source, name = self._source.name, run.collection.name
@@ -279,7 +273,7 @@ class ForeignCapturing:
                 writer.addresses.due_at(run.collection.name, [failure.address for failure in failures], None)
 
     def _copy_records(self, index: int, wanted: Iterable[_WantedRecord]) -> None:
-        """Verify and copy records that an index (by number) names, and store them as attempts or failures."""
+        """Verify and copy wanted records, and store each as an attempt; `index` is the number of their index."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
         new_records: dict[tuple[ArchivePlace, str], _WantedRecord] = {}
         for record in wanted:
@@ -326,7 +320,7 @@ class ForeignCapturing:
                 writer.imports.payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a line's record failed before; for a digest mismatch, only if the line has the same digest."""
+        """Return whether a record failed before; False if it is retried, or if its line has another digest now."""
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)
@@ -337,7 +331,7 @@ class ForeignCapturing:
         return CdxLine(*json.loads(line)).digest == record.line.digest
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from other machines into files; return a failed reading for each record that failed."""
+        """Fetch records from other machines into files; return a failed reading for each that was not fetched."""
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures
@@ -353,8 +347,8 @@ class ForeignCapturing:
     def _copy_record(self, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
         """Copy a verified record into the archive and return its attempt; None if it is not wanted.
 
-        If the `outcome` is a failure, the attempt has its reason. `payloads` has the responses that were copied before,
-        by the digest of their payload; this one is added.
+        `outcome` is a VerifiedRecord or a failed reading, whose reason the attempt then has; None if the record has no
+        file or offset. `payloads` has the responses copied before, by the digest of their body; this one is added.
         """
         if not isinstance(outcome, VerifiedRecord):
             return self._failed_attempt(record, outcome)
@@ -395,10 +389,10 @@ class ForeignCapturing:
             )
         return self._archive
 
-    def _failed_attempt(self, record: _WantedRecord, fault: Reading | None) -> Attempt | None:
-        """Return a failed attempt with the reason of `fault`; without a fault, BAD_LINE or NOT_FOUND.
+    def _failed_attempt(self, record: _WantedRecord, failure: Reading | None) -> Attempt | None:
+        """Return an attempt with the reason of `failure`, or if that is None, with BAD_LINE or NOT_FOUND.
 
-        If the address is not valid, it is counted as left out, and None is returned.
+        If the address is not valid, the line is counted as left out, and None is returned.
         """
         url = normalise(record.line.url).url
         if not url:
@@ -406,15 +400,15 @@ class ForeignCapturing:
             return None
         reason, message = Reason.NOT_FOUND, f"{record.line.warc[:200]} is not in any folder of the source"
         if record.line.offset is None:
-            reason, message = Reason.BAD_LINE, "the line has no offset of the record in its file"
-        if fault is not None:
-            reason = fault.reason or Reason.STEP_FAILED
-            message = fault.findings[0].message if fault.findings else reason.meaning
+            reason, message = Reason.BAD_LINE, "the index line does not have the record's offset in its WARC file"
+        if failure is not None:
+            reason = failure.reason or Reason.STEP_FAILED
+            message = failure.findings[0].message if failure.findings else reason.meaning
         captured_at = datetime.strptime(record.line.timestamp, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
         return Attempt(hash64(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message[:1000])
 
     def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
-        """Store the failure of a wanted record, unless its earlier failure had the same reason."""
+        """Count the failure of a wanted record, and store it unless its earlier failure had the same reason."""
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
         if record.failed_key is not None:
@@ -428,7 +422,7 @@ class ForeignCapturing:
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
-    """Yield batches of at most BATCH_RECORDS lines, whose records have at most BATCH_BYTES together."""
+    """Yield batches of at most BATCH_RECORDS lines; the records of several have at most BATCH_BYTES together."""
     batch: list[CdxLine] = []
     remaining_bytes = BATCH_BYTES
     for line in lines:

@@ -1,4 +1,4 @@
-"""Records of WARC files of other programs: interpret them, and verify them against their index, in the pool."""
+"""Records of WARC files of other programs: interpret them, and verify them against their index."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
-    """The interpretation of a record, which is one of three.
+    """A record as windrow interprets it: either an `attempt`, or `skipped` or `wrong` is set.
 
-    It is an `attempt`, or a record to ignore with a word for why it is `skipped`, or a faulty record with a `finding`
-    and the reason `wrong`. `payload` is the digest of the body and `url` the address, both as the file has them. If
-    `refers`, the attempt is a revisit, whose bytes are in another record.
+    `skipped` is a few words about why the record is ignored. `wrong` is why it cannot be imported, which `finding`
+    explains. `payload` is the digest of the body and `url` the address, both as the file has them. If `refers`, the
+    attempt is a revisit, whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -46,7 +46,7 @@ class ImportedRecord(NamedTuple):
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
-    """Yield records, a response with the method of its request if that is just before or after it, others with ""."""
+    """Yield each record with the HTTP method of its request, which must be just before or after it; "" without one."""
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None
     for record in records:
@@ -74,7 +74,10 @@ def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
 
 
 def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
-    """Interpret a record of the WARC file `warc`; `method` is that of its request, `kind` that of its address."""
+    """Interpret a record of the WARC file `warc` as an attempt of the `kind` of addresses, such as CAPTURED.
+
+    `method` is the HTTP method of its request, or an empty text if that is not known.
+    """
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
     address_text = (
@@ -82,21 +85,23 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
         if _is_not_modified(record)
         else record.fields.get("warc-target-uri", "").strip("<> ")
     )
-    if word := _why_skipped(record, address_text, method):
-        return ImportedRecord(skipped=word)
+    if skipped := _why_skipped(record, address_text, method):
+        return ImportedRecord(skipped=skipped)
     address, captured_at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
     if not address.url:
         message = f"{address_text[:200]!r} is not a web address" if address_text else "the record has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
     if captured_at is None:
-        return _report_fault(record, Reason.BAD_DATE, f"{record.fields.get('warc-date', '')[:40]!r} is not a date")
+        return _report_fault(
+            record, Reason.BAD_DATE, f"the WARC-Date {record.fields.get('warc-date', '')[:40]!r} is not valid"
+        )
     if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
     return _import_response(record, warc, address.url, captured_at, kind)._replace(url=address_text)
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
-    """Return a word for why a record is ignored, or an empty text if it is not ignored."""
+    """Return a few words about why a record is ignored, or an empty text if it is not ignored."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
@@ -110,8 +115,8 @@ def _is_not_modified(record: WarcRecord) -> bool:
     return record.kind == "metadata" and bool(record.head) and read_head(record.head).status == NOT_MODIFIED
 
 
-def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind: int) -> ImportedRecord:
-    """Interpret a record as the response to a request of `url` that was made at the time `at`."""
+def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datetime, kind: int) -> ImportedRecord:
+    """Interpret a record as the response to a request of `url`."""
     head = read_head(record.head)
     status = head.status if record.head else None
     if record.kind != "response":
@@ -128,10 +133,10 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
     if record.kind in {"response", "resource"} and record.reason is None:
         mime = read_media_type(fields if record.head else record.fields)
         response = KeptResponse(
-            record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=at, mime=mime
+            record.digest, record.size, ArchivePlace(warc, record.offset, record.length), at=captured_at, mime=mime
         )
     attempt = Attempt(
-        hash64(url), url, kind, True, at, 0.0, status, response, record.reason, record.message,
+        hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
     return ImportedRecord(
@@ -140,10 +145,10 @@ def _import_response(record: WarcRecord, warc: str, url: str, at: datetime, kind
 
 
 def _parse_date(text: str) -> datetime | None:
-    """Return the time of a WARC-Date, None if it is not valid; without a time zone it is in UTC.
+    """Return the time of a WARC-Date, or None if it is not valid; a time without a time zone is taken as UTC.
 
-    WARC/1.1 allows dates of less precision, down to the year (ISO 28500:2017, section 5.4), which are read as their
-    first moment. Some programs write 14 digits, as in ARC files.
+    WARC/1.1 allows dates of less precision, such as a year (ISO 28500:2017, section 5.4), which stand for their first
+    moment. Some programs write 14 digits, as in ARC files.
 
     >>> str(_parse_date("2024-03")), str(_parse_date("20240301120000")), _parse_date("2024-13")
     ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
@@ -160,13 +165,13 @@ def _parse_date(text: str) -> datetime | None:
 
 
 def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
-    """Return a record that cannot be imported, with a finding that has the reason and the record's position."""
+    """Return a record that cannot be imported, with a finding that has the reason and the record's offset."""
     finding = Finding(reason.class_name, f"at byte {record.offset}: {message}", Level.WARN)
     return ImportedRecord(finding=finding, wrong=reason)
 
 
 SCAN_RECORDS = 256
-"""Records of a WARC file that are read by one job."""
+"""The number of records of a WARC file after which a job ends."""
 
 _INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
 
@@ -175,7 +180,7 @@ REVISIT = "warc/revisit"
 
 
 class BlockJob(NamedTuple):
-    """Lines of an index file, to be parsed and selected; `legend` is the layout of their columns."""
+    """Lines of an index file, to be parsed and selected; `legend` is their layout if the file states it, or None."""
 
     captures: Captures
     source: Source
@@ -203,7 +208,7 @@ class BlockJob(NamedTuple):
 
 
 class ScanJob(NamedTuple):
-    """Records of a WARC file, from the position `start` in bytes on, to be made into index lines and selected."""
+    """Records of a WARC file, from the byte offset `start` on, to be made into index lines and selected."""
 
     captures: Captures
     source: Source
@@ -221,7 +226,7 @@ class ScanJob(NamedTuple):
             imported = interpret_record(record, self.path.name, CAPTURED, method)
             if imported.attempt is None:
                 reason = imported.wrong or Reason.NOT_WANTED
-                why = reason.meaning if imported.wrong else f"it is {imported.skipped}"
+                why = reason.meaning if imported.wrong else f"the record is left out: {imported.skipped}"
                 rules.count_left_out(Skip(reason, "", why), "")
             elif imported.attempt.reason is not None:
                 reason = imported.attempt.reason
@@ -236,16 +241,16 @@ class ScanJob(NamedTuple):
 
 
 class ChosenLines(NamedTuple):
-    """The wanted lines of a job, those left out, the number of lines, and the `next` position (-1: end of file)."""
+    """The wanted lines of a job, the lines that rules left out, and the number of all its lines."""
 
     wanted: tuple[CdxLine, ...]
     left_out: tuple[LeftOutLines, ...]
     lines: int
-    next: int = 0
+    next: int = 0  # of a WARC file, the offset of the next record, -1 after the last one
 
 
 class RecordJob(NamedTuple):
-    """A record to be read completely, and verified against the digest of its index line."""
+    """A record to be read completely, and verified against the digest of its index line if the line has one."""
 
     path: Path
     line: CdxLine
@@ -262,7 +267,7 @@ class RecordJob(NamedTuple):
 
 
 class VerifiedRecord(NamedTuple):
-    """A verified record: its position in the file, in bytes, and its interpretation."""
+    """A verified record: its offset and length in the file, in bytes, and its interpretation."""
 
     offset: int
     length: int
@@ -272,7 +277,7 @@ class VerifiedRecord(NamedTuple):
 
 
 def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> CdxLine:
-    """Return a record as an index line; a payload digest that it lacks, as in ARC files, is computed."""
+    """Return a record as an index line; if it lacks the digest of its body, as in ARC files, that is computed."""
     attempt = imported.attempt
     assert attempt is not None
     mime = REVISIT if imported.refers else attempt.kept.mime if attempt.kept else ""

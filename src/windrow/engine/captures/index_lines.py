@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,38 +31,30 @@ class IndexedCapture(NamedTuple):
 def explain_all(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], *, url: str, piped: Path
 ) -> list[ExplainedCapture | IndexedCapture]:
-    """Return what the rules of a source say of each capture of an address in other collections and in its indexes."""
-    captures = explain_captures(ledger, collection, source, options, hash64(url))
-    return [*captures, *explain_index_lines(collection, source, options, url, piped)]
+    """Return the captures of a normalised address in other collections, and its first _MAX_LINES lines in indexes.
 
-
-def explain_index_lines(
-    collection: Collection, source: Source, options: Mapping[str, Any], url: str, piped: Path
-) -> list[IndexedCapture]:
-    """Return the lines of a normalised address in the indexes of a source, with the results of its rules, at most 20.
-
-    `piped` is the folder of indexes that were piped into earlier runs. All indexes are read, which takes about a second
-    for a gigabyte. Raises ArchiveError if one cannot be read.
+    Each has the result of the source's rules. `piped` is the folder of indexes that were piped into earlier runs. All
+    indexes are read, which takes about a second for a gigabyte. Raises ArchiveError if one cannot be read.
     """
-    if (captures := collection.captures) is None or not (places := captures.inputs(source).cdx):
-        return []
-    explained: list[IndexedCapture] = []
-    for path in _index_files((*places, piped)):
-        for line in _lines_of(path, url):
-            selection = select_lines(SelectJob(captures, source, options, (line,)))
-            explained.append(IndexedCapture(path, line, next(iter(selection.left_out), None)))
-            if len(explained) == _MAX_LINES:
-                return explained
+    explained: list[ExplainedCapture | IndexedCapture] = [
+        *explain_captures(ledger, collection, source, options, hash64(url))
+    ]
+    if (captures := collection.captures) is None or not (cdx_paths := captures.inputs(source).cdx):
+        return explained
+    lines = ((path, line) for path in _index_files((*cdx_paths, piped)) for line in _lines_of(path, url))
+    for path, line in islice(lines, _MAX_LINES):
+        selection = select_lines(SelectJob(captures, source, options, (line,)))
+        explained.append(IndexedCapture(path, line, next(iter(selection.left_out), None)))
     return explained
 
 
-def _index_files(places: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the index files among paths and in folders."""
-    for place in places:
-        if place.is_dir():
-            yield from files_below(place, CDX_NAMES)
-        elif place.is_file():
-            yield place
+def _index_files(paths: tuple[Path, ...]) -> Iterator[Path]:
+    """Yield the files among `paths`, and the index files below the folders among them."""
+    for path in paths:
+        if path.is_dir():
+            yield from files_below(path, CDX_NAMES)
+        elif path.is_file():
+            yield path
 
 
 def _lines_of(path: Path, url: str) -> Iterator[CdxLine]:

@@ -1,8 +1,8 @@
 """Fetch records of WARC files on other machines, by byte range.
 
 They are fetched in parallel into a folder of the archive, from which they are copied after they were verified. A record
-without a length in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. A busy
-server is asked again after a pause; a server that fails repeatedly is given up for the run.
+without a length in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. If a
+server is busy, the request is repeated after a pause; after MAX_FAILURES in a row the run makes no further requests.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from windrow.errors import TerminalFailure, TransportError, WindrowError
 from windrow.fetch.http_files import HttpFiles
 from windrow.fetch.secret import S3Signer, read_secret
 from windrow.fetch.transport import server_path
-from windrow.model import CdxLine, Finding, Reading
+from windrow.model import CdxLine, Finding, Reading, Site
 from windrow.reasons import Reason
 
 MAX_HEADER_BYTES = 64 * 2**10
-"""Bytes within which the header of an uncompressed record must end."""
+"""The most bytes of the header of an uncompressed record."""
 
 _MAX_INFLATED = 2**20  # the most bytes that are inflated at a time, and discarded
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -44,7 +44,7 @@ class GrowingRecord:
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
-        """Write to a file; `name` is that of the record in error messages."""
+        """Write to a file; `name` stands for the record in error messages."""
         self._file = file
         self._name = name
         self._inflater: zlib._Decompress | None = None
@@ -54,7 +54,7 @@ class GrowingRecord:
         self.has_ended = False
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes, without those after the end; raises TerminalFailure if this is not a record."""
+        """Write the next bytes up to the end of the record; raises TerminalFailure if they are not of a record."""
         self.seen += len(block)
         if self.has_ended:
             return
@@ -67,7 +67,7 @@ class GrowingRecord:
             self._detect_format()
 
     def _detect_format(self) -> None:
-        """Begin to inflate a gzip member, or read the header of an uncompressed record."""
+        """Begin to inflate a gzip member, or read the header of an uncompressed record, once two bytes are there."""
         if len(self._head) < len(_GZIP_MAGIC):
             return
         if self._head.startswith(_GZIP_MAGIC):
@@ -85,19 +85,20 @@ class GrowingRecord:
                 inflater.decompress(remaining, _MAX_INFLATED)
                 remaining = inflater.unconsumed_tail
         except zlib.error as error:
-            raise TerminalFailure(f"{self._name}: the gzip member is not complete: {error}", Reason.CORRUPT) from error
+            raise TerminalFailure(f"{self._name}: the gzip member is broken: {error}", Reason.CORRUPT) from error
         self.has_ended = inflater.eof
         self._file.write(block[: len(block) - len(inflater.unused_data)])
 
     def _read_header(self, head: bytes) -> None:
-        """Read the record's length from its header if that is complete, and write what was received so far."""
+        """If the record's header is complete, read the record's length from it, and write what was received so far."""
         if not head.startswith(b"WARC/"[: len(head)]):
-            message = "the line has no length, and its offset is not the start of a gzip member or WARC record"
+            message = "the index line has no length, and at its offset neither a gzip member nor a WARC record begins"
             raise TerminalFailure(f"{self._name}: {message}", Reason.BAD_LINE)
         end = head.find(b"\r\n\r\n")
         if end < 0:
             if len(head) > MAX_HEADER_BYTES:
-                raise TerminalFailure(f"{self._name}: the record's header has no end", Reason.CORRUPT)
+                message = f"the record's header does not end within {MAX_HEADER_BYTES} bytes"
+                raise TerminalFailure(f"{self._name}: {message}", Reason.CORRUPT)
             return
         length = _CONTENT_LENGTH.search(head, 0, end + 2)
         if length is None:
@@ -119,13 +120,13 @@ MAX_ATTEMPTS = 4
 """The most requests for a record whose server is busy or interrupts the transfer."""
 
 FIRST_WAIT = 1.0
-"""Seconds before the second attempt, if the server does not ask for more; doubled before each further attempt."""
+"""Seconds before the second request, if the server does not name a time; doubled before each further request."""
 
 LONGEST_WAIT = 60.0
-"""The longest pause in seconds that is waited for; if the server asks for more, the record is left to the next run."""
+"""The longest pause, in seconds; if the server asks for a longer one, the record is left to the next run."""
 
 MAX_FAILURES = 16
-"""Failures in a row after which the servers of the source's folders are given up."""
+"""Failures in a row after which no further requests are made for the source in this run."""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
 """Bytes of the first part of a record of unknown length, and the factor by which each further part is larger."""
@@ -134,16 +135,16 @@ _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})
 
 
-class _Folder(NamedTuple):
-    """A remote folder with its connection, and a function that returns the authorization headers for a URL."""
+class _ConnectedFolder(NamedTuple):
+    """The site of a remote folder, its connection, and a function from a URL to its authorization headers."""
 
-    folder: RemoteFolder
+    site: Site
     connection: HttpFiles
     headers: Callable[[str], Mapping[str, str]]
 
 
 class _RecordRange(NamedTuple):
-    """Where a record is in its file, in bytes; `length` is None if it is not known, `largest` the most allowed."""
+    """Where a record is in its file, in bytes: `length` is None if it is not known; `largest` is the limit."""
 
     offset: int
     length: int | None
@@ -151,18 +152,18 @@ class _RecordRange(NamedTuple):
 
 
 class RemoteRecords:
-    """Fetches records of one source from its remote folders; used as a context."""
+    """Fetches records of one source from its remote folders; it is a context manager."""
 
     def __init__(self, folders: Sequence[RemoteFolder], archive: Path) -> None:
         """Fetch into the folder `.fetched` in `archive`."""
         self._remote_folders = folders
         self._fetched_folder = archive / ".fetched"
-        self._folders: list[_Folder] = []
+        self._folders: list[_ConnectedFolder] = []
         self._failed = 0
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Self:
-        """Make the folder for the records, without what a killed run left there."""
+        """Make an empty folder for the records; a killed run may have left files in it."""
         shutil.rmtree(self._fetched_folder, ignore_errors=True)
         self._fetched_folder.mkdir(parents=True)
         self._runner.__enter__()
@@ -176,7 +177,10 @@ class RemoteRecords:
         shutil.rmtree(self._fetched_folder, ignore_errors=True)
 
     def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        """Fetch each line's record of at most `largest` bytes into a file; return the file, or a failed reading."""
+        """Fetch the record of each line into a file; return the file or a failed reading for each line, in order.
+
+        `largest` is the most bytes of a record; `tick` is called several times a second.
+        """
         return self._runner.run(self._fetch(lines, largest, tick))
 
     async def _fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
@@ -199,9 +203,9 @@ class RemoteRecords:
     async def _fetch_record(self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore) -> Path | Reading:
         """Fetch the record of a line when one of the `slots` is free, into a file that is called `number`."""
         if line.length == 0 or line.offset is None:
-            return _failed_reading(Reason.BAD_LINE, "the line has no offset of the record in its file")
+            return _failed_reading(Reason.BAD_LINE, "the index line does not have the record's offset in its WARC file")
         if line.length is not None and line.length > largest:
-            return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes, {largest} are allowed")
+            return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes; the limit is {largest}")
         path = self._fetched_folder / str(number)
         async with slots:
             try:
@@ -211,12 +215,12 @@ class RemoteRecords:
                 return _failed_reading(error.reason or Reason.CONNECT_FAILED, str(error))
         return path
 
-    async def _fetch_from_any(self, name: str, span: _RecordRange, path: Path) -> None:
+    async def _fetch_from_any(self, name: str, record_range: _RecordRange, path: Path) -> None:
         """Fetch a record of the WARC file `name` into the file `path`, from the first folder that has the WARC file."""
         last_error: TransportError | None = None
-        for folder in self._connections():
+        for folder in self._connected_folders():
             try:
-                await self._fetch_from(folder, name, span, path)
+                await self._fetch_from(folder, name, record_range, path)
             except TransportError as error:
                 if error.reason not in _MISSING_REASONS:
                     raise
@@ -226,16 +230,16 @@ class RemoteRecords:
         assert last_error is not None
         raise last_error
 
-    async def _fetch_from(self, folder: _Folder, name: str, span: _RecordRange, path: Path) -> None:
+    async def _fetch_from(self, folder: _ConnectedFolder, name: str, record_range: _RecordRange, path: Path) -> None:
         """Fetch a record from a folder; repeat the request if the server is busy or interrupts the transfer."""
-        site = folder.folder.site
+        site = folder.site
         url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
         for attempt in range(MAX_ATTEMPTS):
             if self._failed >= MAX_FAILURES:
                 raise TerminalFailure(f"{site.address()}: {Reason.SITE_GIVEN_UP.meaning}", Reason.SITE_GIVEN_UP)
             with path.open("wb") as file:
                 try:
-                    await _fetch_bytes(folder, url, span, file)
+                    await _fetch_bytes(folder, url, record_range, file)
                 except TransportError as error:
                     self._failed += error.reason not in _MISSING_REASONS and error.reason is not Reason.TRUNCATED
                     wait = error.wait if error.wait is not None else FIRST_WAIT * 2**attempt
@@ -246,7 +250,7 @@ class RemoteRecords:
                     return
             await asyncio.sleep(wait)
 
-    def _connections(self) -> list[_Folder]:
+    def _connected_folders(self) -> list[_ConnectedFolder]:
         """Return the folders, each with a connection, which is opened at its first request."""
         if not self._folders:
             for folder in self._remote_folders:
@@ -255,20 +259,22 @@ class RemoteRecords:
                     headers = S3Signer(folder.secret, folder.region).headers
                 elif folder.secret:
                     headers = partial(_authorization, read_secret(folder.secret))
-                self._folders.append(_Folder(folder, HttpFiles(folder.site), headers))
+                self._folders.append(_ConnectedFolder(folder.site, HttpFiles(folder.site), headers))
         return self._folders
 
 
-async def _fetch_bytes(folder: _Folder, url: str, span: _RecordRange, file: BinaryIO) -> None:
+async def _fetch_bytes(folder: _ConnectedFolder, url: str, record_range: _RecordRange, file: BinaryIO) -> None:
     """Fetch a record into a file; if its length is not known, in parts until it ends."""
-    if span.length is not None:
-        await folder.connection.get_range(url, span.offset, span.length, file.write, folder.headers(url))
+    if record_range.length is not None:
+        await folder.connection.get_range(
+            url, record_range.offset, record_range.length, file.write, folder.headers(url)
+        )
         return
     record, size = GrowingRecord(file, url), FIRST_PART_BYTES
     while not record.has_ended:
-        offset, count = span.offset + record.seen, min(size, span.largest - record.seen)
+        offset, count = record_range.offset + record.seen, min(size, record_range.largest - record.seen)
         if count <= 0:
-            raise TerminalFailure(f"{url}: the record has more than {span.largest} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{url}: the record has more than {record_range.largest} bytes", Reason.TOO_LARGE)
         received = await folder.connection.get_range(
             url, offset, count, record.write, folder.headers(url), may_be_short=True
         )

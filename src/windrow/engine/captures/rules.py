@@ -1,9 +1,12 @@
-"""Run the rules of a collection on the lines of an index of captures, and count the lines that they leave out."""
+"""Run the rules of a collection on the lines of an index of captures, and count the lines that they leave out.
+
+The rules are a function of the collection from a line to None if its capture is wanted, otherwise to a Skip.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,13 +21,13 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 MAX_RULES = 200
-"""The most rules of one index that are counted separately; further rules are counted together."""
+"""The most rules of one index that are counted separately; further rules with the same reason count as one."""
 
 MAX_KINDS = 10_000
 """The most kinds, which are pairs of media type and status, for which the rules' result is remembered."""
 
 PARTS = 16
-"""Parts into which lines are split repeatedly to find the line at which the rules failed."""
+"""The most parts into which lines are split at a time, to find a line at which the rules failed."""
 
 _MAX_RULE_LENGTH = 200  # characters of a rule's name that are stored
 
@@ -52,21 +55,39 @@ class LeftOutLines(NamedTuple):
 
 
 def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
-    """Return the line of an address as left out, because the rules failed at it with the reason of `failure`."""
+    """Return the line of an address as left out, because the rules failed at it with `failure`."""
     reason = failure.reason or Reason.STEP_FAILED
     message = failure.findings[0].message if failure.findings else reason.meaning
     return LeftOutLines(reason, message[:_MAX_RULE_LENGTH], 1, url)
 
 
+def search_fault(
+    lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
+) -> Iterator[tuple[int, Any]]:
+    """Yield the outcome of rules for `lines` or, if it is a failed reading, the outcomes of smaller and smaller parts.
+
+    `run` returns an outcome for each part. An outcome is yielded with the index of its first line; if it is a failed
+    reading, that line is the only one of its part.
+    """
+    if len(lines) == 1 or not isinstance(outcome, Reading):
+        yield 0, outcome
+        return
+    size = -(-len(lines) // PARTS)
+    starts = range(0, len(lines), size)
+    parts = [lines[start : start + size] for start in starts]
+    for start, part, part_outcome in zip(starts, parts, run(parts), strict=True):
+        yield from ((start + index, result) for index, result in search_fault(part, part_outcome, run))
+
+
 class Selection(NamedTuple):
-    """The positions of the wanted lines of a job, and the lines that rules left out."""
+    """The indexes of the wanted lines of a job, and the lines that rules left out."""
 
     wanted: tuple[int, ...]
     left_out: tuple[LeftOutLines, ...]
 
 
 class IndexRules:
-    """Runs the rules of one source on lines, and counts those left out by the rule's reason, which is a `Skip`."""
+    """Runs the rules of one source on lines, and counts the lines that they leave out, by Skip."""
 
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
         self._rules = captures.select(source, options)
@@ -75,7 +96,7 @@ class IndexRules:
         self._counts: dict[Skip, list[Any]] = {}  # [number of lines, address of the first one]
 
     def is_wanted(self, line: CdxLine) -> bool:
-        """Return whether a line is wanted, and count it if not; an error of the rules counts as a rule of its own."""
+        """Return whether a line is wanted, and count it if not; the line of an error is left out with the error."""
         try:
             skip = self._rules(line)
         except Exception as error:  # noqa: BLE001 an error at one line must be reported, and not lose the other lines
@@ -90,7 +111,7 @@ class IndexRules:
         return False
 
     def select_columns(self, columns: CaptureColumns) -> list[CdxLine]:
-        """Return the wanted lines of many, given as columns; lines of an unwanted kind are left out together."""
+        """Return the wanted lines of those given as columns; all lines of an unwanted kind are left out together."""
         kinds = [*zip(columns.mime, columns.status, strict=True)]
         counts = Counter(kinds)
         for kind in counts:
@@ -106,13 +127,13 @@ class IndexRules:
             [position for position, kind in enumerate(kinds) if kind in undecided_kinds] if undecided_kinds else ()
         )
         lines = columns.lines(positions)
-        with suppress(Exception):  # the faulty line is found below
+        with suppress(Exception):  # `is_wanted` finds the line of the error below
             if not any(map(self._rules, lines)):
                 return lines
         return [line for line in lines if self.is_wanted(line)]
 
     def _skip_of_kind(self, line: CdxLine) -> Skip | None:
-        """Return why no line of this line's kind is wanted; None if each line of the kind must be checked."""
+        """Return why all lines of this line's kind are left out; None if the rules must decide on each of them."""
         if self._skip_kind is None:
             return None
         try:
@@ -126,7 +147,12 @@ class IndexRules:
 
     def left_out(self) -> tuple[LeftOutLines, ...]:
         """Return the lines that were left out, summed by rule."""
-        return tuple(sum_left_out(_left_out(self._counts)))
+        return tuple(
+            sum_left_out(
+                LeftOutLines(skip.reason, rule_name(skip), count, url.encode("utf-8", "replace").decode()[:2048])
+                for skip, (count, url) in self._counts.items()
+            )
+        )
 
 
 def select_lines(job: SelectJob) -> Selection:
@@ -136,18 +162,13 @@ def select_lines(job: SelectJob) -> Selection:
     return Selection(positions, rules.left_out())
 
 
-def _left_out(counts: Mapping[Skip, Sequence[Any]]) -> Iterable[LeftOutLines]:
-    for skip, (count, url) in counts.items():
-        yield LeftOutLines(skip.reason, rule_name(skip), count, url.encode("utf-8", "replace").decode()[:2048])
-
-
 def rule_name(skip: Skip) -> str:
-    """Return the name of the rule that left a line out: its message, or the meaning of its reason."""
+    """Return the name of the rule that returned a Skip: the Skip's message, or the meaning of its reason."""
     return (skip.message or skip.reason.meaning)[:_MAX_RULE_LENGTH]
 
 
 def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
-    """Add up the lines that were left out by rule; those of further rules after MAX_RULES are added up together."""
+    """Add up counts of left out lines by rule; after MAX_RULES rules, further rules with one reason count as one."""
     sums: dict[tuple[Reason, str], LeftOutLines] = {}
     for part in parts:
         key = (part.reason, part.rule)

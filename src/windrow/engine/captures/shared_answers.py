@@ -15,7 +15,7 @@ from windrow.model import Attempt, HeldAnswer, HttpRequest, RecordedAttempt, Sou
 
 
 class SharedAnswers:
-    """The responses to requests of earlier harvests of this session, which a later harvest may use."""
+    """The responses that earlier harvests of this session received, and that this harvest may use."""
 
     def __init__(self, run: HarvestRun) -> None:
         """Use the sources and request times that earlier harvests of the session left."""
@@ -33,7 +33,7 @@ class SharedAnswers:
         self._own_last_requests[origin] = attempt.started.timestamp() + attempt.seconds
 
     def leave_for_later(self, sources: Iterable[Source]) -> None:
-        """Leave this harvest's sources and request times to later harvests of the session."""
+        """Make this harvest's sources and request times known to later harvests of the session."""
         self._run.session_requests.sources.update((source.name, source) for source in sources)
         for origin, last_request in self._own_last_requests.items():
             self._run.session_requests.last_requests[origin] = max(
@@ -65,7 +65,10 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return by address the responses that other collections requested; `requests` are those not plain GETs."""
+        """Return the responses that other collections received from addresses, by the address's number.
+
+        `requests` has the requests, by the same number, of those addresses that are not requested by a plain GET.
+        """
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:
             return answers
@@ -80,7 +83,7 @@ class SharedAnswers:
         return answers
 
     def _held_answer(self, source: Source, recorded: RecordedAttempt) -> HeldAnswer | None:
-        """Return another source's attempt as a response for `source`, or None if that may not use it."""
+        """Return an attempt of another collection as a response for `source`, or None if it may not use it."""
         lender = self._lenders.get(recorded.source)
         if lender is None or recorded.attempt.kept is None or not may_share(source, lender):
             return None

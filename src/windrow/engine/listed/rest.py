@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from windrow.clock import now
 from windrow.contract import Collection
+from windrow.engine.steps import unread
 from windrow.engine.steps.due import Due, due
 from windrow.fetch.politeness.pace import MIN_RECORDED_PAUSE_SECONDS
 from windrow.formats.url import normalise, parts
@@ -29,7 +30,6 @@ MAX_SESSIONS_UNPAUSED = 5
 """Sessions that try a failed transfer one after the other before it rests."""
 
 FIRST_PAUSE = timedelta(hours=6)
-LONGEST_PAUSE = timedelta(days=30)
 
 
 class RestingFile(NamedTuple):
@@ -48,9 +48,7 @@ def pause_after(sessions: int) -> timedelta:
     >>> pause_after(4), pause_after(5), pause_after(7), pause_after(99)
     (datetime.timedelta(0), datetime.timedelta(seconds=21600), datetime.timedelta(days=1), datetime.timedelta(days=30))
     """
-    if sessions < MAX_SESSIONS_UNPAUSED:
-        return timedelta()
-    return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(sessions - MAX_SESSIONS_UNPAUSED, 16)))
+    return unread.pause_after(sessions - MAX_SESSIONS_UNPAUSED + 2, FIRST_PAUSE)
 
 
 def describe_rest(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:

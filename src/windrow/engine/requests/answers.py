@@ -35,43 +35,43 @@ HOPS = 5
 """The most redirects of one request that are followed."""
 
 MAX_REQUESTS = ANSWER_REQUESTS.number
-"""The most requests, and the most offers, that a discovery may return for one response: as many as a sitemap has."""
+"""The most requests, and the most offers, that a discovery may return for one response."""
 
 _MAX_KEY_LENGTH = 512
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 
 
 class KeptAnswer(NamedTuple):
-    """A stored response: its request, when it was made (`at`), and the place of its bytes.
+    """A stored response: its request, the time of the request, and the place of its bytes.
 
-    `url` is the address requested. If the response repeated known bytes, `place` is that of their first capture, and
-    `head` that of the response itself.
+    `url` is the address requested, `location` the target of a redirect. If the response repeated known bytes, `place`
+    is that of their first capture, and `head` that of the response itself. An answer that failed has a `reason`.
     """
 
     request: Request
     url: str
     status: int
-    at: datetime
-    place: ArchivePlace | None
+    requested_at: datetime
+    place: ArchivePlace | None  # None if the attempt failed and kept nothing
     head: ArchivePlace | None = None
     location: str = ""
     reason: Reason | None = None
 
 
 class FollowJob(NamedTuple):
-    """A response for the discovery to follow, with what it learned about the source from earlier ones."""
+    """A response for the discovery to follow, with what the discovery learned about the source from earlier ones."""
 
     source: Source
     learned: Mapping[str, Any]
     answer: KeptAnswer
-    is_captured: bool = False  # it was taken from an existing capture
+    is_captured: bool = False  # the response is a capture that was taken, and not requested by this collection
 
 
 class FollowedAnswer(NamedTuple):
     """The discovery's result for a response, and its requests as addresses of the ledger.
 
-    Requests that are `only_if_new` are in `if_new`, all others in `found`; `when_named` has those of `found` that are
-    made again each time a response names them.
+    Requests that are `only_if_new` are in `if_new`, all others in `found`. `when_named` has the requests of `found`
+    that are made once in each run in which a response names them.
     """
 
     result: FollowResult
@@ -82,12 +82,12 @@ class FollowedAnswer(NamedTuple):
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
-    """Return a body without its codings (header `fields`); raises StepError if it is larger than a document may be."""
+    """Return a body without the codings that its header `fields` name; raises StepError if it exceeds a limit."""
     # Only WARC files of other programs have chunked bodies: our fetchers store bodies without chunks.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
     # The size is checked before reading, so that no memory is allocated for a body that is too large.
     if view.seek(0, io.SEEK_END) > limits.member_size:
-        raise StepError(f"more than {limits.member_size} bytes", Reason.TOO_LARGE)
+        raise StepError(f"the document has more than {limits.member_size} bytes", Reason.TOO_LARGE)
     view.seek(0)
     if not codings:
         return view
@@ -95,7 +95,7 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
 
 
 def context_text(request: Request, hops: int = 0) -> str:
-    """Return a request's name, context and repetition, and its number of redirects, as JSON for the ledger."""
+    """Return a request's name, context and `every`, and the number of redirects before it, as JSON for the ledger."""
     context = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
     return json.dumps({name: field for name, field in context.items() if field})
 
@@ -107,7 +107,7 @@ def context_of(stored: HttpRequest | None) -> dict[str, Any]:
 
 
 def request_of(url: str, stored: HttpRequest | None) -> Request:
-    """Return a stored request to `url` as the discovery made it; `stored` is None for a plain GET."""
+    """Return a stored request to `url` as the discovery returned it; `stored` is None for a plain GET."""
     context, request = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
@@ -120,18 +120,19 @@ def found_url(
 ) -> FoundUrl:
     """Return a request as an address of the ledger; raises StepError if the request is not valid.
 
-    Its URL may be relative to `base`. `hops` redirects led to it. `content` replaces the body of a step's request.
+    Its URL may be relative to `base`. `hops` redirects led to it. `content` is the body of a step's request.
     """
+    shown_url = request.url[:200]
     if request.method not in METHODS:
-        raise StepError(f"the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
+        raise StepError(f"{shown_url}: the method {request.method[:20]!r} is neither GET nor POST", Reason.UNSUPPORTED)
     if request.method == "GET" and request.body:
-        raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
+        raise StepError(f"{shown_url}: a GET must not have a body", Reason.UNSUPPORTED)
     for name, header in request.headers:
         if not _HEADER_NAME.fullmatch(name) or not header.isprintable() or not header.isascii():
-            raise StepError(f"the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
+            raise StepError(f"{shown_url}: the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
-        raise StepError(f"{request.url[:200]!r} is not a web address", Reason.BAD_ADDRESS)
+        raise StepError(f"{shown_url!r} is not a web address", Reason.BAD_ADDRESS)
     http_request = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
     if content is not None:
@@ -146,7 +147,7 @@ def found_url(
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
     """Return the number of a request in the ledger, which for a plain GET is that of its URL.
 
-    `document` is the digest of the document that it sends, so that requests that send equal bytes have one number.
+    `document` is the digest of the document of which it sends parts, so that requests with equal bytes have one number.
 
     >>> request_key("https://a.example/", HttpRequest()) == hash64("https://a.example/")
     True
@@ -167,13 +168,14 @@ class RequestContent(NamedTuple):
     body: bytes
     attachments: tuple[Attachment, ...]  # the parts, with their positions in the body
     digest: str  # of the document
-    seconds: float  # the time that the service may take to answer
+    seconds: float  # the longest time for the answer; 0 stands for the time that the service declares
 
 
 def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> FoundUrl:
     """Return a step's request to a service, whose address is `base`, as an address of the ledger.
 
-    `attempt` and `digest` are the number and digest of the step's document, parts of which may be sent.
+    `attempt` is the number of the attempt that received the step's document, `digest` the document's digest; parts of
+    it may be sent. Raises StepError if the request is not valid.
     """
     url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
     headers, pieces = ask.headers, [ask.body]
@@ -190,7 +192,7 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
         else:
             body += piece
     if ask.method == "GET" and (body or attachments):
-        raise StepError("a GET must not have a body", Reason.UNSUPPORTED)
+        raise StepError(f"{url}: a GET must not have a body", Reason.UNSUPPORTED)
     content = RequestContent(body, tuple(attachments), digest, ask.seconds)
     return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, content=content)
 
@@ -207,7 +209,8 @@ def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes
         head += f'; filename="{_quoted(field.filename)}"' if field.filename else ""
         if field.media_type:
             if not field.media_type.isprintable() or not field.media_type.isascii():
-                raise StepError(f"{field.media_type[:40]!r} is not a valid media type", Reason.BAD_ADDRESS)
+                message = f"the media type {field.media_type[:40]!r} of the form field {field.name!r} is not valid"
+                raise StepError(message, Reason.BAD_ADDRESS)
             head += f"\r\nContent-Type: {field.media_type}"
         content = field.value.encode() if isinstance(field.value, str) else field.value
         pieces += [f"{head}\r\n\r\n".encode(), content, b"\r\n"]
@@ -229,8 +232,8 @@ def follow(
 ) -> FollowedAnswer:
     """Run a discovery on a response, given by its body (`view`) and header fields, and check its result.
 
-    Requests outside the allowed origins become findings. Raises StepError if the result is not valid. This runs in the
-    pool, where an error ends only this document.
+    Requests that are not valid, or not to an allowed origin, become findings. Raises StepError if the result is not
+    valid. This runs in the pool, where an error ends only the reading of this document.
     """
     response, source = job.answer, job.source
     discovery = collection.captures if job.is_captured else collection.requests
@@ -238,7 +241,7 @@ def follow(
     assert discovery.follow is not None
     is_unchanged = response.head is not None
     body = body_of(view, fields, limits)
-    answer = Answer(response.request, response.status, fields, body, response.at, is_unchanged)
+    answer = Answer(response.request, response.status, fields, body, response.requested_at, is_unchanged)
     followed = discovery.follow(source, job.learned, answer)
     if not isinstance(followed, FollowResult):
         raise StepError(f"the discovery returned {type(followed).__name__}, not a FollowResult", Reason.STEP_FAILED)
@@ -250,12 +253,12 @@ def follow(
                 Reason.STEP_FAILED,
             )
     if len(followed.requests) > MAX_REQUESTS or len(followed.offers) > MAX_REQUESTS:
-        raise StepError(f"more than {MAX_REQUESTS} requests or offers in one response", Reason.TOO_LARGE)
+        raise StepError(f"the discovery returned more than {MAX_REQUESTS} requests or offers", Reason.TOO_LARGE)
     findings = list(followed.findings)
     urls: list[FoundUrl] = []
     if_new: list[FoundUrl] = []
     when_named: list[FoundUrl] = []
-    elsewhere: list[str] = []
+    other_origins: list[str] = []  # addresses
     allowed = allowed_origins(collection, source)
     for request in followed.requests:
         try:
@@ -265,14 +268,14 @@ def follow(
             continue
         if url.origin not in allowed:
             findings.append(Finding("OutOfScope", f"{url.url} is not at an origin of {source.name}", Level.WARN))
-            elsewhere.append(url.url)
+            other_origins.append(url.url)
             continue
         (if_new if request.only_if_new else urls).append(url)
         if request.when_named and not request.only_if_new:
             when_named.append(url)
     left_out = tuple(followed.left_out)
-    if elsewhere:
-        left_out += (LeftOutCount(Reason.OUT_OF_SCOPE, _OTHER_ORIGIN_RULE, len(elsewhere), elsewhere[0]),)
+    if other_origins:
+        left_out += (LeftOutCount(Reason.OUT_OF_SCOPE, _OTHER_ORIGIN_RULE, len(other_origins), other_origins[0]),)
     result = FollowResult(
         (), tuple(followed.offers), dict(followed.learned), followed.end, followed.skip, tuple(findings),
         followed.begins_listing, followed.ends_listing, left_out,
@@ -284,10 +287,11 @@ _OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting origins 
 
 
 def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
-    """Repeat a redirect's request at its target; skip it if `hops` or the target's origin are not allowed.
+    """Return the request that a redirect leads to, or a skip with REDIRECTED; `hops` redirects led to this one.
 
-    It is also skipped if the target is a front page, which servers send instead of what they no longer have. Only the
-    source's own address may lead there.
+    It is a skip if the target is not valid or not at an allowed origin, if `hops` is HOPS or more, and if the target is
+    a front page, which servers send instead of what they no longer have. Only a front page, and the source's own
+    address, may lead to a front page.
     """
     request = answer.request
     if answer.status not in {307, 308}:
@@ -322,7 +326,7 @@ def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
 
 
 def source_address(source: Source) -> str:
-    """Return the normalised address of a source, to which the addresses of its requests are relative."""
+    """Return the normalised address of a source; the URLs of its first requests may be relative to it."""
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 
@@ -335,6 +339,6 @@ def first_requests(collection: Collection, source: Source, learned: Mapping[str,
 
 
 def without_secrets(request: Request, source: Source) -> Request:
-    """Return a request without the query parameters that contain secrets, which links in responses often repeat."""
+    """Return a request without the query parameters of the source's secrets, which responses often repeat in links."""
     names = [credential.query for credential in source.credentials if credential.query]
     return request._replace(url=remove_parameters(request.url, names)) if names else request

@@ -1,7 +1,7 @@
 """Following: have the discovery turn each stored response into further requests, and offers of documents.
 
-They are stored in one transaction with how far the source was followed, so that after a kill the next run continues
-there.
+They are stored in one transaction with the fact that the response was followed, so that after a kill the next run
+continues there.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ from windrow.model import Finding, FoundUrl, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
 
 MAX_FRUITLESS = 50
-"""Answers, each found by the one before, that offered nothing new in a run: the last one's requests are not made."""
+"""The most answers in a row, each found by the one before, that offer nothing new: then no request is made."""
 
 MAX_OFFERS_REMEMBERED = 1_000_000
-"""Offers of a source that are remembered in a run; further ones count as new."""
+"""The most offers of a source that are remembered in a run; all further offers count as new."""
 
 PAGE_SIZE = 64
-"""Responses of a source that are read from the ledger at a time."""
+"""The most responses of a source that are read from the ledger at a time."""
 
 AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
-"""A function that stores addresses of a source, which were found at an address, given by its number."""
+"""A function that stores addresses of a source; the whole number is that of the address where they were found."""
 
 
 class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`; `found` counts the requests that it led to.
 
-    It `is_usable` if the discovery could read it. Otherwise it may have a `reason` with a `message`; it has none if it
-    redirects, or if its attempt failed. `left_out` counts what the response names and is not requested.
+    The response `is_usable` if the discovery used it. Otherwise it may have a `reason` with a `message`; it has none
+    if it is a redirect, or if its attempt failed. `left_out` counts what it names and is not requested.
     """
 
     source: str
@@ -65,14 +65,11 @@ class FollowOutcome(NamedTuple):
 
 
 class _Follow(NamedTuple):
-    """A response and what following it gave: a result, a failed reading, or None if it has no body.
-
-    `seconds` is how long that took.
-    """
+    """A response and the discovery's result, or a failed reading; None if the attempt failed or kept no response."""
 
     recorded: RecordedAttempt
     followed: FollowedAnswer | Reading | None = None
-    seconds: float = 0.0
+    seconds: float = 0.0  # that the discovery took
 
 
 class AnswerFollower:
@@ -82,7 +79,7 @@ class AnswerFollower:
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
-        """Continue where the last run stopped, for each source."""
+        """Continue for each source where the last run stopped, and repeat what earlier runs could not follow."""
         self._run = run
         requests, captures = run.collection.requests, run.collection.captures
         self._kinds = [REQUEST] * (requests is not None) + [CAPTURED] * bool(captures and captures.follow)
@@ -96,10 +93,10 @@ class AnswerFollower:
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._may_have_new = set(self._sources)  # sources
         self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
-        self._busy_sources: set[str] = set()  # with a response that is being followed
+        self._busy_sources: set[str] = set()  # names of sources with a response that is being followed
         self._complete: list[_Follow] = []  # to be written
         self._offered: dict[str, set[int]] = {source: set() for source in self._sources}  # hashes of keys, in this run
-        self._fruitless: dict[tuple[str, int], int] = {}  # by source and address: fruitless answers that led there
+        self._fruitless: dict[tuple[str, int], int] = {}  # answers in a row that led there, by source and address
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
         self._unread = UnreadAttempts(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
         self._retried = set(self._unread.due())  # responses that an earlier run could not follow
@@ -108,7 +105,7 @@ class AnswerFollower:
                 self._waiting[recorded.source].append(recorded)
 
     def note_answers(self, source: str) -> None:
-        """Note that a source, given by its name, may have new responses on the ledger."""
+        """Note that the source named `source` may have new responses on the ledger."""
         if source in self._sources:
             self._may_have_new.add(source)
 
@@ -132,7 +129,7 @@ class AnswerFollower:
         writer.addresses.due_at(name, seed_digests, 1)
 
     def submit_next(self) -> None:
-        """Begin to follow the next response of every source that has one, unless another of that source is followed."""
+        """Begin to follow the next response of each source, unless another response of it is being followed."""
         for name in self._sources:
             if name not in self._busy_sources and (recorded := self._next_answer(name)) is not None:
                 self._busy_sources.add(name)
@@ -155,14 +152,14 @@ class AnswerFollower:
                 self._complete.append(_Follow(self._in_pool.pop(number), result, seconds))
 
     def write_results(self, writer: LedgerWriter, add_urls: AddUrls) -> list[FollowOutcome]:
-        """Store the results of the responses that were followed, and return the outcomes."""
+        """Store the complete results, and return their outcomes; `add_urls` stores the further requests."""
         outcomes = [self._write_outcome(writer, add_urls, *follow) for follow in self._complete]
         self._busy_sources -= {follow.recorded.source for follow in self._complete}
         self._complete = []
         return outcomes
 
     def _next_answer(self, name: str) -> RecordedAttempt | None:
-        """Return the next response of a source to follow, or None if there is none now."""
+        """Return the next response of a source to follow, or None if all that are on the ledger were followed."""
         waiting = self._waiting[name]
         if not waiting and name in self._may_have_new:
             queries = self._run.ledger.requests
@@ -174,7 +171,7 @@ class AnswerFollower:
         return waiting.popleft() if waiting else None
 
     def _begin_follow(self, recorded: RecordedAttempt) -> None:
-        """Run the discovery in the pool on a response that has a body; follow a redirect here."""
+        """Run the discovery in the pool on a kept response; a redirect, or a failed attempt, is complete at once."""
         attempt, source = recorded.attempt, self._sources[recorded.source]
         if attempt.kept is None or attempt.status is None or attempt.reason is not None:
             self._complete.append(_Follow(recorded))
@@ -195,7 +192,7 @@ class AnswerFollower:
         followed: FollowedAnswer | Reading | None,
         seconds: float,
     ) -> FollowOutcome:
-        """Store what a response led to, how far its source was followed, and whether it must be followed again."""
+        """Store what a response led to, that it was followed, and whether it must be followed again."""
         run, name, source = self._run, self._run.collection.name, self._sources[recorded.source]
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None
@@ -239,18 +236,12 @@ class AnswerFollower:
         is_usable = result.skip is None and not followed.is_redirect
         message = _first_message(result.findings) if result.skip else ""
         return FollowOutcome(
-            recorded.source,
-            recorded.attempt.url,
-            len(urls),
-            result.skip,
-            message,
-            result.end,
-            is_usable,
+            recorded.source, recorded.attempt.url, len(urls), result.skip, message, result.end, is_usable,
             result.left_out,
-        )
+        )  # fmt: skip
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return the result of following a response, without requests after MAX_FRUITLESS answers with nothing new."""
+        """Return `followed`; after MAX_FRUITLESS answers in a row that offered nothing new, a skip replaces it."""
         source, result, seen = recorded.source, followed.result, self._offered[recorded.source]
         fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
         if not followed.found or followed.is_redirect:
@@ -270,7 +261,7 @@ class AnswerFollower:
         return FollowedAnswer(result)
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
-        """Make the Settle steps read again, with its offers, an attempt that an earlier run could not follow."""
+        """Have the Settle steps read an attempt again: earlier runs could not follow it, so it had no offers."""
         reason = self._unread.reason(attempt)
         self._unread.record_read(writer, [attempt])
         for step in self._run.collection.steps:
@@ -279,7 +270,7 @@ class AnswerFollower:
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [unread])
 
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
-        """Store where a complete listing begins and ends; a failed response interrupts it, a retried one is ignored."""
+        """Store where a complete listing begins and ends; a skipped response interrupts it, retried ones do not."""
         if recorded.seq in self._retried:
             return
         name, old_start = self._run.collection.name, self._listing_starts[recorded.source]
@@ -293,7 +284,7 @@ class AnswerFollower:
 
 
 def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
-    """Return a stored response with the place of its bytes; if it repeats known bytes, that of their first capture."""
+    """Return the stored response of an attempt, which must have kept one; status 304 becomes that of the page, 200."""
     attempt, response, place = recorded.attempt, recorded.attempt.kept, run.place_of(recorded.attempt)
     assert response is not None
     assert place is not None

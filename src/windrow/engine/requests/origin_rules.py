@@ -1,4 +1,4 @@
-"""The crawl rules of an origin whose discovery makes requests, and of a service: robots.txt, pauses and due times."""
+"""Rules for requests to the origins of sources with a `Requests` discovery, and to services: robots.txt and times."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ SERVICE = "service"
 """The name of the option that makes a source a service for steps; it contains the `Service` with its settings."""
 
 MAX_UNANSWERED = 8
-"""Requests in a row without an answer after which a service is given up for the run."""
+"""The number of requests in a row without an answer after which a service is given up for the run."""
 
 LAST_ATTEMPTS = 50
-"""How many attempts at a request are searched for its answer, the latest first."""
+"""The most attempts at a request that are searched for its answer, the latest first."""
 
 _MINUTE, _DAY = 60, 86_400
 _REFUSAL_SECONDS = 90  # before a refused request is repeated: longer than a run waits for a service
-_REFUSED = frozenset({401, 403, 407})
-_UNANSWERED = _REFUSED | {408, 425, 429}  # statuses that do not answer the request
+_REFUSED = frozenset({401, 403, 407})  # statuses
+_UNANSWERED = _REFUSED | {408, 425, 429}  # statuses below 500 that do not answer a request to a service
 _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
-"""Statuses with which a repeated request would probably be answered too."""
+"""Statuses that a repeated request would probably get again, so that it is not repeated before it is due."""
 
 
 class OriginRules:
-    """`windrow.contract.CrawlRules` for an origin whose responses are not pages, so that links are not followed."""
+    """`windrow.contract.CrawlRules` for an origin whose responses the discovery follows, and not the crawl."""
 
     def __init__(self, source: Source, origin: str) -> None:
         """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""
@@ -61,11 +61,11 @@ class OriginRules:
         return []
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of robots.txt, or an empty text if the redirect is not followed."""
+        """Return the target of a redirect of robots.txt, or an empty text if the redirect is not to be followed."""
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until a robots.txt that is not available is requested again; 0 if it is available."""
+        """Return the seconds until a robots.txt that could not be fetched is requested again; 0 if it need not be."""
         if self._is_service or not self._robots_state.robots.refusal:
             return 0.0
         return max(self._robots_state.due - at, 0.001)
@@ -79,11 +79,14 @@ class OriginRules:
         return self._robots_state.robots.decide("/" + url.split("/", 3)[3]).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request at once: most connections that fail succeed at the second attempt."""
+        """Return whether to repeat a request at once, after `tries` attempts of which the last failed for `reason`."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to pause after a response that took `seconds` and asked for `wait`; None: give up."""
+        """Return the seconds to pause after a response that took `seconds`, or None to give up the origin.
+
+        `status` is None if the request failed; `wait` is the pause in seconds that the response asked for.
+        """
         if self._service is not None:
             return self._service_pause(self._service, status, wait)
         delay = pace.minimum_delay(self._robots_state.robots.delay, self._delay)
@@ -91,10 +94,10 @@ class OriginRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def _service_pause(self, service: Service, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to wait after a service's response; None if the service is given up for the run.
+        """Return the seconds to pause after a service's response; None if the service is given up for the run.
 
-        A slow answer does not mean that the service is overloaded; a refused request does, and no response may. A
-        request without an answer in time counts as unanswered, whatever is `final`: the service may hang.
+        Unlike for other origins, a slow answer does not lengthen the pause. A request that failed counts as unanswered
+        even if its reason is `final`, since the service may hang.
         """
         if is_answer(service, status):
             self._unanswered = 0
@@ -135,7 +138,7 @@ class OriginRules:
 
 
 def service_of(source: Source) -> Service | None:
-    """Return the service of a source that only steps ask, or None if the source is harvested."""
+    """Return the Service of a source that stands for a service, or None if the source is harvested."""
     service: Service | None = source.options.get(SERVICE)
     return service
 
@@ -143,7 +146,7 @@ def service_of(source: Source) -> Service | None:
 def is_answer(service: Service, status: int | None, reason: Reason | None = None, tries: int = 1) -> bool:
     """Return whether a service's response counts as an answer, which is given to the step that asked.
 
-    `reason` is that of a failed attempt, `tries` the number of failures in a row.
+    `reason` is why the attempt failed, None if it did not; `tries` is the number of final failures in a row.
 
     >>> grobid = Service("grobid", "papers.grobid", final=(500, Reason.TIMEOUT))
     >>> [is_answer(grobid, status) for status in (200, 204, 400, 401, 500, 503)]
@@ -161,7 +164,10 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 
 
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
-    """Count how many of the latest `reasons` in a row (newest first) are final; requests never made do not count."""
+    """Count how many of the first `reasons` in a row are final, given those of a request's attempts, newest first.
+
+    SITE_GIVEN_UP neither counts nor ends the row, since such a request was not made.
+    """
     count = 0
     for reason in reasons:
         if reason not in service.final and reason is not Reason.SITE_GIVEN_UP:
@@ -176,9 +182,10 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
 
 
 def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
-    """Return the UNIX time at which a request is due again, None for never, and `every` unchanged.
+    """Return the UNIX time at which a request is due again, or None if it is not; and `every` unchanged.
 
-    It is due after `every` seconds (0: never), or sooner after a failure that may pass; `failures` in a row count it.
+    It is due `every` seconds after the attempt (0: not again), or sooner after a failure that may pass. `failures` is
+    the number of failures in a row, 0 if the attempt did not fail.
     """
     started = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:
@@ -207,24 +214,24 @@ def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # n
 
 
 def normal(address: str) -> str:
-    """Return a web address in its stored form, or an empty text if it is not a web address."""
+    """Return a web address in its normalised form, or an empty text if it is not a web address."""
     return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Return why a request brought no answer that the discovery can judge, or an empty text if it brought one."""
+    """Return why a request did not get a response that the discovery can judge, or an empty text if it did."""
     if attempt.reason is None and (attempt.status is None or attempt.status < 500):
         return ""
     cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
     message = cause if attempt.url in cause else f"{attempt.url}: {cause}"
-    return f"{message}; ask it again with windrow retry --source {source.name}"
+    return f"{message}; to repeat the request: windrow retry --source {source.name}"
 
 
 REQUEST_CRAWL = Crawl(
     no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
     why_no_page=why_no_answer, by_request=True,
 )  # fmt: skip
-"""The crawl of collections whose discovery makes requests: it uses the same fetchers as the crawl of pages."""
+"""The crawl of collections with a `Requests` discovery, and of services, by the same fetchers as that of pages."""
 
 
 def crawl_of(collection: Collection) -> Crawl | None:

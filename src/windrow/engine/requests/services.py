@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from windrow.contract import Ask, Collection, PendingAsk
 from windrow.engine.crawl.crawling import CrawlDispatcher
@@ -27,10 +27,10 @@ from windrow.settings.kinds import split_address
 
 
 def service_sources(collection: Collection, settings: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
-    """Return the services of a collection that are configured with an address, each as a source that only steps ask.
+    """Return the services of a collection that have an address in the configuration, each as a source.
 
-    `settings` has the values of settings by dotted name; relative folders in addresses start at `root`. Raises
-    ConfigError for an address or a secret that is not valid.
+    `settings` has the values of settings by dotted name; `root` is the folder of the workspace; `agent` is the user
+    agent. Raises ConfigError if an address or a secret is not valid.
     """
     sources = []
     for service in collection.configuration.services:
@@ -39,12 +39,12 @@ def service_sources(collection: Collection, settings: Mapping[str, Any], root: P
             continue
         address = split_address(str(url), root)
         if address.scheme not in {"http", "https"}:
-            raise ConfigError(f"{service.setting} is not a web address", hint="windrow config")
+            raise ConfigError(f"{service.setting} is not an address with http or https", hint="windrow config")
         service_options = {
             name: settings[setting] if isinstance(setting := getattr(service, name), str) else setting
             for name in ("connections", "seconds", "largest", "busy")
         }
-        # Even a private host may be connected to, since the setting names it.
+        # Connections to a private IP address are allowed, since the setting names the host.
         site = Site(**address._asdict(), agent=agent, allowed=Allowed(hosts=(address.host,)))
         secret = settings.get(service.secret) if service.secret else None
         try:
@@ -63,34 +63,45 @@ def is_archived(source: Source) -> bool:
     return service is None or service.archived
 
 
+class ServiceRequest(NamedTuple):
+    """A step's request to a service: the source that stands for the service, and the request as an address."""
+
+    source: Source
+    address: FoundUrl
+
+
 class ServiceRequests:
     """Makes the requests of a run's steps to services, and finds their answers."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Use the services of the run's harvest."""
         self._run = run
         self._sources = {service.name: service for service in run.harvest.services}
         self.has_asked = False  # whether any request was made in this run
         self.given_up: set[str] = set()  # names of services that are not asked again in this run
-        self._lost: list[int] = []  # addresses of requests whose answers were deleted before they were read
-        # Includes services without an address, since these still define what counts as an answer.
+        self.without_address: set[str] = set()  # names of services that steps asked and that are not configured
+        self._lost: list[int] = []  # numbers of requests whose answers were deleted before the step read them
+        # All declared services, since one without an address still defines what counts as an answer.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
-    def request_for(self, ask: Ask, recorded: RecordedAttempt) -> tuple[Source, FoundUrl]:
-        """Return the service that a step asks and the request; raises StepError if it or the method is not declared."""
-        source = self._sources.get(ask.service)
-        service = service_of(source) if source else None
-        if source is None or service is None:
-            raise StepError(f"the step asks a service {ask.service!r}, which is not declared or has no address")
+    def request_for(self, ask: Ask, recorded: RecordedAttempt) -> ServiceRequest | None:
+        """Return a step's request to a service, or None if the configuration has no address for the service.
+
+        Raises StepError if the service or the method is not declared, or the request is not valid.
+        """
+        service = self._services.get(ask.service)
+        if service is None:
+            raise StepError(f"the step asks a service {ask.service!r}, which its collection does not declare")
         if ask.method not in service.methods:
-            raise StepError(
-                f"the step asks {ask.service} by {ask.method}, but only {', '.join(service.methods)} is declared"
-            )
+            declared = ", ".join(service.methods)
+            raise StepError(f"the step asks {ask.service} by {ask.method}, but its collection declares only {declared}")
+        if (source := self._sources.get(ask.service)) is None:
+            return None
         response = recorded.attempt.kept
-        return source, service_request(ask, source.site.address(), recorded.seq, response.digest if response else "")
+        digest = response.digest if response else ""
+        return ServiceRequest(source, service_request(ask, source.site.address(), recorded.seq, digest))
 
     def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
-        """Store requests of steps, with the attempts that wait for them; known requests stay as they are."""
+        """Store requests of steps on the ledger, with the attempts that wait for them; known ones stay unchanged."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
             for recorded, source, url in wanted:
@@ -102,13 +113,18 @@ class ServiceRequests:
                 writer.requests.ask(recorded.seq, host, url.digest)
 
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
-        """Return the answers that an attempt waits for, by the names of its requests; None while one is missing."""
-        found = {wait.name: self._find_answer(wait.address) for wait in waits}
+        """Return the answers that an attempt waits for, by the names of its requests; None while one is missing.
+
+        If a service that had no address has one now, the step is to ask it: then the answers that are there suffice.
+        """
+        unsent = {wait.name for wait in waits if not wait.address}  # names of services
+        found = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
         answers = {name: answer for name, answer in found.items() if answer is not None}
-        return answers if len(answers) == len(found) else None
+        self.without_address |= unsent - self._sources.keys()
+        return answers if unsent & self._sources.keys() or (not unsent and len(answers) == len(found)) else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
-        """Return the latest answer to a request, given by its address; None if there is none yet."""
+        """Return the latest answer to a request, given by its number; None if it is not answered yet."""
         ledger, name = self._run.ledger, self._run.collection.name
         attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
         for attempt in attempts:
@@ -131,7 +147,7 @@ class ServiceRequests:
         return None
 
     def fetch(self) -> bool:
-        """Make the requests to services that are due; return whether any was made."""
+        """Make the requests to services that are due; return whether at least one was made."""
         run = self._run
         if self._lost:
             with run.ledger.writing() as writer:
@@ -149,7 +165,7 @@ class ServiceRequests:
         return has_made_request
 
     def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
-        """Delete the bytes of answers that are not to be archived, and for which no attempt in `waiting` waits."""
+        """Delete the bytes of unarchived answers, except those that one of the attempts in `waiting` waits for."""
         run = self._run
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return

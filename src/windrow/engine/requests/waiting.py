@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,14 +17,18 @@ if TYPE_CHECKING:
     from windrow.engine.run import WaitingStore
 
 _MAX_SHOWN_ATTEMPTS = 5
-"""The most attempts at a service that are shown for each document."""
+"""The most attempts at a request to a service that are shown."""
 
 _DOCUMENTS_EXAMINED = 20
-"""Waiting documents whose requests are searched for the latest attempt."""
+"""The most waiting documents whose requests are searched for the latest attempt."""
 
 
 class ServiceWait(NamedTuple):
-    """Documents that wait for a service: since when, when it was last `asked`, why, and a command that helps."""
+    """Documents of a collection that wait for services, whose names are joined in `service`.
+
+    `since` is when the first of them was fetched, `asked` the time of the latest request to a service, None if none was
+    made. `why` is why the services have not answered, `command` what to do.
+    """
 
     collection: str
     service: str
@@ -45,38 +49,39 @@ class ServiceWait(NamedTuple):
 def service_wait(
     ledger: Ledger, collection: str, store: WaitingStore, configured: Collection[str]
 ) -> ServiceWait | None:
-    """Return how many documents wait for services, None if none waits; `configured` services have an address."""
+    """Return how many documents wait for services, or None if no document waits.
+
+    `configured` are the names of the services that have an address in the configuration.
+    """
     count, first_attempt = store.count_waiting()
     if not count:
         return None
     (recorded,) = ledger.attempts.by_numbers([first_attempt]) or (None,)
-    asks = [wait for waits in [*store.waiting(0).values()][:_DOCUMENTS_EXAMINED] for wait in waits]
-    addresses = [address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)]
-    services = sorted({address.source for address in addresses})
-    attempts = (attempt for ask in asks for attempt in attempts_at(ledger, collection, ask))
+    asks = [ask for waits in [*store.waiting(0).values()][:_DOCUMENTS_EXAMINED] for ask in waits]
+    unsent = {ask.name for ask in asks if not ask.address}  # names of services that had no address
+    sent = [ask.address for ask in asks if ask.address]
+    addresses = [address for digest in sent for address in ledger.addresses.of_sources(collection, digest)]
+    services = sorted(unsent | {address.source for address in addresses})
+    attempts = (attempt for row in addresses for attempt in ledger.attempts.of_address(row.host, row.digest))
     last_attempt = max(attempts, key=attrgetter("seq"), default=None)
     why, command = why_waiting(last_attempt), f"windrow run {collection}"
-    if not {*services} <= {*configured}:
+    if unsent - {*configured}:
+        why = "it has no address in the configuration: add one"
+    elif not {*services} <= {*configured}:
         why, command = "it has no address in the configuration any more", "windrow replay"
     since = recorded.opened if recorded else now()
     asked = last_attempt and last_attempt.started
     return ServiceWait(collection, ", ".join(services), count, since, asked, why, command)
 
 
-def attempts_at(ledger: Ledger, collection: str, ask: PendingAsk) -> Iterator[AttemptRow]:
-    """Yield the attempts at a request of a step."""
-    for address in ledger.addresses.of_sources(collection, ask.address):
-        yield from ledger.attempts.of_address(address.host, address.digest)
-
-
 def why_waiting(attempt: AttemptRow | None) -> str:
     """Return why a request has no answer, as its latest attempt shows; None means that it was not made yet."""
     if attempt is None:
-        return "it was not asked yet"
+        return "no request was made yet"
     if attempt.reason is not None:
         detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
         return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
-    return f"it answered with status {attempt.status}, a fault of the server and not of the document, or was cut off"
+    return f"its response, with status {attempt.status}, is not complete, or does not answer the request"
 
 
 class WaitLine(NamedTuple):
@@ -89,13 +94,17 @@ class WaitLine(NamedTuple):
 
 
 def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitLine]:
-    """Return lines about attempts that wait: for each of their requests, the service and its latest responses."""
+    """Return lines about waiting attempts: for each of their requests the service, and the latest attempts at it."""
     lines = []
     for number, asks in waits.items():
-        for address in (address for ask in asks for address in ledger.addresses.of_sources(collection, ask.address)):
+        for service in (ask.name for ask in asks if not ask.address):
+            line = f"  waits for {service}, which had no address; when it has one: windrow run {collection}"
+            lines.append(WaitLine(line, "wait", {"attempt": number, "service": service, "url": "", "attempts": 0}))
+        sent = [ask.address for ask in asks if ask.address]
+        for address in (address for digest in sent for address in ledger.addresses.of_sources(collection, digest)):
             attempts = ledger.attempts.of_address(address.host, address.digest)
             fields = {"attempt": number, "service": address.source, "url": address.url, "attempts": len(attempts)}
-            line = f"  waits for {address.source}, which was asked {counted(len(attempts), 'time')}: {address.url}"
+            line = f"  waits for {address.source} after {counted(len(attempts), 'request')}: {address.url}"
             lines.append(WaitLine(f"{line}; try: windrow run {collection}", "wait", fields))
             lines += [
                 WaitLine(f"      {spell(attempt.started)}  {why_waiting(attempt)}", "service_attempt", attempt)

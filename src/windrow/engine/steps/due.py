@@ -1,10 +1,10 @@
 """Read from the ledger what is due at a step, some hundred items or attempts at a time, in one of two orders.
 
-By rank: items that wait for a step. A new item may have a lower rank than items that are done, so that no checkpoint
-could describe the progress of a step. Instead, the ledger records for each item that the step is done.
+By rank: items that wait for a step. A new item may have a lower rank than items that are done, so a checkpoint cannot
+describe the progress of a step. Instead, the ledger records for each item that the step is done.
 
-By number: attempts after the checkpoint of the collection's version store. The checkpoint is moved in the transaction
-that writes their results, so that each attempt is written exactly once, and nothing is recorded on the ledger for it.
+By number: attempts after the checkpoint of the collection's version store. The store moves its checkpoint in the
+transaction that writes the results of attempts, so the ledger need not record for each attempt that it is done.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ PAGE_SIZE = 500
 
 
 class Due(NamedTuple):
-    """An item that waits for a step, or failed at it, with its data from the ledger."""
+    """An item that waits for a step, or failed or ended at it, with its data from the ledger."""
 
     item: Item
     owner: str  # who made the document, according to its key
-    reason: Reason | None  # why it failed
-    since: int  # the number of the fact since which it waits
+    reason: Reason | None  # why it failed or ended, None if it waits
+    since: int  # the number of the fact that gave it this status
     capture: str  # the digest of the capture that contains it, empty if it was not fetched yet
     size: int | None  # in bytes, if that is known
     source: str  # the name of the source that it was fetched from, empty if it was not fetched yet
@@ -46,10 +46,10 @@ def due(ledger: Ledger, collection: Collection, step: str, status: Status = Stat
         last_rank, last_item = due_rows[-1].rank, due_rows[-1].item
 
 
-def _make_due(collection: str, due: DueRow) -> Due:
-    digest = due.digest or due.capture
-    item = Item(due.item, collection, due.kind, due.key, due.rank, due.attempt, digest, due.member)
-    return Due(item, due.owner, due.reason, due.since, due.capture, due.size, due.source)
+def _make_due(collection: str, row: DueRow) -> Due:
+    digest = row.digest or row.capture
+    item = Item(row.item, collection, row.kind, row.key, row.rank, row.attempt, digest, row.member)
+    return Due(item, row.owner, row.reason, row.since, row.capture, row.size, row.source)
 
 
 def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
@@ -57,8 +57,3 @@ def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Ite
     while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE_SIZE):
         yield from attempts
         checkpoint = attempts[-1].seq
-
-
-def count_due(ledger: Ledger, collection: Collection, step: str) -> int:
-    """Count the items that wait for a step."""
-    return ledger.items.count_due(collection.name).get(step, 0)

@@ -16,18 +16,18 @@ from windrow.model import Finding, Level, Reading
 from windrow.reasons import Reason
 
 MAX_PAGE_DOCUMENTS = 64
-"""The most documents that are written together; after a crash between store and ledger, this is repeated."""
+"""The most documents that are written together, and written again after a crash between store and ledger."""
 MAX_PAGE_ROWS = 20_000
-"""Rows after which no further document is added to a page."""
+"""The number of rows from which on no further document is added to a page."""
 
 Page = list[tuple[Due, Reading]]
-"""Documents with the readings to record for them."""
+"""Documents, each with the reading to record for it."""
 
 
 def gather_pages(
     results: Iterator[tuple[Due, Any]], max_documents: int, max_rows: float
 ) -> Iterator[list[tuple[Due, Any]]]:
-    """Yield pages of `max_documents` documents with their results, or of fewer if these have `max_rows` rows."""
+    """Yield pages of `max_documents` documents with their results, or of fewer that have at least `max_rows` rows."""
     page: list[tuple[Due, Any]] = []
     rows = 0
     for due_item, result in results:
@@ -40,33 +40,34 @@ def gather_pages(
         yield page
 
 
-def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], at: datetime) -> Page:
-    """Write a page of results to the store at the time `at` if the step needs it; return the readings to record."""
+def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], now: datetime) -> Page:
+    """Write a page of results to the store if the step is Load or Judge; return the documents' readings to record."""
     match step:
         case Load():
             documents = [(due_item.item, result) for due_item, result in page if isinstance(result, Rows)]
-            refused = _apply_together(lambda group: store.stage(group, at), documents)
-            errors = {documents[index][0].id: error for index, error in refused.items()}
+            errors_by_index = _apply_together(lambda group: store.stage(group, now), documents)
+            errors = {documents[index][0].id: error for index, error in errors_by_index.items()}
             return [(due_item, _reading_of_load(result, errors.get(due_item.item.id))) for due_item, result in page]
         case Judge():
             cases = [_Case(due_item, reading) for due_item, reading in page]
 
             def judge_group(group: list[_Case]) -> None:
-                for case, findings in zip(group, store.judge(group, at), strict=True):
-                    case.published = findings
+                for case, findings in zip(group, store.judge(group, now), strict=True):
+                    case.store_findings = findings
 
-            refused = _apply_together(judge_group, cases)
+            errors_by_index = _apply_together(judge_group, cases)
             return [
-                (case.due, _reading_of_refused(refused[index])) if index in refused else case.result
+                (case.due, _reading_of_refused(errors_by_index[index])) if index in errors_by_index else case.result
                 for index, case in enumerate(cases)
             ]
     return page
 
 
 def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> dict[int, StoreError]:
-    """Apply an action to all documents at once or, if the store refuses them, to each alone; return those refused.
+    """Apply an action to all documents together or, if the store refuses their rows, to each document alone.
 
-    The errors are by index. An error that is not about the rows, or about those of all of several documents, is raised.
+    Returns the store's errors by the index of the refused document. Raises StoreError if the store refused more than
+    one document and accepted none, or if its error is not about the rows.
     """
     if not documents:
         return {}
@@ -77,31 +78,31 @@ def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) ->
             raise
         if len(documents) == 1:
             return {0: error}
-        alone = [_apply_together(action, [document]) for document in documents]
-        refused = {index: errors[0] for index, errors in enumerate(alone) if errors}
-        if len(refused) == len(documents):
+        errors_of_documents = [_apply_together(action, [document]) for document in documents]
+        errors_by_index = {index: errors[0] for index, errors in enumerate(errors_of_documents) if errors}
+        if len(errors_by_index) == len(documents):
             raise
-        return refused
+        return errors_by_index
     return {}
 
 
 def _reading_of_load(result: Any, error: StoreError | None) -> Any:
-    """Return the reading of a document after the store was given its rows, or the step's own if it has no rows."""
+    """Return the reading to record for a Load step's result; `error` is why the store refused its rows, if it did."""
     if error is not None:
         return _reading_of_refused(error)
     return Reading(count=result.count) if isinstance(result, Rows) else result
 
 
 def _reading_of_refused(error: StoreError) -> Reading:
-    """Return the reading of a document whose rows the store refused: later runs try to write it again."""
+    """Return the reading of a document whose rows the store refused; its reason makes later runs write it again."""
     return Reading(Reason.STORE_FAILED, (Finding(Reason.STORE_FAILED.class_name, str(error)),))
 
 
 class _Case:
-    """A document to judge, in the form that the store takes, and its outcome afterwards."""
+    """A document to judge, with the attributes of `windrow.contract.Undecided`; afterwards, its reading to record."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
-        """Take the lookups from the step's reading: `asks` has the keys to look up in the store, by question."""
+        """Gather in `asks` the keys that the step's reading wants to be looked up in the store, by question."""
         self.due = due
         self.item = due.item.id
         self.asks: dict[str, set[str]] = {}
@@ -110,10 +111,13 @@ class _Case:
         self._reading = reading
         self._fatal: Reason | None = None
         self._findings: list[Finding] = []
-        self.published: tuple[Finding, ...] = ()  # the store's own findings when it published the document
+        self.store_findings: tuple[Finding, ...] = ()  # of the store, when it made the document current
 
     def decide(self, known_keys: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why to withhold the document, given the keys in the store by question; None to publish it."""
+        """Return why the store must withhold the document, or None if it must make it current.
+
+        `known_keys` has, by question, the keys in `asks` that the store has.
+        """
         missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known_keys[lookup.question]]
         self._findings = [*self._reading.findings, *missing]
         fatal = Reason.INTEGRITY_FATAL if any(finding.level is Level.FATAL for finding in self._findings) else None
@@ -123,5 +127,5 @@ class _Case:
     @property
     def result(self) -> tuple[Due, Reading]:
         """The document, and the reading to record."""
-        findings = (*self._findings, *self.published)
+        findings = (*self._findings, *self.store_findings)
         return self.due, Reading(self._fatal, findings, count=self._reading.count)

@@ -26,15 +26,15 @@ AnyJob = TypeVar("AnyJob", bound=worker.AnyJob)
 Subject = TypeVar("Subject")
 
 BATCH_SIZE = 16
-"""Jobs that are sent together to a worker whose jobs are slow; twice as many if they are quick."""
+"""Jobs that are sent to a worker together; twice as many if the jobs of all workers are quick."""
 STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Reasons of a failure after which a step may be repeated, and then does less."""
+"""Reasons of a failed reading after which a step is repeated if it allows that; it is given the failure, to do less."""
 MAX_BATCHES_AHEAD = 4
 """The most batches that a worker has at a time, which bounds memory."""
 QUICK_SECONDS = 0.2
-"""A worker whose last batch took longer gets no further batch until it is idle."""
+"""The time below which a batch is quick; a worker whose last batch was not gets the next one only when it is idle."""
 MAX_EXTRA_WORKERS = 6
-"""The most workers beyond the pool's size, which are started for submitted jobs while all others are at long jobs."""
+"""The most workers beyond the pool's size; they are started for submitted jobs while all others are at long jobs."""
 MAX_PIPE_BYTES = 1 << 15
 """The most bytes of jobs that are sent to a busy worker: its pipe buffers these, so that sending does not block."""
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
@@ -51,7 +51,7 @@ class _Batch:
         self.suspect: int | None = None  # the job at which a worker died: it is sent alone
 
     def jobs_to_send(self) -> list[int]:
-        """Return the indexes of the jobs to send now: all that remain, or all before the suspect, or it alone."""
+        """Return the indexes of the jobs to send: those that remain; with a suspect, those before it, then it alone."""
         remaining = [index for index in range(len(self.jobs)) if index not in self.done]
         if self.suspect not in remaining or len(remaining) == 1:
             return remaining
@@ -59,7 +59,7 @@ class _Batch:
         return earlier or [self.suspect]
 
     def store_result(self, index: int, done: Done) -> None:
-        """Store the result of a job, or leave the job to be sent again if its step was stopped and may be repeated."""
+        """Store the result of a job; if its step was stopped and may be repeated, add the failure to the job."""
         job, result = self.jobs[index], done.result
         if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED_REASONS:
             if len(job.stopped) < job.retakes:
@@ -70,13 +70,16 @@ class _Batch:
         self.done[index] = done
 
     def record_death(self, sent_jobs: list[int], position: int, exit_code: int | None, cpu_limit: float) -> None:
-        """Record that a worker died at one of `sent_jobs`; an `exit_code` of None means that it slept too long."""
+        """Record that a worker died at the job that is at `position` in `sent_jobs`, which are indexes.
+
+        `exit_code` is None if the worker was killed because it slept too long; `cpu_limit` is in seconds.
+        """
         culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
         if exit_code == -signal.SIGPROF:
             message = f"stopped after {cpu_limit:g} seconds of CPU time"
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit))
         elif exit_code is None:
-            message = f"stopped after {cpu_limit * SLEEP_FACTOR:g} seconds by the clock, in which it was asleep"
+            message = f"stopped after {cpu_limit * SLEEP_FACTOR:g} seconds by the clock, during which it was asleep"
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit * SLEEP_FACTOR))
         elif sent_jobs == [culprit] and culprit == self.suspect:
             message = f"its process ended twice, the last time with exit code {exit_code}"
@@ -94,7 +97,7 @@ class _Sent(NamedTuple):
 
     batch: _Batch
     jobs: list[int]  # the indexes of its jobs that were sent
-    first: int  # the number of the first of these among all jobs sent to the worker
+    first: int  # how many jobs were sent to the worker before them
     size: int  # bytes
 
 
@@ -185,18 +188,18 @@ class _Worker:
 class Pool:
     """Runs jobs in worker processes: many with results in the order of the jobs, or each by itself."""
 
-    def __init__(self, config: worker.WorkerConfig, size: int, batch: int = BATCH_SIZE) -> None:
-        """Use up to `size` workers, each of which is started when there is work for it; `batch` is the batch size."""
+    def __init__(self, config: worker.WorkerConfig, size: int, batch_size: int = BATCH_SIZE) -> None:
+        """Use up to `size` workers, each of which is started when there is work for it."""
         self._config = config
         self._size = size
-        self._batch = batch
+        self._base_batch_size = batch_size
         self._workers: dict[Pipe, _Worker] = {}
         self._unsent: deque[_Batch] = deque()
         self._last_number = 0  # of a batch
         self._is_running = False
 
     def submit(self, job: AnyJob) -> int:
-        """Send a job to an idle worker, or else to the first that becomes idle; return its number, for `collect`.
+        """Send a job to a worker as soon as one is idle; return its number, which `collect` returns with the result.
 
         If every worker is at a long job, up to MAX_EXTRA_WORKERS further ones are started.
         """
@@ -215,47 +218,45 @@ class Pool:
         return results
 
     @property
-    def _has_jobs(self) -> bool:
-        return bool(self._unsent) or any(reader.in_hand for reader in self._workers.values())
-
-    @property
     def pipes(self) -> list[Pipe]:
         """The pipes of the workers; one of them can be read when a submitted job is complete."""
         return [*self._workers]
 
     def run(
-        self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
+        self, jobs: Iterable[AnyJob], *, batch_size: int | None = None, pulse: Callable[[], object] | None = None
     ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order, while `jobs` is read ahead by some batches.
 
-        `pulse` is called at least once a second while waiting for results. Only one run may be in progress: take all of
-        its results, or close it, before the next one, and collect all submitted jobs.
+        A `batch_size` of None is that of the pool, or twice as much for quick jobs. `pulse` is called at least once a
+        second while waiting for results. Only one run may be in progress: take all of its results, or close it, before
+        the next one, and collect all submitted jobs.
         """
         assert not self._is_running, RUN_IN_PROGRESS
-        assert not self._has_jobs, "jobs were submitted to the pool: collect them first"
+        has_jobs = self._unsent or any(reader.in_hand for reader in self._workers.values())
+        assert not has_jobs, "jobs were submitted to the pool: collect them first"
         self._is_running = True
         self._end_workers([*self._workers.values()][self._size :])
         try:
-            yield from self._results(iter(jobs), batch, pulse)
+            yield from self._results(iter(jobs), batch_size, pulse)
         finally:
             self._give_up_jobs()
             self._is_running = False
 
     def _results(
-        self, stream: Iterator[AnyJob], batch: int | None, pulse: Callable[[], object] | None
+        self, jobs: Iterator[AnyJob], batch_size: int | None, pulse: Callable[[], object] | None
     ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order; batches are numbered in the order in which they are read."""
         for reader in self._workers.values():
-            reader.is_quick = False  # these may be of another kind
+            reader.is_quick = False  # the jobs of this run may be slower than those of the last one
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
         next_result = self._last_number + 1
         ended = False
         while True:
             while not ended and self._last_number - next_result + 1 < self._size * MAX_BATCHES_AHEAD:
-                jobs = tuple(islice(stream, batch or self._batch_size()))
-                ended = not jobs
-                if jobs:
-                    self._add_batch(jobs)
+                batch = tuple(islice(jobs, batch_size or self._batch_size()))
+                ended = not batch
+                if batch:
+                    self._add_batch(batch)
             self._hand_out()
             while next_result in ready:
                 yield from ready.pop(next_result)
@@ -269,7 +270,7 @@ class Pool:
                     ready[finished.number] = [(job, finished.done[index]) for index, job in enumerate(finished.jobs)]
 
     def resolve(
-        self, pairs: Iterable[tuple[Subject, Any]], *, batch: int | None = None, pulse: Callable[[], object]
+        self, pairs: Iterable[tuple[Subject, Any]], *, batch_size: int | None = None, pulse: Callable[[], object]
     ) -> Iterator[tuple[Subject, Any]]:
         """Yield each subject with the result of its job, in order; a pair may have a result in place of a job."""
         waiting: deque[tuple[Subject, Any]] = deque()
@@ -280,7 +281,7 @@ class Pool:
                 if isinstance(job, Job):
                     yield job
 
-        for _, done in self.run(jobs(), batch=batch, pulse=pulse):
+        for _, done in self.run(jobs(), batch_size=batch_size, pulse=pulse):
             while not isinstance(waiting[0][1], Job):
                 yield waiting.popleft()
             yield waiting.popleft()[0], done.result
@@ -288,43 +289,43 @@ class Pool:
 
     def run_alone(self, job: AnyJob, pulse: Callable[[], object] | None = None) -> Done:
         """Run a job while no other job is run, and return its result."""
-        ((_, done),) = self.run([job], batch=1, pulse=pulse)
+        ((_, done),) = self.run([job], batch_size=1, pulse=pulse)
         return done
 
     def _batch_size(self) -> int:
         """Return the number of jobs in a batch: twice as many if jobs are quick, since each message costs some time."""
         are_quick = bool(self._workers) and all(reader.is_quick for reader in self._workers.values())
-        return 2 * self._batch if are_quick else self._batch
+        return 2 * self._base_batch_size if are_quick else self._base_batch_size
 
     def _add_batch(self, jobs: Sequence[AnyJob], *, may_queue: bool = True) -> int:
-        """Add a batch to those that are to be sent, and return its number."""
+        """Add a batch to the unsent ones, and return its number."""
         self._last_number += 1
         self._unsent.append(_Batch(self._last_number, jobs, may_queue=may_queue))
         return self._last_number
 
     def _hand_out(self) -> None:
-        """Send batches to the workers that have the fewest batches, and start workers up to the pool's size."""
+        """Send batches, each to the worker that has the fewest, and start workers while there may be more."""
         while self._unsent:
             batch = self._unsent[0]
-            member = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)
-            if (member is None or member.in_hand) and len(self._workers) < self._allowed_workers(batch):
-                member = _Worker(self._config)
-                self._workers[member.pipe] = member
-            if member is None or not member.is_open or (member.in_hand and not batch.may_queue):
+            freest = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)
+            if (freest is None or freest.in_hand) and len(self._workers) < self._allowed_workers(batch):
+                freest = _Worker(self._config)
+                self._workers[freest.pipe] = freest
+            if freest is None or not freest.is_open or (freest.in_hand and not batch.may_queue):
                 return
             jobs = batch.jobs_to_send()
             message = bytes(ForkingPickler.dumps([batch.jobs[index] for index in jobs]))
-            if not member.has_room(message):
+            if not freest.has_room(message):
                 return
-            member.send(self._unsent.popleft(), jobs, message)
+            freest.send(self._unsent.popleft(), jobs, message)
 
     def _allowed_workers(self, batch: _Batch) -> int:
         """Return how many workers there may be: more than the pool's size if a batch would wait for long jobs."""
-        is_late = not batch.may_queue and all(reader.is_at_long_job for reader in self._workers.values())
-        return self._size + MAX_EXTRA_WORKERS if is_late else self._size
+        would_wait = not batch.may_queue and all(reader.is_at_long_job for reader in self._workers.values())
+        return self._size + MAX_EXTRA_WORKERS if would_wait else self._size
 
     def _receive(self, timeout: float) -> Iterator[_Batch]:
-        """Receive results for up to `timeout` seconds; yield complete batches, and have the others sent first."""
+        """Wait up to `timeout` seconds for results; yield complete batches, and put incomplete ones first in line."""
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
         for pipe in wait(list(self._workers), timeout):
@@ -341,7 +342,7 @@ class Pool:
                     self._unsent.appendleft(batch)
 
     def _give_up_jobs(self) -> None:
-        """Forget jobs that were not sent, and kill the workers whose results are no longer needed."""
+        """Drop all jobs without a result: forget the unsent ones, and kill the workers that have jobs."""
         self._unsent.clear()
         for reader in [busy for busy in self._workers.values() if busy.in_hand]:
             del self._workers[reader.pipe]

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from windrow.contract import Skip, results_of
+from windrow.contract import Ask, AttemptObservations, Observation, Skip, results_of
 from windrow.model import Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
@@ -14,22 +14,22 @@ PAGE_SIZE = 256
 """The most attempts in a page."""
 
 MAX_PAGE_BYTES = 16 << 20
-"""Bytes of documents after which a page is complete, since their results are in memory until it is written."""
+"""Bytes of documents that were read after which a page is complete: their results are in memory until it is written."""
 
 MAX_GATHER_SECONDS = 5.0
-"""Seconds after which a page is complete: if the process is killed, results that are not written are lost."""
+"""Seconds after which a page is complete: if the process is killed, the results of an unwritten page are lost."""
 
 
 class SettledAttempt(NamedTuple):
-    """An attempt, and the step's result for its bytes, which is None if they were not read."""
+    """An attempt, and the step's result for its bytes: a Reading if the step failed, None if they were not read."""
 
     recorded: RecordedAttempt
     result: Any
 
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
-        """Return whether the result is of use, and the reason if it should be but is not.
+        """Return whether the result is usable, and if it should be usable but is not, the reason; otherwise None.
 
-        If the results of the step are records (`has_records`), one of them must be more than a Skip.
+        A failed reading is not usable. If the step makes records (`has_records`), a result of only Skips is not either.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None
@@ -40,19 +40,37 @@ class SettledAttempt(NamedTuple):
         return False, next((skip.reason for skip in skips if skip.reason not in BY_RULE), None)
 
     @property
-    def left_out(self) -> list[Reason]:
-        """The reasons why the document, or things in it, were read and not kept; faults of windrow are not among them.
+    def asks(self) -> list[Ask]:
+        """The requests to services in the result."""
+        return [output for output in results_of(self.result) if isinstance(output, Ask)]
 
-        A result of a collection that is not a list of results has the reason in its attribute `reason`.
+    @property
+    def record_keys(self) -> set[str]:
+        """The keys of the records that the result observes, except the gone ones; only for steps that make records."""
+        observations = (output for output in results_of(self.result) if isinstance(output, Observation))
+        return {observation.key for observation in observations if observation.value is not None}
+
+    def entry_without_records(self) -> AttemptObservations:
+        """Return an entry for a store of records: with a Skip if the reading failed, otherwise without results."""
+        attempt, failure = self.recorded.attempt, self.result
+        skips: tuple[Skip, ...] = ()
+        if isinstance(failure, Reading) and failure.reason is not None:
+            skips = (Skip(failure.reason, "", failure.findings[0].message if failure.findings else ""),)
+        return AttemptObservations(self.recorded.seq, attempt.started, attempt.url, self.recorded.source, skips)
+
+    @property
+    def left_out(self) -> list[Reason]:
+        """The reasons why the document, or things in it, were read and not kept, without the reasons in OWN_FAULTS.
+
+        The results of steps that do not make records have the reason in an attribute `reason`.
         """
         if isinstance(self.result, Reading):
             return []
         if own_reason := getattr(self.result, "reason", ""):
             reasons = [Reason(own_reason)]
-        elif isinstance(self.result, Iterable):
-            reasons = [output.reason for output in self.result if isinstance(output, Skip)]
         else:
-            reasons = []
+            outputs = self.result if isinstance(self.result, Iterable) else ()
+            reasons = [output.reason for output in outputs if isinstance(output, Skip)]
         return [reason for reason in reasons if reason not in OWN_FAULTS]
 
 

@@ -1,4 +1,4 @@
-"""Settle: run a step on every attempt after the checkpoint, and write the results to the version store."""
+"""Settle: run a step on each attempt after the checkpoint, and again on some before; write the results to the store."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from windrow import model
 from windrow.archive import open_response
 from windrow.contract import (
     ASK,
-    Ask,
     AttemptObservations,
     Observation,
     PendingAsk,
@@ -31,7 +30,7 @@ from windrow.engine.steps.due import due_attempts
 from windrow.engine.steps.settled_pages import PAGE_SIZE, SettledAttempt, gather_pages
 from windrow.engine.steps.stepping import PhaseTasks, first_finding
 from windrow.engine.steps.unread import UnreadAttempts
-from windrow.engine.steps.whole_listing import find_missing_offers
+from windrow.engine.steps.whole_listing import find_later_listings, find_missing_offers
 from windrow.errors import ArchiveError, StoreError, WindrowError
 from windrow.ledger.takedowns import TakenDownAddresses
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, RecordedAttempt
@@ -45,10 +44,9 @@ StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
 
 
 class Settling:
-    """Runs one Settle step; its result is a `Reading` if it failed, and None if the bytes were not read."""
+    """Runs one Settle step on attempts; a result is a Reading if the step failed, and None if it was not run."""
 
     def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
-        """Write the results to `version_store`."""
         self._run = run
         self._step = step
         self._version_store = version_store
@@ -58,7 +56,7 @@ class Settling:
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._unread = UnreadAttempts(run.ledger, run.collection.name, self._tasks.phase, step.version)
-        self._answered_attempts = 0  # attempts whose step was repeated with answers, and asked for nothing more
+        self._answered_attempts = 0  # attempts whose step was repeated with answers, and made no further request
 
     @cached_property
     def _service_requests(self) -> ServiceRequests:
@@ -76,7 +74,9 @@ class Settling:
         with self._tasks.working(count):
             self._refuse_older_ledger()
             self._compare_versions()
-            version_store.note_earlier_sessions(self._earlier_sessions)
+            version_store.note_earlier_sessions(  # for a store that is new because the old one was lost
+                lambda: run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
+            )
             self._settle_all()
             self._settle_unread(unread)
             self._settle_answered()
@@ -85,7 +85,11 @@ class Settling:
                 self._finish()
 
     def _finish(self) -> None:
-        """Finish the store, and record in a task which documents wait; it fails if the services answered for none."""
+        """Finish the store and, if documents wait for services, record a task that says so.
+
+        The task fails if a service has no address, or if requests were made, but a service was given up or no document
+        got all the answers that it waited for.
+        """
         store, run = self._version_store, self._run
         waiting_before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
         store.finish(int(run.clock().timestamp()), self._pulse)
@@ -98,7 +102,9 @@ class Settling:
         wait = service_wait(run.ledger, run.collection.name, store, services)
         if wait is not None:
             answered = self._answered_attempts - (wait.documents - waiting_before)
-            failed = self._service_requests.has_asked and (bool(self._service_requests.given_up) or answered <= 0)
+            requests = self._service_requests
+            is_unanswered = requests.has_asked and (bool(requests.given_up) or answered <= 0)
+            failed = bool(requests.without_address) or is_unanswered
             task = run.open_task(run.collection.phase(self._step.phase))
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
@@ -107,25 +113,21 @@ class Settling:
         checkpoint, last_number = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
         if checkpoint > last_number:
             raise StoreError(
-                f"the store has attempts up to {checkpoint}, but the ledger ends with attempt {last_number}",
+                f"{self._run.collection.name}: the store has attempts up to {checkpoint},"
+                f" but the ledger ends with attempt {last_number}",
                 hint="restore the ledger that belongs to this store, or remove the store, and the next run rebuilds it",
             )
 
-    def _earlier_sessions(self) -> Mapping[int, int]:
-        """Return the last attempt that each earlier session settled, from which a lost store is made anew."""
-        run = self._run
-        return run.ledger.sessions.ends_of_phase(run.collection.name, self._tasks.phase, run.session)
-
     def _compare_versions(self) -> None:
-        """Record a task with a warning if another version of the step read the records in the store."""
+        """Store the step's version in an empty store; record a task with a warning if another version filled it."""
         run, store, step = self._run, self._version_store, self._step
         if not isinstance(store, VersionedStore):
             return
         if not store.checkpoint():
             store.set_reader_version(step.version)
         elif (old_version := store.reader_version()) and old_version != step.version:
-            message = f"{run.collection.name}: version {step.version} of {step.phase} reads new documents; records read"
-            message += f" by version {old_version} do not change until: windrow replay"
+            message = f"{run.collection.name}: version {step.version} of {step.phase} reads new documents; to read"
+            message += f" the documents again that version {old_version} read: windrow replay"
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
@@ -134,7 +136,7 @@ class Settling:
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
-        """Settle new attempts page by page; a page with answers, and those after it, wait until the pool is free."""
+        """Settle new attempts page by page; before a page whose step must be repeated, wait until the pool is free."""
         attempts = self._due_attempts()
         while not self._run.stopping():
             deferred: list[tuple[list[SettledAttempt], StoredAnswers]] = []
@@ -151,13 +153,12 @@ class Settling:
                 return
 
     def _settle_unread(self, attempts: list[int]) -> None:
-        """Read the given attempts, which an earlier run could not read, one document after the other."""
+        """Settle the given attempts, which an earlier run could not read; their documents are read one by one."""
         for start in range(0, len(attempts), PAGE_SIZE):
             # Attempts that this run has settled already are not in `_unread` any more.
             unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
             for page in gather_pages(self._read_alone(self._run.ledger.attempts.by_numbers(unread_numbers))):
-                repeated = self._take_again(page, self._stored_answers(page))
-                self._settle_page(repeated, self._version_store.checkpoint())
+                self._settle_late(self._take_again(page, self._stored_answers(page)))
 
     def _read_alone(self, attempts: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
         """Read attempts one by one while the pool does nothing else; an attempt without bytes has the result None."""
@@ -172,7 +173,7 @@ class Settling:
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
-        """Yield the attempts after the checkpoint until the run is stopped, without answers of services."""
+        """Yield the attempts after the checkpoint until the run is stopped, without services' answers to this step."""
         run = self._run
         for recorded in due_attempts(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
@@ -181,36 +182,33 @@ class Settling:
                 yield recorded
 
     def _read_in_pool(self, attempts: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Read those attempts in the pool whose bytes must be read, and yield all attempts in order."""
+        """Yield attempts in order with the step's results; the pool reads the attempts whose bytes must be read."""
         places = ((attempt, self._place_to_read(attempt)) for attempt in attempts)
         pairs = ((attempt, self._make_job(attempt, place) if place else None) for attempt, place in places)
         yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
     def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
-        """Return the place of an attempt's bytes, or None if there are none or they need not be read."""
-        response = recorded.attempt.kept
+        """Return the place of an attempt's bytes, or None if it did not keep any or they need not be read."""
+        attempt, response, store = recorded.attempt, recorded.attempt.kept, self._content_store
         if response is None:
             return None
-        if response.revisit and (self._is_temporary(recorded, response) or self._must_reread(recorded, response)):
-            return self._place_of(recorded.attempt, response)
+        is_temporary = response.revisit and store is not None and store.is_temporary(attempt.url, response.digest)
+        if is_temporary or (response.revisit and self._must_reread(recorded, response)):
+            return self._place_of(attempt, response)
         if not self._step.needs_body(recorded) or (response.revisit and self._is_known(recorded, response)):
             return None
-        return self._place_of(recorded.attempt, response)
-
-    def _is_temporary(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        store = self._content_store
-        return store is not None and store.is_temporary(recorded.attempt.url, response.digest)
+        return self._place_of(attempt, response)
 
     def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        """Return whether the store has the content of a response's bytes, so that they need not be read."""
+        """Return whether the store has the content of a response's bytes already, so that they need not be read."""
         name_payload = self._step.name_payload
         if self._content_store is None:  # the step must observe again that a record exists
             return False
-        payload = name_payload(recorded) if name_payload else response.digest
-        return self._content_store.same(recorded.attempt.url, payload)
+        content_name = name_payload(recorded) if name_payload else response.digest
+        return self._content_store.same(recorded.attempt.url, content_name)
 
     def _must_reread(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        """Return whether the header of a response with known bytes requires that the bytes are read again."""
+        """Return whether the header of a response that repeats known bytes requires the step to read them again."""
         if self._step.rereads_original is None:
             return False
         try:
@@ -239,7 +237,7 @@ class Settling:
         )  # fmt: skip
 
     def _settle_answered(self) -> None:
-        """Repeat the step for attempts with new answers, and make requests to services, until neither is left to do."""
+        """Repeat the step for attempts with new answers, and make requests to services, until nothing changes."""
         store = self._version_store
         if not self._step.takes_answers or not isinstance(store, WaitingStore):
             return
@@ -251,8 +249,8 @@ class Settling:
                 answered = {seq: answers for seq, answers in answers_by_attempt.items() if answers is not None}
                 if answered:
                     page = list(self._repeat_with_answers(answered))
-                    self._answered_attempts += sum(not _asks_of(settled.result) for settled in page)
-                    self._settle_page(self._take_again(page, self._stored_answers(page)), store.checkpoint())
+                    self._answered_attempts += sum(not settled.asks for settled in page)
+                    self._settle_late(self._take_again(page, self._stored_answers(page)))
                     has_progressed = True
             if not last_attempt or (not has_progressed and not self._service_requests.fetch()):
                 self._service_requests.drop_unarchived(self._pending_asks(store))
@@ -266,7 +264,7 @@ class Settling:
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts with the answers that they wait for; a step that asks the same again fails."""
+        """Repeat the step for attempts with the answers that they wait for; it fails if it only asks again."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)
@@ -274,62 +272,65 @@ class Settling:
             (recorded, self._make_job(recorded, place)._replace(answers=answers[recorded.seq]) if place else lost_bytes)
             for recorded, place in places
         )
-        for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
-            repeated_asks = _asks_of(result)
-            if repeated_asks and all(ask.name in answers[recorded.seq] for ask in repeated_asks):
-                message = f"the step asks again for {repeated_asks[0].name!r}, which was answered"
-                failure = Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),))
-                yield SettledAttempt(recorded, failure)
+        for settled in starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick)):
+            if settled.asks and all(ask.name in answers[settled.recorded.seq] for ask in settled.asks):
+                message = f"the step repeats its request {settled.asks[0].name!r}, although the service has answered it"
+                yield settled._replace(result=Reading(Reason.STEP_FAILED, (Finding("AskedTwice", message),)))
             else:
-                yield SettledAttempt(recorded, result)
+                yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return, for attempts about whose records no service is to be asked, answers that consist of the reason."""
+        """Return answers that have only a reason, for attempts whose records no service is to be asked about."""
         unasked = self._run.harvest.unasked
-        asking = {settled.recorded.seq: settled.result for settled in page if unasked and _asks_of(settled.result)}
+        asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
-            seq: {observation.key for observation in results_of(result) if isinstance(observation, Observation)}
-            for seq, result in asking.items()
+            seq: {result.key for result in results_of(settled.result) if isinstance(result, Observation)}
+            for seq, settled in asking.items()
         }
         reasons = unasked(sorted(set().union(*keys_by_attempt.values()))) if unasked and asking else {}
         no_answer = KeptAnswer(Request(""), "", 0, self._run.clock(), None)
         return {
-            seq: {ask.name: no_answer._replace(reason=reasons[min(keys_by_attempt[seq])]) for ask in _asks_of(result)}
-            for seq, result in asking.items() if keys_by_attempt[seq] and keys_by_attempt[seq] <= reasons.keys()
+            seq: {ask.name: no_answer._replace(reason=reasons[min(keys_by_attempt[seq])]) for ask in settled.asks}
+            for seq, settled in asking.items() if keys_by_attempt[seq] and keys_by_attempt[seq] <= reasons.keys()
         }  # fmt: skip
 
     def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
-        """Repeat the step for those attempts of a page that have answers; the pool must have no other jobs."""
+        """Return a page with the step repeated for attempts that have answers; the pool must have no other jobs."""
         retaken = {settled.recorded.seq: settled for settled in self._repeat_with_answers(answers)} if answers else {}
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
     def _make_entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Return the entry of each attempt for the store; requests to services are stored first, invalid ones fail."""
+        """Store the requests of a page's steps to services on the ledger; return each attempt's entry for the store.
+
+        An attempt with an invalid request gets a failed reading, also in `page`.
+        """
         if not self._step.takes_answers:
             return [self._step.make_entry(settled.recorded, settled.result) for settled in page]
         entries, requests = [], []
         for index, settled in enumerate(page):
             try:
-                asks = [
-                    (ask.name, *self._service_requests.request_for(ask, settled.recorded))
-                    for ask in _asks_of(settled.result)
-                ]
+                asks = [(ask, self._service_requests.request_for(ask, settled.recorded)) for ask in settled.asks]
             except WindrowError as error:
                 failure = Reading(error.reason or Reason.STEP_FAILED, (Finding("BadRequest", str(error)),))
                 page[index] = settled = SettledAttempt(settled.recorded, failure)  # noqa: PLW2901 it is replaced
                 asks = []
-            requests += [(settled.recorded, source, request) for _, source, request in asks]
+            requests += [(settled.recorded, *request) for _, request in asks if request is not None]
+            if self._run.harvest.reread and not all(request for _, request in asks):
+                self._run.harvest.unread[settled.recorded.seq] = Reason.STEP_FAILED  # the old store may have a record
             entry = self._step.make_entry(settled.recorded, settled.result)
             if entry is None and isinstance(settled.result, Reading):
-                entry = _make_observations(settled.recorded, _as_skip(settled.result))
+                entry = settled.entry_without_records()
             if not asks and (missing := self._missing_results(settled.recorded)):
-                entry = entry or _make_observations(settled.recorded)
+                entry = entry or settled.entry_without_records()
                 entry = entry._replace(results=(*entry.results, *missing))
             if self._taken_down and isinstance(entry, AttemptObservations):
                 entry = self._without_taken_down(entry)
             if asks and isinstance(entry, AttemptObservations):
                 observations = [result for result in entry.results if isinstance(result, Observation)]
-                pending = (PendingAsk(name, request.digest) for name, _, request in asks)
+                pending = (
+                    PendingAsk(ask.name, request.address.digest) if request else PendingAsk(ask.service, 0)
+                    for ask, request in asks
+                )
                 entry = entry._replace(results=(*observations, *pending))
             entries.append(entry)
         if requests:
@@ -337,7 +338,7 @@ class Settling:
         return entries
 
     def _without_taken_down(self, entry: AttemptObservations) -> AttemptObservations:
-        """Return an entry with observations at addresses that were taken down replaced by skips."""
+        """Return an entry in which Skips replace the observations of addresses that were taken down."""
         results = tuple(
             Skip(Reason.FORGOTTEN, result.key)
             if isinstance(result, Observation) and self._taken_down.hold(result.url)
@@ -347,7 +348,7 @@ class Settling:
         return entry._replace(results=results)
 
     def _missing_results(self, recorded: RecordedAttempt) -> list[Observation | Skip]:
-        """Return the step's results for offers that are missing from a complete listing, if this attempt ends one."""
+        """Return the step's results for the offers missing from the complete listing that ends with this attempt."""
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
         source = self._sources.get(recorded.source)
@@ -364,8 +365,22 @@ class Settling:
                 start = index
         self._settle_page(page[start:], page[-1].recorded.seq)
 
+    def _settle_late(self, page: list[SettledAttempt]) -> None:
+        """Write attempts from before the checkpoint, then settle again the later listings that lack their records.
+
+        When such a listing was settled, the store did not have the records that it lacks.
+        """
+        ledger, name, checkpoint = self._run.ledger, self._run.collection.name, self._version_store.checkpoint()
+        listings = find_later_listings(ledger, name, page, checkpoint) if self._step.missing else []
+        if listings and not self._run.harvest.reread:  # in case that this run is killed before it settles them
+            with ledger.writing() as writer:
+                self._unread.record_unfinished(writer, listings)
+        self._settle_page(page, checkpoint)
+        for settled in self._read_alone(ledger.attempts.by_numbers(listings)):
+            self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
+
     def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
-        """Write a page of attempts to the store, which moves its checkpoint, and record which could not be read."""
+        """Write a page of attempts and the checkpoint to the store; record which attempts could not be read."""
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
@@ -379,7 +394,7 @@ class Settling:
         self._count_results(page)
 
     def _set_due(self, page: list[SettledAttempt]) -> None:
-        """Update due times of addresses from all versions of their content, so that repeating this changes nothing."""
+        """Update the due times of addresses from all checks of their content, and from how long results are valid."""
         crawl = crawl_of(self._run.collection)
         if crawl is None or crawl.interval is None or self._run.harvest.reread:
             return
@@ -409,13 +424,9 @@ class Settling:
         run, failures = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
-                read_attempts = [settled for settled in page if self._own_fault(settled.result) is None]
-                self._unread.record_waiting(
-                    writer, [settled.recorded.seq for settled in read_attempts if _asks_of(settled.result)]
-                )
-                self._unread.record_read(
-                    writer, [settled.recorded.seq for settled in read_attempts if not _asks_of(settled.result)]
-                )
+                read = [settled for settled in page if self._own_fault(settled.result) is None]
+                self._unread.record_waiting(writer, [settled.recorded.seq for settled in read if settled.asks])
+                self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
             for settled in page:
                 reason = self._reading_fault(settled.result)
                 self._tasks.count_left_out(settled.recorded.source, settled.left_out, settled.recorded.attempt.url)
@@ -426,7 +437,7 @@ class Settling:
         run.tick()
 
     def _reading_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read completely, or None if it was."""
+        """Return the reason of a failed reading, or the first of OWN_FAULTS in another result; otherwise None."""
         if isinstance(result, Reading):
             return result.reason
         if not self._step.takes_answers:
@@ -438,12 +449,12 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read if windrow and not the document is the cause."""
+        """Return the reason why a document was not read if windrow and not the document is the cause, else None."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _read_again(self) -> None:
-        """Read again the attempts that the store asks for; each is now the first of its version."""
+        """Read again the attempts that the store lists, and write their new entries to it."""
         run, store = self._run, self._content_store
         while store is not None and not run.stopping() and (to_read := store.to_read_again(PAGE_SIZE)):
             attempts = run.ledger.attempts.by_numbers(to_read)
@@ -451,7 +462,7 @@ class Settling:
             run.tick()
 
     def _readings(self, attempts: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
-        """Yield the number of each attempt that can be read, with its new entry."""
+        """Yield the number and the new entry of each attempt whose reading does not fail."""
         pairs = ((recorded, self._job_again(recorded)) for recorded in attempts)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):
@@ -470,24 +481,6 @@ def settle_step(run: HarvestRun, step: Settle) -> None:
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
-
-
-def _asks_of(result: Any) -> list[Ask]:
-    """Return the requests of a step's result to services."""
-    return [] if isinstance(result, Reading) else [output for output in results_of(result) if isinstance(output, Ask)]
-
-
-def _make_observations(recorded: RecordedAttempt, results: tuple[Skip, ...] = ()) -> AttemptObservations:
-    attempt = recorded.attempt
-    return AttemptObservations(recorded.seq, attempt.started, attempt.url, recorded.source, results)
-
-
-def _as_skip(reading: Reading) -> tuple[Skip, ...]:
-    """Return a failed reading as a skip with the message of its first finding, in a tuple; otherwise an empty tuple."""
-    if reading.reason is None:
-        return ()
-    message = reading.findings[0].message if reading.findings else ""
-    return (Skip(reading.reason, "", message),)
 
 
 def _until_deferred(attempts: Iterable[RecordedAttempt], deferred: Sequence[object]) -> Iterator[RecordedAttempt]:

@@ -18,7 +18,7 @@ from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import Job
 from windrow.engine.run import Derived, HarvestRun
 from windrow.engine.runtime import rare_gc
-from windrow.engine.steps.due import Due, count_due, due
+from windrow.engine.steps.due import Due, due
 from windrow.engine.steps.loading import MAX_PAGE_DOCUMENTS, MAX_PAGE_ROWS, gather_pages, write_to_store
 from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed, StoreError, WindrowError
@@ -27,28 +27,28 @@ from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
-"""Documents of a source after which it has failed if none was usable: fewer may happen to be without content."""
+"""The number of unusable documents from which on a source has failed if no document was usable."""
 
 
 @dataclass(slots=True)
 class _Task:
-    """The counts of a task."""
+    """The counts of a source's documents in a task."""
 
-    number: int  # on the ledger
+    number: int  # of the task, on the ledger
     done: int = 0
-    refused: int = 0
-    faults: int = 0  # documents that windrow failed to read
-    first_fault: str = ""  # the message of the first of them
-    usable: int = 0  # documents that gave something
-    unusable: Counter[Reason] = field(default_factory=Counter)  # documents that gave nothing, by reason
+    refused: int = 0  # documents with a reason
+    faults: int = 0  # documents that were refused because windrow failed to read them
+    first_fault: str = ""  # why it failed to read the first of them
+    usable: int = 0  # documents with a usable result
+    unusable: Counter[Reason] = field(default_factory=Counter)  # documents that should have had one, by reason
 
     @property
     def has_nothing_usable(self) -> bool:
-        """Whether at least `MIN_UNUSABLE` documents were read and none of them was usable."""
+        """Whether at least MIN_UNUSABLE documents were unusable, and no document was usable."""
         return not self.usable and self.unusable.total() >= MIN_UNUSABLE
 
     def comment(self, source: str, error: WindrowError | None) -> str:
-        """Return the comment with which the task ends."""
+        """Return the comment with which a source's task ends; `error` ended the phase, None if there was no error."""
         comment = f"{source}: {self.done} done, {self.refused} refused"
         if self.has_nothing_usable:
             reasons = ", ".join(f"{reason} {count}" for reason, count in self.unusable.most_common(5))
@@ -59,7 +59,7 @@ class _Task:
 
 @dataclass(slots=True)
 class PhaseTasks:
-    """The tasks of the sources in the phase `name`; each begins with the source's first document."""
+    """The tasks of the sources in the phase `name`; a source's task begins with its first document."""
 
     run: HarvestRun
     name: str
@@ -73,7 +73,10 @@ class PhaseTasks:
 
     @contextmanager
     def working(self, total: int) -> Iterator[None]:
-        """Show progress in the block, then end every task, as failed after a StoreError or ReaderFailed."""
+        """Show the progress of a block of code, in `total` documents, then end every task.
+
+        If the block raises StoreError or ReaderFailed, all tasks have failed.
+        """
         self.run.progress.begin(self.name, total)
         try:
             yield
@@ -94,18 +97,18 @@ class PhaseTasks:
     def count(
         self, writer: LedgerWriter, source: str, reason: Reason | None, use: tuple[bool, Reason | None], message: str
     ) -> None:
-        """Count a document of a source; with a `reason` it was refused. `message` says why, if windrow failed.
+        """Count a document of a source, which was refused if it has a `reason`, explained by `message`.
 
-        `use` has whether it gave something, and the reason if it gave nothing and should have.
+        `use` has whether the document was usable, and the reason if it was not and should have been; otherwise None.
         """
         self.open(writer, source)
         task, has_fault = self._tasks[source], reason in OWN_FAULTS
         task.done += reason is None
         task.refused += reason is not None
-        usable, unusable = use
-        task.usable += usable
-        if unusable is not None and unusable not in BY_RULE:
-            task.unusable[unusable] += 1
+        is_usable, unusable_reason = use
+        task.usable += is_usable
+        if unusable_reason is not None and unusable_reason not in BY_RULE:
+            task.unusable[unusable_reason] += 1
         task.faults += has_fault
         if has_fault and not task.first_fault:
             task.first_fault = message
@@ -134,7 +137,9 @@ def first_finding(result: object) -> str:
 AnyItemStep = Read | Load | Judge | Summarise
 
 PAGE_SIZE = 256
-"""Items whose begin, or whose readings, are recorded in one transaction."""
+"""The most items whose step begins in one transaction, and the most documents that a Read step records in one."""
+LOAD_BATCH_SIZE = 8
+"""Jobs of a Load or Judge step that are sent to a worker together."""
 READ_AHEAD = 4096
 """The most items that are read from the ledger before all of them are recorded: this bounds memory."""
 
@@ -142,10 +147,11 @@ READ_AHEAD = 4096
 def take_step(run: HarvestRun, step: AnyItemStep) -> None:
     """Run a step for every item that is due, and for items that earlier runs could not read and that are due again.
 
-    A page is written to the store first, then to the ledger: after a crash between the two, it is due again.
+    A page is written to the store first, then to the ledger: after a crash between the two, its items are due again.
+    Without a store, only a Read step is run.
     """
     unread = [] if isinstance(step, Summarise) else _find_unread(run, step)
-    total = count_due(run.ledger, run.collection, step.phase) + len(unread)
+    total = run.ledger.items.count_due(run.collection.name).get(step.phase, 0) + len(unread)
     store = run.harvest.store
     if not total or (store is None and not isinstance(step, Read)):
         return
@@ -160,9 +166,9 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
 
 
 def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Any]]:
-    """Return an iterator over items with the step's results; `unread` items are read alone.
+    """Return an iterator over items with the step's results; the `unread` items are read one by one.
 
-    A Read step reads these last. Other steps take them first, in the order of their ranks, as all items are.
+    A Read step reads these last; Load and Judge read them first.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
@@ -179,12 +185,13 @@ def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: Phas
 def _read_in_pool(
     run: HarvestRun, step: Read | Load | Judge, items: Iterator[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Any]]:
-    """Yield items with the step's results, in order; a Read step's earlier reading of the same bytes is used again."""
+    """Yield items in order with the step's results; if a Read step read the same bytes before, that reading is used."""
     while not run.stopping() and (batch := list(islice(items, READ_AHEAD))):
         pairs: Iterator[tuple[Due, Any]] = _make_jobs(run, step, batch, tasks)
         if isinstance(step, Read):
             pairs = ((due_item, _earlier_reading(run, step, due_item.item) or job) for due_item, job in pairs)
-        yield from run.pool.resolve(pairs, batch=None if isinstance(step, Read) else 8, pulse=run.tick)
+        batch_size = None if isinstance(step, Read) else LOAD_BATCH_SIZE
+        yield from run.pool.resolve(pairs, batch_size=batch_size, pulse=run.tick)
 
 
 def _make_jobs(
@@ -209,7 +216,7 @@ def _make_jobs(
 
 
 def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
-    """Return what a reading depends on besides the bytes: versions of step and resources, and `step.by(item)`."""
+    """Return, as one text, what a reading depends on besides the bytes: the step's version, resources and `step.by`."""
     if isinstance(step, Summarise):
         return step.version
     resources = run.harvest.resources
@@ -222,22 +229,18 @@ def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
     """Return the items that earlier runs could not read, for a cause outside them, and that are due again."""
     collection = run.collection
     earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
-    at = run.clock()
+    now = run.clock()
     unread = [
         due_item
         for due_item in (due(run.ledger, collection, step.phase, Status.FAILED) if earlier else ())
         if (document := earlier.get(due_item.item.id))
-        and is_due(document, _reading_version(run, step, due_item.item), at)
+        and is_due(document, _reading_version(run, step, due_item.item), now)
     ]
-    return (
-        unread
-        if isinstance(step, Read)
-        else sorted(unread, key=lambda due_item: (due_item.item.rank, due_item.item.id))
-    )
+    return unread if isinstance(step, Read) else sorted(unread, key=lambda row: (row.item.rank, row.item.id))
 
 
 def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
-    """Return the step's earlier reading of the same bytes, or None if there is none or windrow failed to read them."""
+    """Return the step's earlier reading of the same bytes; None if it did not read them, or if windrow failed."""
     if not item.member or not item.digest:
         return None
     earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))
@@ -272,7 +275,7 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
 
 
 def derive_step(run: HarvestRun, step: Derive) -> None:
-    """Run the harvest's derivation for this phase as a task; do nothing if the harvest has none."""
+    """Run the harvest's derivation for the step's phase as a task; do nothing if the harvest does not have one."""
     derivation = run.harvest.derivations.get(step.phase)
     if derivation is None:
         return

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from windrow.clock import now
+from windrow import clock
 from windrow.contract import Collection, Judge, Load, Read, Settle
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.ledger.typed.unread import UnreadDocument
@@ -15,21 +15,20 @@ from windrow.reasons import TRANSIENT_REASONS, Reason
 FOLLOWING_PHASE = 1
 """The phase in which responses are followed: it is not a step, and belongs to the requests."""
 
-FIRST_PAUSE = timedelta(hours=1)
 LONGEST_PAUSE = timedelta(days=30)
 
 
-def pause_after(times: int) -> timedelta:
-    """Return how long a document rests that could not be read `times` times in a row; after the first time, not at all.
+def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedelta:
+    """Return the pause after a number of failures in a row: 0 after one, `first` after two, then doubled each time.
 
-    >>> [str(pause_after(times)) for times in (1, 2, 4, 99)]
+    >>> [str(pause_after(failures)) for failures in (1, 2, 4, 99)]
     ['0:00:00', '1:00:00', '4:00:00', '30 days, 0:00:00']
     """
-    return min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(times - 2, 16))) if times > 1 else timedelta()
+    return min(LONGEST_PAUSE, first * (1 << min(failures - 2, 16))) if failures > 1 else timedelta()
 
 
 def next_try(document: UnreadDocument) -> datetime | None:
-    """Return when a document is read again; None if only another version of its step reads it again."""
+    """Return when a document is read again; None if only another version of its step, or a retry, reads it again."""
     return (
         document.at + pause_after(document.times)
         if document.reason in TRANSIENT_REASONS or not document.version
@@ -37,10 +36,10 @@ def next_try(document: UnreadDocument) -> datetime | None:
     )
 
 
-def is_due(document: UnreadDocument, version: str, at: datetime) -> bool:
-    """Return whether a run reads a document again at the time `at`, with this version of its step."""
+def is_due(document: UnreadDocument, version: str, now: datetime) -> bool:
+    """Return whether a run reads a document again now; `version` is that of its step in this run."""
     due_at = next_try(document)
-    return document.version != version or (due_at is not None and due_at <= at)
+    return document.version != version or (due_at is not None and due_at <= now)
 
 
 class UnreadCount(NamedTuple):
@@ -58,7 +57,7 @@ class UnreadCount(NamedTuple):
 
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
-    """Count the documents that later runs read again, by phase and reason."""
+    """Count the documents that steps could not read, and the responses that could not be followed, by reason."""
     unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
     for document in ledger.unread.attempts(collection.name, FOLLOWING_PHASE):
         unread.setdefault((collection.phases[0], document.reason), []).append(document)
@@ -81,7 +80,7 @@ class UnreadAttempts:
     """The attempts that a step could not read for a cause outside them, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load the attempts that earlier runs could not read in a phase; `version` is that of its step now."""
+        """Load the attempts that earlier runs could not read in a phase; `version` is that of its step in this run."""
         self._collection = collection
         self._phase = phase
         self._version = version
@@ -89,36 +88,42 @@ class UnreadAttempts:
         self._waiting: set[int] = set()  # unread attempts that now wait for answers of services
 
     def __contains__(self, attempt: int) -> bool:
-        """Return whether an attempt must still be read."""
+        """Return whether an attempt is unread, and does not wait for services."""
         return attempt in self._unread and attempt not in self._waiting
 
     def reason(self, attempt: int) -> Reason:
-        """Return why an attempt was not read; raises KeyError if it was read."""
+        """Return why an attempt is unread; raises KeyError if it is not."""
         return self._unread[attempt].reason
 
     def due(self) -> list[int]:
         """Return the numbers of the attempts that must be read again now."""
-        at = now()
-        return [document.number for document in self._unread.values() if is_due(document, self._version, at)]
+        now = clock.now()
+        return [document.number for document in self._unread.values() if is_due(document, self._version, now)]
 
     def record_unread(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
-        """Record that attempts were not read, and why; a new version of the step counts from 1 again."""
-        documents, at = [], now()
+        """Record that attempts could not be read, and why; a new version of the step counts failures from 1 again."""
+        documents, now = [], clock.now()
         for attempt, reason in reasons.items():
             earlier = self._unread.get(attempt)
             times = earlier.times + 1 if earlier is not None and earlier.version == self._version else 1
-            documents.append(UnreadDocument(attempt, self._version, reason, times, at))
+            documents.append(UnreadDocument(attempt, self._version, reason, times, now))
         writer.unread.put(self._collection, self._phase, documents)
         self._unread |= {document.number: document for document in documents}
         self._waiting -= {*reasons}
 
+    def record_unfinished(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
+        """Record that attempts are to be read again, so that the next run reads them if this one does not."""
+        documents = [UnreadDocument(attempt, "", Reason.STOPPED, 0, writer.at) for attempt in attempts]
+        writer.unread.put(self._collection, self._phase, documents)
+        self._unread |= {document.number: document for document in documents}
+
     def record_waiting(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that attempts wait for services, and so are not unread any more; their step is repeated later."""
+        """Record that unread attempts now wait for services; the step is repeated with their answers."""
         waiting = [attempt for attempt in attempts if attempt in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)
 
     def record_read(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that attempts are not unread any more; others are ignored."""
+        """Record that attempts are not unread any more; attempts that were not unread are ignored."""
         read_numbers = [attempt for attempt in attempts if self._unread.pop(attempt, None) is not None]
         writer.unread.remove((self._phase, number) for number in read_numbers)

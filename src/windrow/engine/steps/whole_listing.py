@@ -1,26 +1,28 @@
-"""Find the offers that are missing from a complete listing of a source."""
+"""Find the offers that are missing from a complete listing of a source, and the listings that lack certain records."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
 from windrow.contract import MissingOffer, WholeListing
 from windrow.engine.run import ValueStore, VersionStore
+from windrow.engine.steps.settled_pages import SettledAttempt
 from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
 
 MAX_LISTINGS = 99
-"""The most earlier listings that are examined to count how often in a row an offer was missing."""
+"""The most listings of a source that are examined for a missing offer, or for a record."""
 
 
 def find_missing_offers(
-    ledger: Ledger, listing: WholeListingRow, source: Source | None, at: datetime, store: VersionStore
+    ledger: Ledger, listing: WholeListingRow, source: Source | None, ended_at: datetime, store: VersionStore
 ) -> WholeListing:
     """Return a complete listing with the offers that are missing from it, except records that were gone before it.
 
-    `at` is the time of the listing's last response. Later attempts are ignored, so that settling it again has the same
-    result.
+    `ended_at` is the time of the listing's last response. Later attempts are ignored, so that settling it again has the
+    same result. `source` is None if it is not configured any more.
     """
     keys = ledger.requests.missing(listing)
     current_values = store.latest(keys, listing.ended) if keys and isinstance(store, ValueStore) else {}
@@ -33,4 +35,25 @@ def find_missing_offers(
         for key in remaining:
             counts[key] += 1
     missing = tuple(MissingOffer(key, current_values.get(key), count) for key, count in counts.items())
-    return WholeListing(source, at, ledger.requests.listed(listing), missing)
+    return WholeListing(source, ended_at, ledger.requests.listed(listing), missing)
+
+
+def find_later_listings(ledger: Ledger, collection: str, page: Sequence[SettledAttempt], checkpoint: int) -> list[int]:
+    """Return the last attempts, up to `checkpoint`, of complete listings after attempts whose records they lack.
+
+    Only the records of the attempts in `page` are looked for, in the last MAX_LISTINGS listings of their sources.
+    """
+    attempts_by_source: dict[str, dict[str, int]] = {}  # number of the attempt by key, by source
+    for settled in page:
+        keys = attempts_by_source.setdefault(settled.recorded.source, {})
+        keys |= dict.fromkeys(settled.record_keys, settled.recorded.seq)
+    last_attempts = [
+        listing.ended
+        for source, attempts in attempts_by_source.items() if attempts
+        for listing in ledger.requests.whole_listings_before(
+            WholeListingRow(collection, source, 0, checkpoint + 1), MAX_LISTINGS
+        )
+        if listing.ended > min(attempts.values())
+        and any(attempts.get(key, listing.ended) < listing.ended for key in ledger.requests.missing(listing))
+    ]  # fmt: skip
+    return sorted(last_attempts)

@@ -27,7 +27,7 @@ from windrow.reasons import Reason
 
 
 class CaptureJob(Protocol):
-    """A job that looks at captures; the module that defines it is loaded in the worker when the job arrives."""
+    """A job about captures, such as to run rules on index lines; the worker loads its module when it arrives."""
 
     def run(self, limits: Limits) -> Any:
         """Run the job, and return its result."""
@@ -40,8 +40,7 @@ _MESSAGE_BYTES = 1 << 16
 _SMALL_RESULT = 64
 """A result is small if it has fewer findings, members and lookups than this together."""
 _GC_THRESHOLD = 20_000
-"""New objects between two garbage collections: there are few cycles, and a collection takes time."""
-
+"""New objects before the next garbage collection; it is high since there are few cycles to collect."""
 
 MIN_MEMORY = 32 << 20
 """The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
@@ -60,7 +59,6 @@ class CaptureReader:
     """Opens captures; the last one stays open, since the members of a file are read one after the other."""
 
     def __init__(self, folder: Path) -> None:
-        """Read from the archive in `folder`."""
         self._folder = folder
         self._place: ArchivePlace | None = None
         self._capture: Capture | None = None
@@ -76,7 +74,7 @@ class CaptureReader:
         return self._capture
 
     def fields(self, place: ArchivePlace, earlier: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the header fields of a response that repeats known bytes; a 304 adds its own to the `earlier` ones."""
+        """Return a response's header fields; those of a 304 are added to `earlier`, the fields of its original."""
         answer = open_response(self._folder, place)
         answer.view.close()
         return {**earlier, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
@@ -86,26 +84,22 @@ class JobRunner:
     """Runs jobs one by one."""
 
     def __init__(self, config: WorkerConfig) -> None:
-        """Look up the resources of the collection's steps."""
         self._config = config
         self._reader = CaptureReader(config.folder)
         self._resources = [_resources_of(step, config.resources) for step in config.collection.steps]
 
     def run(self, job: AnyJob) -> Any:
-        """Run a step on a document, follow a response or look at captures; an error becomes a reading with a reason."""
+        """Run a step on a document, follow a response or run a CaptureJob; an error becomes a failed reading."""
         try:
             if isinstance(job, Job):
                 return self._take_step(job)
-            return self._follow_answer(job) if isinstance(job, FollowJob) else self._look_at_captures(job)
+            return self._follow_answer(job) if isinstance(job, FollowJob) else job.run(self._config.limits)
         except WindrowError as error:
             return Reading(error.reason or Reason.STEP_FAILED, (_finding_of(error),))
         except MemoryError:
             return _memory_failure(self._config)
         except Exception as error:  # noqa: BLE001 a bug of a step must be reported, and not end the run
             return Reading(Reason.STEP_FAILED, (_finding_of(error),))
-
-    def _look_at_captures(self, job: CaptureJob) -> Any:
-        return job.run(self._config.limits)
 
     def _follow_answer(self, job: FollowJob) -> FollowedAnswer:
         """Run the discovery on a response, and return its result."""
@@ -129,25 +123,14 @@ class JobRunner:
         if isinstance(step, Settle) and step.takes_answers:
             view = body_of(view, fields, limits)
         assert not isinstance(step, Summarise | Derive)
-        return step.run(
-            Task(
-                job.item,
-                view,
-                limits,
-                self._resources[job.step],
-                job.options,
-                fields=fields,
-                source=job.source,
-                visited=job.visited,
-                offers=job.offers,
-                answers=answers,
-                request=job.request,
-                stopped=job.stopped,
-            )
-        )
+        task = Task(
+            job.item, view, limits, self._resources[job.step], job.options, fields=fields, source=job.source,
+            visited=job.visited, offers=job.offers, answers=answers, request=job.request, stopped=job.stopped,
+        )  # fmt: skip
+        return step.run(task)
 
     def _open_answer(self, answer: KeptAnswer) -> Answer:
-        """Return a service's answer with a copy of its body in memory, which stays empty if the answer has a reason."""
+        """Return a service's answer with its body in memory; an answer with a `reason` has an empty body."""
         content, reason = io.BytesIO(), answer.reason
         fields: Mapping[str, str] = {}
         if answer.place is not None:
@@ -157,7 +140,9 @@ class JobRunner:
                     content = io.BytesIO(body_of(view, fields, self._config.limits).read())
             except StepError as error:  # a fault of the answer, and not of the document
                 reason = error.reason
-        return Answer(answer.request, answer.status, fields, cast(BinaryIO, content), answer.at, reason=reason)
+        return Answer(
+            answer.request, answer.status, fields, cast(BinaryIO, content), answer.requested_at, reason=reason
+        )
 
 
 def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
@@ -170,13 +155,12 @@ class Outbox:
     """The pickled results of a batch of jobs; small results are pickled together, a large one alone and at once."""
 
     def __init__(self, config: WorkerConfig) -> None:
-        """Start without results."""
         self._config = config
         self._small: list[Done] = []
         self._pickles: list[bytes] = []
 
     def add_result(self, result: Any, began: float) -> None:
-        """Add the result of a job that `began` at that time; if memory does not suffice to pickle it, the job fails."""
+        """Add the result of a job that began at monotonic time `began`, or a failure if it is too large to pickle."""
         done = Done(result, time.monotonic() - began)
         if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _SMALL_RESULT:
             self._small.append(done)
@@ -211,7 +195,10 @@ class Outbox:
 
 
 def _memory_failure(config: WorkerConfig) -> Reading:
-    return Reading(Reason.MEMORY_LIMIT, (Finding("MemoryLimit", f"over {config.limits.memory} bytes"),))
+    return Reading(
+        Reason.MEMORY_LIMIT,
+        (Finding("MemoryLimit", f"reading it needs more than {config.limits.memory} bytes of memory"),),
+    )
 
 
 def _finding_of(error: BaseException) -> Finding:
@@ -266,14 +253,20 @@ def receive_results(pipe: Pipe, count: int) -> list[Done]:
 
 
 def _limit_memory(max_bytes: int) -> int:
-    """Limit this process to `max_bytes` more memory, or what is allowed; return that, or end if it is too little."""
+    """Allow this process `max_bytes` more memory, or less if the system requires it, and return that number of bytes.
+
+    The process ends if it is less than MIN_MEMORY, or than `max_bytes` if that is smaller.
+    """
     current = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     granted = lower_limit(resource.RLIMIT_AS, current + max_bytes) - current
     if granted < min(max_bytes, MIN_MEMORY):
-        sys.exit(f"windrow: a process that reads documents may have only {max(0, granted) >> 20} MB of memory for them")
+        sys.exit(
+            f"windrow: a process may use only {max(0, granted) >> 20} MB more memory, too little to read documents;"
+            " raise the limit of the system (ulimit -v)"
+        )
     return granted
 
 
 def counter() -> Any:
-    """Return a shared number that shows which of all its jobs a worker is running; -1 before the first one."""
+    """Return a number in shared memory, in which a worker counts its jobs: 0 for its first job, -1 before it."""
     return CONTEXT.Value(c_longlong, -1, lock=False)

@@ -20,6 +20,7 @@ from windrow.errors import ArchiveError, StepError
 from windrow.formats.text import counted
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
+from windrow.ledger.captures import place_of_bytes
 from windrow.ledger.typed.sessions import TaskRow
 from windrow.model import Attempt, KeptResponse, Limits, RecordedAttempt, Source
 from windrow.reasons import Reason, reason_of_status
@@ -282,12 +283,8 @@ class RunLogs:
 
     def _response_text(self, address: int, kept: KeptResponse) -> str:
         """Return the document of a kept response as text, or an empty text if it cannot be read from the archive."""
-        place = kept.place
-        if kept.revisit:
-            captures = self._ledger.captures
-            place = captures.original(address, kept.digest) or captures.payload(kept.digest) or place
         try:
-            answer = open_response(self._archive, place)
+            answer = open_response(self._archive, place_of_bytes(self._ledger.captures, address, kept))
             with answer.view as view:
                 content = body_of(view, answer.fields, self._limits).read()
         except (ArchiveError, StepError):

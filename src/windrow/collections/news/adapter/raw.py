@@ -16,6 +16,7 @@ from windrow.collections.news.feed import parse_reply
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
+from windrow.ledger.captures import place_of_bytes
 from windrow.ledger.rows import Followed
 from windrow.model import ArchivePlace, KeptResponse, RecordedAttempt
 from windrow.reasons import Reason
@@ -96,7 +97,7 @@ class RawRun:
             return
         domain.used_responses += followed is not None and followed.reason is None and not is_article
         if self.kind in _JSON_KINDS:
-            self._add_json(domain, _original_place(attempt.kept, attempt.target, capture_queries))
+            self._add_json(domain, place_of_bytes(capture_queries, attempt.target, attempt.kept))
         else:
             self._add_to_manifest(recorded, attempt.kept)
             domain.other_responses += 1
@@ -257,14 +258,6 @@ def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
         head, end = json.dumps({**other_keys, "rows": []}, ensure_ascii=False)[:-2], b"\n]}\n"
     text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     return f"{head}\n{text}".encode("utf-8", "replace"), end, bool(rows)
-
-
-def _original_place(kept: KeptResponse, address_number: int, capture_queries: Any) -> ArchivePlace:
-    """Return the place of a response in the archive; a revisit has the place of its original."""
-    if not kept.revisit:
-        return kept.place
-    original: ArchivePlace | None = capture_queries.original(address_number, kept.digest)
-    return original or capture_queries.payload(kept.digest) or kept.place
 
 
 def _format_time(time: datetime) -> str:
