@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from windrow.errors import ConfigError
-from windrow.model import DiffLine, Level, State, Status, TextChange
-from windrow.query.spelling import Suggestion
+from windrow.model import DiffLine, State, Status, TextChange
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
+    from windrow.adapters.search_answer import SearchAnswer
     from windrow.adapters.selection import ExportSelection
+    from windrow.adapters.trial import TrialPart
     from windrow.config import Workspace
     from windrow.engine.check import Fault
     from windrow.engine.progress import Progress
@@ -85,60 +86,6 @@ class LazyAdapter:
             raise ConfigError(f"{name!r} of the adapter {self._package!r} cannot be loaded: {error}") from error
         self.__dict__[name] = member  # `__getattr__` is not called for the next access
         return member
-
-
-class FetchedBytes(NamedTuple):
-    """The bytes that `windrow try` read; with a `reason` if a run would refuse them by their name."""
-
-    address: str
-    key: str
-    size: int
-    digest: str
-    seconds: float
-    reason: Reason | None = None
-
-
-class DocumentReport(NamedTuple):
-    """One document that `windrow try` read: the last phase it reached, and the reason if it was refused there."""
-
-    name: str
-    kind: str
-    size: int | None
-    digest: str
-    phase: str
-    reason: Reason | None = None
-    records: int = 0
-
-
-class RecordPreview(NamedTuple):
-    """One record that `windrow try` read, as a run would load it: the columns of its first row by name."""
-
-    document: str
-    kind: str
-    identifier: str
-    table: str
-    fields: Mapping[str, Any]
-
-
-class DocumentFinding(NamedTuple):
-    """A finding in a document that `windrow try` read."""
-
-    document: str
-    phase: str
-    level: Level
-    kind: str
-    message: str
-    line: int | None = None
-    column: int | None = None
-
-
-TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
-"""The parts that `windrow try` yields."""
-
-TRIAL_TYPES: Mapping[type[TrialPart], str] = {
-    FetchedBytes: "fetched", DocumentReport: "document", RecordPreview: "record", DocumentFinding: "finding",
-}  # fmt: skip
-"""The `type` of each part in JSON."""
 
 
 class VersionCounts(NamedTuple):
@@ -444,57 +391,3 @@ class Forgets(Protocol):
         `pulse` is called often, so that the caller can show progress.
         """
         ...
-
-
-class SnippetMark(NamedTuple):
-    """A match in a snippet, as a range of characters from `start` to before `end`."""
-
-    start: int
-    end: int
-
-
-def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]:
-    """Return the ranges of the matches in a text given as pieces: (text, whether it is a match)."""
-    marks, start = [], 0
-    for text, is_match in pieces:
-        if is_match:
-            marks.append(SnippetMark(start, start + len(text)))
-        start += len(text)
-    return tuple(marks)
-
-
-class SearchResult(NamedTuple):
-    """One search result. Title and snippet are given as pieces: (text, whether it is a match).
-
-    `details` is its collection's own description, such as a `PageHit`, and `type` the type of this in JSON; `at` is
-    when it was last changed or published, if that is known.
-    """
-
-    title: Sequence[tuple[str, bool]]
-    url: str
-    about: str
-    snippet: Sequence[tuple[str, bool]]
-    remarks: tuple[str, ...]
-    type: str
-    details: Any
-    at: datetime | None = None
-
-
-class SearchAnswer(NamedTuple):
-    """The results of a query from `offset` on, best first; whether there are `further` results, and notes for people.
-
-    `relaxed` is true if no document has all the words, so that documents with most of them are shown. `frequency` is
-    the number of documents that have each word, of the `documents` searched. `suggestions` are for words that none has;
-    `did_you_mean` is the query with them, or an empty text.
-    """
-
-    query: str
-    offset: int
-    results: tuple[SearchResult, ...]
-    notes: tuple[str, ...]
-    further: bool
-    relaxed: bool
-    frequency: Mapping[str, int] = {}
-    documents: int = 0
-    suggestions: Mapping[str, Suggestion] = {}
-    did_you_mean: str = ""

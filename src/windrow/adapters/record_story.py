@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
-from windrow.adapters.adapter import DocumentFinding, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
+from windrow.adapters.trial import DocumentFinding
 from windrow.contract import FollowResult
 from windrow.engine.captures.index_lines import IndexedCapture
 from windrow.engine.captures.rules import ExplainedCapture

@@ -18,22 +18,18 @@ from typing import Any, TextIO
 from windrow.adapters import record_changes, record_story
 from windrow.adapters.adapter import (
     Comparison,
-    DocumentFinding,
-    DocumentReport,
     Explanation,
     Export,
-    FetchedBytes,
     Message,
-    RecordPreview,
     ReplayResult,
-    SearchAnswer,
     SourceChange,
-    TrialPart,
     Window,
     refuse_without_contact,
 )
 from windrow.adapters.replay import VersionFile, replay_versions
+from windrow.adapters.search_answer import SearchAnswer
 from windrow.adapters.takedown import named_origins
+from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder

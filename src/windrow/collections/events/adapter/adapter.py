@@ -9,7 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.adapters.adapter import DocumentFinding, Explanation, Export, FetchedBytes, ReplayResult, TrialPart
+from windrow.adapters.adapter import Explanation, Export, ReplayResult
+from windrow.adapters.trial import DocumentFinding, FetchedBytes, TrialPart
 from windrow.adapters.records import RecordAdapter
 from windrow.adapters.selection import EVERYTHING, ExportSelection
 from windrow.clock import now
