@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import click
 
 from windrow.adapters.adapter import Comparison, SourceChange, TakedownEstimate, VersionCounts
+from windrow.adapters.record_story import RecordAddress, RecordHit
 from windrow.adapters.search_answer import SnippetMark
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview
-from windrow.adapters.record_story import RecordAddress, RecordHit
 from windrow.app.begin import NewCollection, Prepared
 from windrow.app.item_states import StateCount
 from windrow.app.question import Meaning

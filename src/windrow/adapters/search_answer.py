@@ -29,8 +29,8 @@ def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]
 class SearchResult(NamedTuple):
     """One search result. Title and snippet are given as pieces: (text, whether it is a match).
 
-    `details` is its collection's own description, such as a `PageHit`, and `type` the type of this in JSON; `at` is
-    when it was last changed or published, if that is known.
+    `details` is its collection's own description, such as a `PageHit`, and `type` the type of `details` in JSON; `at`
+    is when the page or record was last changed or published, None if that is not known.
     """
 
     title: Sequence[tuple[str, bool]]
@@ -48,7 +48,7 @@ class SearchAnswer(NamedTuple):
 
     `relaxed` is true if no document has all the words, so that documents with most of them are shown. `frequency` is
     the number of documents that have each word, of the `documents` searched. `suggestions` are for words that none has;
-    `did_you_mean` is the query with them, or an empty text.
+    `did_you_mean` is the query with these suggestions, or an empty text.
     """
 
     query: str

@@ -10,7 +10,7 @@ from windrow.reasons import Reason
 
 
 class FetchedBytes(NamedTuple):
-    """The bytes that `windrow try` read; with a `reason` if a run would refuse them by their name."""
+    """The bytes that `windrow try` fetched; `reason` is set only if a run would refuse a file of this name."""
 
     address: str
     key: str
@@ -21,7 +21,7 @@ class FetchedBytes(NamedTuple):
 
 
 class DocumentReport(NamedTuple):
-    """One document that `windrow try` read: the last phase it reached, and the reason if it was refused there."""
+    """One document that `windrow try` read: its last phase, the reason if it failed there, and its count of records."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class DocumentReport(NamedTuple):
 
 
 class RecordPreview(NamedTuple):
-    """One record that `windrow try` read, as a run would load it: the columns of its first row by name."""
+    """One record that `windrow try` read: `fields` are its JSON value, or the columns of its first row by name."""
 
     document: str
     kind: str
@@ -55,10 +55,10 @@ class DocumentFinding(NamedTuple):
 
 
 TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
-"""The parts that `windrow try` yields."""
+"""One thing that `windrow try` yields."""
 
 
 TRIAL_TYPES: Mapping[type[TrialPart], str] = {
     FetchedBytes: "fetched", DocumentReport: "document", RecordPreview: "record", DocumentFinding: "finding",
 }  # fmt: skip
-"""The `type` of each part in JSON."""
+"""The `type` of each kind of part in JSON."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from windrow.adapters.adapter import DerivesStates, RestCount
+from windrow.adapters.adapter import DerivesStates, ReachedCount
 from windrow.contract import Collection, ItemStep
 from windrow.contract.registry import capable, installed
 from windrow.ledger import Ledger
@@ -72,11 +72,11 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
     return tuple(StateCount(*key, number) for key, number in counts.items())
 
 
-def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str]) -> list[RestCount]:
+def count_reached(ledger: Ledger, span: tuple[int, int], collections: Iterable[str]) -> list[ReachedCount]:
     """Count the phases and reasons with which items of collections stopped; `span` is a first and last fact."""
     adapters = _state_adapters({*collections})
     counts = [
-        RestCount(
+        ReachedCount(
             count.collection,
             count.kind,
             count.step,
@@ -87,7 +87,7 @@ def count_rests(ledger: Ledger, span: tuple[int, int], collections: Iterable[str
         for count in ledger.items.read_between(span)
         if count.collection not in adapters
     ]
-    return [*counts, *(rest for adapter in adapters.values() for rest in adapter.count_rests(ledger, span))]
+    return [*counts, *(rest for adapter in adapters.values() for rest in adapter.count_reached(ledger, span))]
 
 
 def _state_adapters(collections: Container[str]) -> dict[str, DerivesStates]:

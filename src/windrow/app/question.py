@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from windrow.adapters.adapter import DerivesStates, PredictsOutcome
+from windrow.adapters.adapter import AsksAgain, DerivesStates, PredictsOutcome
 from windrow.app.item_states import states
 from windrow.config import Workspace
 from windrow.contract import registry
@@ -178,19 +178,6 @@ def decide(
                 write_decision(ledger, registry.collection(collection), act, items)
                 registry.adapter(collection).update_projection(workspace, ledger)
     return projected
-
-
-class AsksAgain(Protocol):
-    """Can have a service asked again about documents that it has answered."""
-
-    def ask_again(
-        self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
-    ) -> list[str]:
-        """Have the next run ask a service again about records, or about all if `names` is empty; return their keys.
-
-        With a `reason`, only those whose last answer had it, in the service's own words, are chosen.
-        """
-        ...
 
 
 def ask_again(

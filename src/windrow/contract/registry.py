@@ -21,7 +21,7 @@ Capability = TypeVar("Capability")
 
 @cache
 def _entry_points() -> dict[str, tuple[EntryPoint, ...]]:
-    """Return the different entry points of each collection, by the collection's name."""
+    """Return the entry points of each collection by its name; equal ones are returned once."""
     from importlib.metadata import entry_points  # noqa: PLC0415 slow: it imports `email` and `zipfile`
 
     points: dict[str, tuple[EntryPoint, ...]] = {}

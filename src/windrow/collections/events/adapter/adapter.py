@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from windrow.adapters.adapter import Explanation, Export, ReplayResult
-from windrow.adapters.trial import DocumentFinding, FetchedBytes, TrialPart
 from windrow.adapters.records import RecordAdapter
 from windrow.adapters.selection import EVERYTHING, ExportSelection
+from windrow.adapters.trial import DocumentFinding, FetchedBytes, TrialPart
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import (
     EventDatabases,

@@ -276,18 +276,16 @@ def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str
     return counts
 
 
-def compare(
-    workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2
-) -> Comparison | None:
+def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
-    `what` is the address. The times are days, months, years or times, as in the search language. Without `until` the
+    `name` is the address. The times are days, months, years or times, as in the search language. Without `until` the
     latest version is used, and without `since` the previous one. A page that was gone counts as empty. Returns None for
     an unknown page; raises UsageError for an invalid address, WindrowError if it does not have two versions.
     """
-    url = normalise_web_address(what)
+    url = normalise_web_address(name)
     if not url:
-        raise UsageError(f"{what!r} is not an address of the web", hint="windrow diff https://...")
+        raise UsageError(f"{name!r} is not an address of the web", hint="windrow diff https://...")
     with open_summary(workspace) as summary:
         reader = Versions(summary)
         versions = reader.of(url)
