@@ -305,7 +305,7 @@ def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_source
     assert set(site.asked[asked:]) - {"/robots.txt"} == {"/c.ics"}
     assert {document["title"] for document in events(workspace)} == {"B", "C"}
     with closing(Ledger(workspace.ledger)) as ledger:
-        assert not ledger.takedowns.addresses().hold(f"{site.url}/z.ics")
+        assert not ledger.takedowns.addresses().contains(f"{site.url}/z.ics")
         assert list(ADAPTER.check(workspace, ledger)) == []
 
 

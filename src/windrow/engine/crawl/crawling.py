@@ -286,7 +286,7 @@ class CrawlDispatcher:
             # A shared response must not be used twice in this run.
             due_at = max(due_at, self._began + 1) if event.held and due_at is not None else due_at
             schedule = (due_at, interval, failures)
-        number = writer.attempts.record_attempt(run.session, host.number, attempt, again=schedule, beside=beside)
+        number = writer.attempts.record_attempt(run.session, host.number, attempt, schedule=schedule, beside=beside)
         if event.held and attempt.kept:
             place = attempt.kept.place
             captured = CapturedRow(number, event.held, "", "", "", place.warc, place.offset)
@@ -344,7 +344,7 @@ class CrawlDispatcher:
         host_number = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
         if host_number is None:
             return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
-        writer.addresses.give_host(host_number, source.name)
+        writer.addresses.assign_host(host_number, source.name)
         return host_number
 
     def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:

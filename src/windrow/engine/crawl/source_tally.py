@@ -120,7 +120,7 @@ def close_tallies(
     """
     if error is None:
         for name, origin, host in endless:
-            number, example = run.ledger.addresses.never_asked(host)
+            number, example = run.ledger.addresses.never_requested(host)
             if number:
                 tallies[name].left_out.replace(Reason.CRAWLER_TRAP, ENDLESS_RULE.format(origin), number, example)
     for tally in tallies.values():

@@ -220,7 +220,7 @@ class WarcImporter:
         findings: list[Finding] = []
         batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:
-            if self._taken_down and self._taken_down.hold(target_address(record.fields)):
+            if self._taken_down and self._taken_down.contains(target_address(record.fields)):
                 # Erased before it is counted: if the run is killed in between, the next one imports nothing of it.
                 erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
                 tally.skipped["taken down"] += 1

@@ -340,7 +340,7 @@ class Settling:
         """Return an entry with observations at addresses that were taken down replaced by skips."""
         results = tuple(
             Skip(Reason.FORGOTTEN, result.key)
-            if isinstance(result, Observation) and self._taken_down.hold(result.url)
+            if isinstance(result, Observation) and self._taken_down.contains(result.url)
             else result
             for result in entry.results
         )
