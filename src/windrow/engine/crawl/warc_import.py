@@ -35,16 +35,15 @@ BATCH_SIZE = 256
 MAX_FINDINGS = STORED_FINDINGS.number
 """The most findings of one file that are stored; the others are only counted."""
 
-_MAX_HOSTS = 10_000  # whose numbers are remembered
-_MAX_KINDS_NAMED = 8  # kinds of records that a comment names
-
+_MAX_HOSTS = 10_000  # the most hosts whose numbers are remembered
+_MAX_KINDS_NAMED = 8  # the most kinds of records that a comment names
 
 _Batch = list[tuple[WarcRecord, str]]
 """Records, each with the method of its request, which is empty if the request is not in the file."""
 _CRAWLER_RECORDS = frozenset(
     {"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"}
 )
-"""The kinds of records about the crawler and its hosts: it is not a fault if a file has no others."""
+"""The kinds of records about the crawler and its hosts: it is not an error if a file has only these."""
 
 
 class _File(NamedTuple):
@@ -52,14 +51,14 @@ class _File(NamedTuple):
 
     number: int
     source: str
-    warc: str  # its name
+    warc: str  # its name in the archive
 
 
 @dataclass(slots=True)
 class _Tally:
     """The counts of one file, or of all files of a source."""
 
-    task: int
+    task: int  # the number of the source's task
     files: int = 0
     known_files: int = 0  # files that were imported completely before
     attempts: int = 0
@@ -69,7 +68,7 @@ class _Tally:
     errors: list[str] = field(default_factory=list)  # messages about files
 
     def add_file(self, tally: _Tally) -> None:
-        """Add the counts of a file."""
+        """Add the counts of a file to those of its source."""
         self.attempts += tally.attempts
         self.waiting += tally.waiting
         self.faults += tally.faults
@@ -82,17 +81,17 @@ class _Tally:
         )
 
     def has_omissions(self, waiting: int) -> bool:
-        """Return whether some records of documents were not imported, or are `waiting` for their originals."""
+        """Return whether documents are missing: `waiting` revisits, faulty records, or records of other kinds."""
         return bool(waiting or self.faults or self.skipped.keys() - _CRAWLER_RECORDS)
 
     def summary(self, name: str, waiting: int) -> str:
-        """Return the counts of the source `name` as one line; `waiting` counts revisits without their originals."""
+        """Return the counts of the source `name` as one line; `waiting` counts revisits without an original."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
         clauses += [f"{self.known_files} imported before"] if self.known_files else []
         if self.faults:
             clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {_join_counts(self.faults)}")
         if waiting:
-            clauses.append(f"{counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})")
+            clauses.append(f"{counted(waiting, 'revisit')} without an original ({Reason.NO_ORIGINAL})")
         clauses += [f"left out: {_join_counts(self.skipped)}"] if self.skipped else []
         return "; ".join([*clauses, *self.errors])
 
@@ -128,7 +127,7 @@ class WarcImporter:
         """Import all files, then the revisits whose originals were imported after them."""
         run = self._run
         remove_leftovers(run.archive)
-        run.progress.begin("taking in")
+        run.progress.begin("importing")
         for warc_file in run.harvest.warc_files:
             if run.stopping():
                 break
@@ -153,7 +152,7 @@ class WarcImporter:
             waiting = run.ledger.imports.count_waiting_in(file_number)
             if waiting == waiting_before:
                 explanation = (
-                    f": {counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})" if waiting else ""
+                    f": {counted(waiting, 'revisit')} without an original ({Reason.NO_ORIGINAL})" if waiting else ""
                 )
                 tally.errors.append(f"no capture was imported from {path}{explanation}")
         for name, tally in self._tallies.items():
@@ -166,7 +165,7 @@ class WarcImporter:
                 )  # a task without a source, so that the session's summary shows it
 
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
-        """Import the rest of one file, from the position that an earlier run reached."""
+        """Import one file from the position that an earlier run reached, or from its beginning."""
         run = self._run
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
@@ -245,7 +244,7 @@ class WarcImporter:
         imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
     ) -> bool:
-        """Store a record's attempt, and its payload in `batch_payloads`; return False if its original is missing."""
+        """Store a record's attempt, and its bytes in `batch_payloads`, by digest; return False without its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
@@ -285,7 +284,7 @@ class WarcImporter:
             run.tick()
 
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
-        """Store the revisit at `offset` of a file with its original, or a finding if it cannot be read any more."""
+        """Store the revisit at an offset of a file with its original, or a finding if it cannot be read any more."""
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
         original = original_response(self._run.ledger, imported.payload)
@@ -300,7 +299,7 @@ class WarcImporter:
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
     """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response.
 
-    A long row of requests without responses is cut all the same.
+    Only a long sequence of requests without responses is divided.
     """
     batch: _Batch = []
     for record in records:
