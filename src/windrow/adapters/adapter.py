@@ -187,31 +187,24 @@ class Adapter(Protocol):
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Return the harvest that the configuration describes, with its databases opened."""
-        ...
 
     def require_ready(self, workspace: Workspace) -> None:
         """Raise ConfigError if a run could not begin with this configuration; does not open a database."""
-        ...
 
     def check_source(self, workspace: Workspace, source: Source) -> None:
         """Raise UsageError if a run would refuse this new source."""
-        ...
 
     def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
         """Update the collection's projection after an operator's decision, such as `windrow retry`."""
-        ...
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield a fault for each difference between the collection's store or projection and the ledger."""
-        ...
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
         """Read the kept captures again with the current readers; return None if there is no store to rebuild."""
-        ...
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Fetch one address or file, read it as the collection does, and yield the results; nothing is stored."""
-        ...
 
 
 class Explains(Protocol):
@@ -219,7 +212,6 @@ class Explains(Protocol):
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain the thing with this key, address or title; return None if this collection does not have it."""
-        ...
 
 
 class PredictsOutcome(Protocol):
@@ -227,7 +219,6 @@ class PredictsOutcome(Protocol):
 
     def predict(self, workspace: Workspace, name: str) -> str:
         """Return a clause that says what a run would do with a file or address of this name, or an empty text."""
-        ...
 
 
 class ListsChanges(Protocol):
@@ -235,11 +226,9 @@ class ListsChanges(Protocol):
 
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
         """Yield the records or pages of the collection that appeared, changed or disappeared within the window."""
-        ...
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count the changes that the sessions of `facts` (first, last) wrote, by source and kind."""
-        ...
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
@@ -248,7 +237,6 @@ class ListsChanges(Protocol):
 
         Returns None if these changes are not known yet.
         """
-        ...
 
 
 class ReachedCount(NamedTuple):
@@ -267,15 +255,12 @@ class DerivesStates(Protocol):
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
         """Return the states of items by number; `items` are numbers of items."""
-        ...
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
         """Count its items by kind and state; only documents of a file's latest attempt count."""
-        ...
 
     def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
         """Count the items that reached each state between two facts (first, last), by state and reason."""
-        ...
 
 
 class CountsOutcomes(Protocol):
@@ -285,7 +270,6 @@ class CountsOutcomes(Protocol):
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
         """Count the attempts of `facts` (first, last) by outcome; correct `counted`, the counts by `Crawl.outcome`."""
-        ...
 
 
 class CountsRecords(Protocol):
@@ -293,11 +277,9 @@ class CountsRecords(Protocol):
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Return the number of current records by source."""
-        ...
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
         """Return how many documents wait for services, since when and why, or None if no document waits."""
-        ...
 
 
 class AsksAgain(Protocol):
@@ -311,7 +293,6 @@ class AsksAgain(Protocol):
         If `reason` is not empty, only the records whose last answer had this reason, in the service's words, are
         chosen. Returns the keys of the chosen records; with `dry_run`, nothing else is done.
         """
-        ...
 
 
 class Adopts(Protocol):
@@ -324,7 +305,6 @@ class Adopts(Protocol):
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
         """Return a source that lists the documents of a folder."""
-        ...
 
 
 class ImportsWarc(Protocol):
@@ -369,10 +349,9 @@ class Compares(Protocol):
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
         """Compare the versions at the ends of two periods; return None if this collection does not have the page.
 
-        `until` is empty for the latest version, `since` for the version before. `context` is the number of unchanged
-        lines that are shown around a change.
+        If `until` is empty, the latest version is compared, if `since` is empty, the one before. `context` is the
+        number of unchanged lines shown around a change.
         """
-        ...
 
 
 class Searches(Protocol):
@@ -380,7 +359,6 @@ class Searches(Protocol):
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
         """Return at most `limit` results from `offset` on, with remarks if `explain`; any text is a valid query."""
-        ...
 
 
 class ChecksTree(Protocol):
@@ -388,7 +366,6 @@ class ChecksTree(Protocol):
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
         """Yield each fault, and the size in bytes of each file that was checked."""
-        ...
 
 
 class Forgets(Protocol):
@@ -396,22 +373,18 @@ class Forgets(Protocol):
 
     def refuse_takedown(self, workspace: Workspace) -> None:
         """Raise ConfigError if a store is in a folder that is not windrow's own: then nothing can be taken down."""
-        ...
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
         """Return the targets with this name, or an empty result if the name is unknown."""
-        ...
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
         """Remove the data of a target that these attempts fetched; return the number of records removed.
 
         The attempts may be those of any collection. A repeated call does no harm.
         """
-        ...
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Overwrite removed data in the stores' files; return a message for each file in which some data remains.
 
         `pulse` is called often, so that the caller can show progress.
         """
-        ...

@@ -33,4 +33,3 @@ class CountsSkipped(Protocol):
 
         If `facts` is None, the records are counted that could not be read from any later attempt either.
         """
-        ...

@@ -33,7 +33,6 @@ class Planner(Protocol):
 
     def __call__(self, source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
         """Return an offer, which may be refused, for each entry except those that a rule leaves out."""
-        ...
 
 
 BEHIND = 1_000

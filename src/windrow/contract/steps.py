@@ -118,16 +118,13 @@ class Undecided(Protocol):
     @property
     def item(self) -> int:
         """Its number on the ledger."""
-        ...
 
     @property
     def asks(self) -> Mapping[str, AbstractSet[str]]:
         """The keys to look up, by question (`StoreLookUp.question`)."""
-        ...
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
         """Return why it is not published, None to publish it; `known` has those of its keys that the store has."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +165,7 @@ def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the results of an attempt's step with the attempt's number, or None for None or a Reading."""
+    """Return the results of an attempt's step with the attempt's number; None if it returned None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt

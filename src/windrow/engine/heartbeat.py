@@ -141,10 +141,7 @@ class FetcherWatch:
         self._clock = ReadingClock()
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
-        """Return whether the process hangs and must be ended; call this about once a second, or more often.
-
-        If the run is `stopping`, a process that reads is given less time.
-        """
+        """Return whether the process must be ended, sooner if the run is `stopping`; call it at least once a second."""
         self._clock.look(pid, self.board[_BEATS])
         if not self.board[_BATCH]:
             return self._clock.wall_seconds > MAX_SILENCE

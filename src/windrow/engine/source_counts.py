@@ -103,10 +103,7 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
 
 
 def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
-    """Return a message for each source with a robots.txt that could not be fetched between two facts (first, last).
-
-    It names the first origin, and counts the others.
-    """
+    """Return a message for each source with a failed robots.txt: it names the first origin, and counts the others."""
     troubles: dict[str, list[str]] = {}
     for name, collection in installed().items():
         if crawl := crawl_of(collection):

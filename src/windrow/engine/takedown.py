@@ -89,10 +89,7 @@ class _Takedown(NamedTuple):
 def take_down_targets(
     session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take down targets, and targets of interrupted takedowns, with the `stores` of each collection; return results.
-
-    A takedown is done only when no file contains bytes of its target.
-    """
+    """Take down targets, and those of interrupted takedowns; `stores` has the stores of each collection by name."""
     ledger = session.ledger
     _record_tombstones(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()

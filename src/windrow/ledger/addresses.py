@@ -117,10 +117,7 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make those addresses of a kind never due again that are a source's seeds or outside `origins`.
-
-        The addresses with these `digests` are not changed.
-        """
+        """Make addresses of a kind never due that are a source's seeds or outside `origins`, except these `digests`."""
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)

@@ -51,10 +51,7 @@ class LedgerDatabase:
     """The ledger's SQLite file, in which `queries()` are run by name; SQLite's errors are raised as LedgerError."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and create or upgrade its tables; a copy of the file is made before an upgrade.
-
-        If it cannot be written, it is opened for reading only; LedgerError is raised if it would need an upgrade.
-        """
+        """Open the file, and create or upgrade its tables (after a copy); a file that cannot be written is only read."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():

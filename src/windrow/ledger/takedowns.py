@@ -75,10 +75,7 @@ class TakedownWriter:
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Delete the results of attempts at a target, and the requests of its host if the target is a host.
-
-        The `attempts_to_keep` keep their own results, such as their captures, since other attempts refer to these.
-        """
+        """Delete the results of attempts at a target, without those of `attempts_to_keep`, and the host's requests."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)

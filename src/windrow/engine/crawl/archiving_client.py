@@ -205,10 +205,7 @@ class ArchivingClient:
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
-        """Send a request, conditional if the address has validators, and return the result.
-
-        `upload` is the body if the request sends kept documents, otherwise None.
-        """
+        """Send a request, conditional if the address has validators; `upload` is its body if it sends documents."""
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
         headers = {"If-None-Match": etag} if etag else {}

@@ -368,10 +368,7 @@ class CrawlDispatcher:
         writer.flush()
 
     def _record_harm(self, writer: LedgerWriter, host: _Host, broken: BatchBroken, culprit: int) -> None:
-        """Record a failed attempt at the address `culprit`, whose response its fetcher was reading when it died.
-
-        This is done at once after a time limit, otherwise only the second time in a row.
-        """
+        """Record a failed attempt at the address `culprit`: a time limit or, the second time, a dead fetcher."""
         reason = Reason.TIME_LIMIT
         if broken.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:

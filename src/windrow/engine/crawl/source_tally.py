@@ -128,7 +128,8 @@ def close_tallies(
     for tally in tallies.values():
         if error is None:
             _check_faults(run, crawl, tally)
-            _record_left_out(run, tally)
+            with run.ledger.writing() as writer:
+                tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)
         failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
         run.close_task(tally.task, tally.comment(error), getattr(error, "reason", None) or reason, failed=failed)
 
@@ -163,9 +164,3 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
         faults.append(fault)
     sources = run.ledger.addresses.by_source(int(now().timestamp())) if faults and not crawl.by_request else ()
     return [] if any(row.source == source.name and row.pages for row in sources) else faults
-
-
-def _record_left_out(run: HarvestRun, tally: SourceTally) -> None:
-    """Store how many addresses of a source each rule left out, as a task for each rule."""
-    with run.ledger.writing() as writer:
-        tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)

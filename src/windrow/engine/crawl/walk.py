@@ -237,7 +237,7 @@ class OriginCrawler:
         return True
 
     def _apply_robots(self, reply: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
-        """Apply a robots.txt, and return its attempt and its sitemaps; if reading it fails, it counts as unavailable."""
+        """Apply a robots.txt, and return its attempt and sitemaps; if reading it fails, it counts as unavailable."""
         attempt, rules = reply.attempt, self._rules
         if attempt.reason in {None, Reason.TOO_LARGE}:
             try:
@@ -337,7 +337,7 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt with `pause` as its `wait`, or without `wait` if the pause is too short; None changes nothing."""
+    """Return an attempt with `pause` as its `wait`, None if too short to be recorded; without a pause, unchanged."""
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 

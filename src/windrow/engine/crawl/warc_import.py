@@ -116,12 +116,11 @@ class WarcImporter:
         self._run = run
         self._page = crawl.page
         self._phase = 1
-        self._host = lru_cache(_MAX_HOSTS)(self._find_host)
+        self._host = lru_cache(_MAX_HOSTS)(lambda origin: run.ledger.addresses.host(origin, run.collection.name))
         self._tallies: dict[str, _Tally] = {}  # by source
         self._taken_down = run.ledger.takedowns.addresses()
-        self._fruitless: list[
-            tuple[_Tally, Path, int, int]
-        ] = []  # (source's tally, path, number, waiting revisits) of files
+        # (source's tally, path, number, waiting revisits) of files
+        self._fruitless: list[tuple[_Tally, Path, int, int]] = []
 
     def run(self) -> None:
         """Import all files, then the revisits whose originals were imported after them."""
@@ -160,9 +159,8 @@ class WarcImporter:
             summary = tally.summary(name, waiting)
             run.close_task(tally.task, summary, failed=bool(tally.errors))
             if not tally.errors and tally.has_omissions(waiting):
-                run.close_task(
-                    run.open_task(self._phase), summary
-                )  # a task without a source, so that the session's summary shows it
+                # a task without a source, so that the session's summary shows it
+                run.close_task(run.open_task(self._phase), summary)
 
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
         """Import one file from the position that an earlier run reached, or from its beginning."""
@@ -269,9 +267,6 @@ class WarcImporter:
             self._host.cache_clear()
         writer.addresses.add_known(host, FoundUrl(attempt.target, origin, attempt.url))
         writer.attempts.record_attempt(self._run.session, host, attempt)
-
-    def _find_host(self, origin: str) -> int | None:
-        return self._run.ledger.addresses.host(origin, self._run.collection.name)
 
     def _resolve_revisits(self) -> None:
         """Store the revisits whose originals have been imported since."""

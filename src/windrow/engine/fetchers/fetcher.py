@@ -141,7 +141,8 @@ class Fetcher:
             archive, walk.crawl.robots, walk.crawl.large, reading, service,
             secrets=partial(secrets_of, walk.source, walk.origin),
         )  # fmt: skip
-        queue = HostQueue() if service else self._host_queue(walk.origin)
+        name = parts(f"{walk.origin}/").host
+        queue = HostQueue() if service else self._host_queues.setdefault(name, HostQueue())
         parallel = int(service.connections) if service else 1
         try:
             walker = OriginCrawler(walk, archiver, self._recent, self.report, queue, parallel=parallel)
@@ -152,9 +153,6 @@ class Fetcher:
             return
         self._walkers[walk.number] = walker
         self._start_task(walker.run())
-
-    def _host_queue(self, origin: str) -> HostQueue:
-        return self._host_queues.setdefault(parts(f"{origin}/").host, HostQueue())
 
     def _start_batch(self, batch: TransferBatch) -> None:
         """Start a batch as a task of the loop, or in a thread of its own if its transport's library blocks."""

@@ -144,17 +144,15 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
     failed_files = (
-        due_item for due_item in due(run.ledger, collection, phase, Status.FAILED) if _failed_earlier(run, due_item)
+        due_item
+        for due_item in due(run.ledger, collection, phase, Status.FAILED)
+        if due_item.reason in RETRIED_REASONS and due_item.since < run.session  # failed in an earlier session
     )
     current_time = now()
     while page := list(islice(failed_files, PAGE_SIZE)):
         due_again, still_resting = split_resting(run.ledger, page, current_time)
         resting += still_resting
         yield from due_again
-
-
-def _failed_earlier(run: HarvestRun, due_item: Due) -> bool:
-    return due_item.reason in RETRIED_REASONS and due_item.since < run.session
 
 
 def _find_sources(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
@@ -175,7 +173,7 @@ def _find_sources(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
         source_jobs = []
         for host in ranked_hosts:
             source, mirror = sources[host.source], mirrors_by_source[host.source]
-            if not _is_too_old(run, mirror):
+            if run.since is None or mirror.modified is None or mirror.modified >= run.since:
                 source_jobs.append(SourceJob(source, _make_job(due_item, source, mirror, latest)))
         files.append(WantedFile(due_item, source_jobs, conflict=_find_conflict(due_item.item.key, source_jobs)))
     return files
@@ -198,11 +196,6 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
         )
     file = ListedFile(mirror.path, mirror.size, mirror.modified, mirror.sidecar, part_name)
     return FetchJob(due_item.item.id, source.site.address(mirror.path), last=previous, file=file)
-
-
-def _is_too_old(run: HarvestRun, mirror: Mirror) -> bool:
-    """Return whether a file is older than `--since`; a file without a date never is."""
-    return run.since is not None and mirror.modified is not None and mirror.modified < run.since
 
 
 def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:

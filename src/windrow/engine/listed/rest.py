@@ -55,10 +55,7 @@ def pause_after(sessions: int) -> timedelta:
 
 
 def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) -> Finding | None:
-    """Return the finding for a file that failed at every source, None if the next run tries it without a pause.
-
-    The file failed in `sessions` sessions in a row, the last time at `failed_at`.
-    """
+    """Return the finding for a file that failed at every source; None if the next run tries it without a pause."""
     if reason not in RETRIED_REASONS:
         return Finding("GivenUp", f"runs do not request it again; to do so: windrow retry {key}", Level.WARN)
     if not (wait := pause_after(sessions)):

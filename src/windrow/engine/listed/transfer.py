@@ -170,10 +170,7 @@ async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at one job, and return it with its error, if it failed.
-
-    The request for the first of `later_jobs` may be sent before the response to this one has been received.
-    """
+    """Make one attempt at one job, with its error if it fails; the first of `later_jobs` may be requested early."""
     started, clock = now(), time.monotonic()
     file = job.file
     sink: CaptureSink | None = None
@@ -251,10 +248,7 @@ class _Rate:
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a function to call with the bytes received so far.
-
-    It reports a long transfer, and raises TransientFailure if the batch is too slow.
-    """
+    """Return a function that, called with the bytes received so far, reports a long transfer or fails a slow batch."""
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
