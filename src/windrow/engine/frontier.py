@@ -273,7 +273,7 @@ class FileFrontier:
 
 
 class AddressFrontier:
-    """The addresses of a collection, each due at its own time, in the phase named `fetch_phase`, number `task_phase`."""
+    """The addresses of a collection, each due at its own time, in the phase `fetch_phase` (number `task_phase`)."""
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
         """Use the addresses of a collection on the ledger, which are requested as `crawl` declares."""

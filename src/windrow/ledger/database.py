@@ -51,7 +51,7 @@ class LedgerDatabase:
     """The ledger's SQLite file, in which `queries()` are run by name; SQLite's errors are raised as LedgerError."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and create or upgrade its tables (after a copy); a file that cannot be written is only read."""
+        """Open the file, only for reading if it cannot be written; create its tables, or copy and upgrade them."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
