@@ -283,7 +283,7 @@ class CountsRecords(Protocol):
 
 
 class AsksAgain(Protocol):
-    """Can have a service asked again about documents that it has answered."""
+    """Can have a service asked again about documents for which it has answered before."""
 
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
@@ -301,7 +301,7 @@ class Adopts(Protocol):
     ADOPTED_AT: str
     """The phase with which a run on adopted documents begins."""
     ADOPTS: str
-    """A description of such a folder for the help of `run`, such as `a folder of zips`."""
+    """A description of the folders that can be adopted, for the help of `run`: `a folder of zips`."""
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
         """Return a source that lists the documents of a folder."""
@@ -320,7 +320,7 @@ class Exports(Protocol):
 
 
 class Comparison(NamedTuple):
-    """The difference between two versions of a page or record; `old` and `new` name them, and say when each was seen.
+    """The difference between two versions of a page or record: their names, and when each was first seen.
 
     `changes` are those of short texts (title, description, ...); `lines` are those of the long texts, each with a sign:
     `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` count these lines, `elsewhere`
@@ -365,7 +365,7 @@ class ChecksTree(Protocol):
     """Can check whether the files in a folder follow the standard of its collection."""
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Yield each fault, and the size in bytes of each file that was checked."""
+        """Yield each fault, and the size in bytes of each file that was read."""
 
 
 class Forgets(Protocol):

@@ -72,8 +72,9 @@ def changes(
 def compare(store: RecordStore, key: str, since: str, until: str, *, context: int) -> Comparison:
     """Compare the versions of a record at the ends of two periods, field by field, and long texts line by line.
 
-    If `until` is empty, the latest version is used; if `since` is empty, the version before that. Raises WindrowError
-    if the record had no version at the end of a period, or if a period is empty and it has only one version.
+    If `until` is empty, the latest version is used; if `since` is empty, the version before that. `context` is the
+    number of unchanged lines shown around a change. Raises WindrowError if the record had no version at the end of a
+    period, or if a period is empty and it has only one version.
     """
     versions = [version for version in store.history(key) if version.change != "same"]
     new = _version_at(versions, until)
@@ -142,7 +143,7 @@ def count_changes(
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
 
-    A version that only one of the stores has differs; the number of these is that of the store that has more of them.
+    A version that only one of the stores has differs; the store that has more of them gives the number.
     """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions, new_versions = (

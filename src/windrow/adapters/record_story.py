@@ -113,7 +113,7 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
 
 
 class RecordHit(NamedTuple):
-    """A record that a search found: `published` is when it was published, `updated` when it last changed."""
+    """A record that a search found: `published` is when it was first seen, `updated` when it last changed."""
 
     url: str
     title: str

@@ -38,7 +38,7 @@ class Planner(Protocol):
 BEHIND = 1_000
 """The least order number (`FoundUrl.place`) of addresses that are only linked from pages without anything new.
 
-They are requested after the other addresses of their host, and not at all after `CrawlRules.is_endless`.
+They are requested after the other addresses of their host, and are not requested once `CrawlRules.is_endless` is True.
 """
 
 
@@ -55,7 +55,7 @@ class CrawlRules(Protocol):
         """Apply the response for robots.txt (status None: no response), and return the sitemaps that it names."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of the robots.txt `base`, after `hops` redirects; "" to not follow it."""
+        """Return the target of a redirect of the robots.txt `base` after `hops` redirects; "" if it is not followed."""
 
     def robots_wait(self, at: float) -> float:
         """Return for how many seconds only robots.txt may be requested; 0 if other addresses may be requested too."""
@@ -246,13 +246,13 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """Find documents among captures of others: those of other collections, or in WARC files of other makers.
+    """Find documents among captures of others: those of other collections, or in WARC files of other programs.
 
     It sends no requests. `select`, given a source and the collection's options, returns a pure function that returns
     None for the index line of a wanted capture, and for other lines a Skip whose `message` names the rule; these are
     only counted by rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and
     no capture is read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to
-    a request. Another maker's record is copied into the archive if its digest is that of its index line.
+    a request. Another program's record is copied into the archive if its digest is that of its index line.
 
     `follow` gets each capture as an `Answer`, like that of `Requests`; its result may contain requests if the
     collection has `Requests` too and the source has an address. Without it, the whole answer is the document. With

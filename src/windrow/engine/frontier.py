@@ -110,9 +110,9 @@ class Chosen(NamedTuple):
     """A listed file or an address that a decision is about.
 
     `state` is the number of its phase, and its status there. `children` are documents with their states: for a file,
-    the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read, but
-    not because of their bytes. An address chosen only for these attempts has the phase of the first step. `through` is
-    true if all documents of a file are done.
+    the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for
+    a cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `through`
+    is true if all documents of a file are done.
     """
 
     number: int
@@ -230,7 +230,7 @@ class FileFrontier:
         return Chosen(file.file, file.key, done_state, children, through)
 
     def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
-        """Return the files that are due at the `active` sources (by name), each with the source to ask first."""
+        """Return the files that are due at the `active` sources (by name), each with the source to request first."""
         if not active:
             return ()
         phase = self._listing.fetch_phase
@@ -443,7 +443,7 @@ def _estimate_seconds(source: Source, record: SourceRecord | None, count: int, s
 
 
 MAX_NAMED = 20
-"""The most items or addresses that the ledger names in the command of a decision."""
+"""The most items or addresses that are named in the command of a decision, as the ledger records it."""
 
 
 def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:

@@ -238,7 +238,7 @@ class HarvestRun:
         return captures.original(attempt.target, response.digest) or captures.payload(response.digest) or response.place
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, update the projection and show progress, once a second unless `force`; may raise Stopped."""
+        """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run continues from here")
         started = time.monotonic()

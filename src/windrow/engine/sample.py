@@ -31,7 +31,7 @@ PAGE = 1
 
 
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure, which calls it `name`."""
+    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure, whose message names it."""
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:

@@ -1,7 +1,7 @@
 """Take down an address or an origin: first a tombstone on the ledger, then the removal of all its bytes.
 
 The tombstone is written before anything is removed, and closed when no file contains any of the target's bytes. If the
-run is killed in between, the next one does all of the removal again, which every part allows.
+run is killed in between, the next one repeats the whole removal, which does no harm.
 """
 
 from __future__ import annotations

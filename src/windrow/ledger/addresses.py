@@ -64,7 +64,7 @@ class AddressWriter:
         return number
 
     def assign_host(self, host: int, source: str) -> None:
-        """Assign a host to a source that found its origin; it was only known from WARC files of other programs."""
+        """Assign a host that was known only from WARC files of other programs to a source that found its origin."""
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
@@ -105,7 +105,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts due, which are requested after new addresses; return the number that changed."""
+        """Make the addresses of hosts due that are due later, and request them after new ones; return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
@@ -117,7 +117,7 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make addresses of a kind never due that are a source's seeds or outside `origins`, except these `digests`."""
+        """Make a source's addresses of a kind never due if they are seeds or outside `origins`, except `digests`."""
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)

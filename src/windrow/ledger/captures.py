@@ -74,13 +74,13 @@ class ImportWriter:
         self._batch.row("intake_named", intake, name[:1024])
 
     def payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record the place of the bytes to which revisits refer by the digest `spelled`, unless one is recorded."""
+        """Record the place of the bytes to which revisits refer by the digest `spelled`, unless it is recorded."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:
-        """Record that the bytes with the digest `spelled` are not imported to which the revisit at an offset refers."""
+        """Record that the revisit at an offset waits for bytes with the digest `spelled` that are not imported yet."""
         self._batch.row("intake_waits", intake, offset, spelled)
 
     def remove_waiting_revisit(self, intake: int, offset: int) -> None:
-        """Record that the bytes to which the revisit at an offset refers are imported."""
+        """Record that the revisit at an offset no longer waits for its bytes."""
         self._batch.row("intake_waited", intake, offset)

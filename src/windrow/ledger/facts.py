@@ -128,7 +128,7 @@ def batches(ledger: Ledger, after: int, max_facts: int = MAX_FACTS_IN_MEMORY) ->
 
 
 def _read_windows(ledger: Ledger, after: int, last: int, max_facts: int) -> Iterator[list[ledger_facts.Fact]]:
-    """Yield the facts with numbers above `after` and up to `last`, in lists of those of `max_facts` numbers each."""
+    """Yield the facts with numbers above `after` and up to `last`: a list for each `max_facts` numbers with facts."""
     while after < last:
         window_end = min(last, after + max_facts)
         window = [fact for kind in _FACT_KINDS for fact in _read_kind(ledger, kind, after, window_end)]

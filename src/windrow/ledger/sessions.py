@@ -36,17 +36,17 @@ class RuleCount(NamedTuple):
     addresses: int
     example: str
 
-    def spelt(self) -> str:
+    def as_comment(self) -> str:
         """Return the count in the form in which the comment of a task stores it.
 
-        >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").spelt()
+        >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
         """
         return f"{self.addresses} left out, such as {self.example[:500]}: {self.rule}"
 
     @classmethod
     def read(cls, source: str, reason: str, comment: str) -> Self | None:
-        """Return the count from a comment that `spelt` wrote, or None if the comment is a different one.
+        """Return the count from a comment that `as_comment` returned, or None if the comment has another form.
 
         >>> RuleCount.read("blog", "query_denied", "3 left out, such as https://a.example/?q: q")
         RuleCount(source='blog', reason='query_denied', rule='q', addresses=3, example='https://a.example/?q')

@@ -1,4 +1,4 @@
-"""Record attempts that a step could not read, but not because of their bytes: a later run reads them again."""
+"""Record attempts that a step could not read for a cause other than their bytes: a later run reads them again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UnreadQueries(TypedUnread):
     """Queries on unread attempts and items."""
 
     def items(self, collection: str, step: str) -> list[UnreadDocument]:
-        """Return the items that a step failed to read, but not because of their bytes."""
+        """Return the items that a step failed to read for a cause other than their bytes."""
         return self.items_failed(collection, step, OWN_FAULTS)
 
 

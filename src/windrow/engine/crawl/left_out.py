@@ -31,4 +31,6 @@ class LeftOutCounter:
         """Record each count as a task of a source in a phase, the greatest count first."""
         for (reason, rule), (count, url) in sorted(self._counts.items(), key=lambda rule_count: -rule_count[1][0]):
             task = writer.sessions.open_task(session, collection, source, phase)
-            writer.sessions.close_task(task, reason, RuleCount(source, reason, rule, count, url).spelt(), failed=False)
+            writer.sessions.close_task(
+                task, reason, RuleCount(source, reason, rule, count, url).as_comment(), failed=False
+            )

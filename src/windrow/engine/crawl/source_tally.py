@@ -60,7 +60,7 @@ class SourceTally:
             self._check_usable(crawl, event)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count the response if it is usable; if a seed's is not a page, or one to follow is not usable, note why."""
+        """Count a usable response; note why a seed's response is not a page, or why a response cannot be followed."""
         attempt = event.attempt
         if not crawl.by_request:
             self.usable += attempt.status is not None and (
@@ -100,7 +100,7 @@ class SourceTally:
         self.is_failed = self.is_failed or origin in self.seed_origins
 
     def comment(self, error: BaseException | None) -> str:
-        """Return the comment for the source's task."""
+        """Return the comment for the source's task; `error` ended the crawl, or is None."""
         reasons = ", ".join(f"{reason} {count}" for reason, count in self.reasons.most_common(5))
         comment = f"{self.source.name}: {self.attempts} requested, {self.found} found"
         comment += f" ({reasons})" if reasons else ""

@@ -47,6 +47,7 @@ MAX_HARMFUL = 5
 """Responses over the limits of time or memory after which a host is given up for the run."""
 
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
+"""Reasons for which an attempt is recorded as not allowed."""
 
 
 class OriginCrawler:

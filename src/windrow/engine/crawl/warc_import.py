@@ -75,7 +75,7 @@ class _Tally:
         self.skipped += tally.skipped
 
     def is_fruitless(self) -> bool:
-        """Return whether no capture was imported from a file, although it has more than records about its crawler."""
+        """Return whether no capture was imported from a file, unless it only has records about its crawler."""
         return not self.attempts and not (
             self.skipped and not self.faults and not self.waiting and self.skipped.keys() <= _CRAWLER_RECORDS
         )
@@ -242,7 +242,7 @@ class WarcImporter:
         imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
     ) -> bool:
-        """Store a record's attempt, and its bytes in `batch_payloads`, by digest; return False without its original."""
+        """Store a record's attempt, and its bytes in `batch_payloads`, by digest; False: it waits for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
@@ -258,7 +258,7 @@ class WarcImporter:
         return True
 
     def _record_attempt(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
-        """Store an attempt with its address, and the host of that if it is new."""
+        """Store an attempt with its address, and with its host if that is new."""
         origin = parts(attempt.url).origin
         host = self._host(origin)
         if host is None:

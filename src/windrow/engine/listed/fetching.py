@@ -196,7 +196,7 @@ class Fetching:
         return host
 
     def _close_host(self, host: _Host, broken: BatchBroken | None = None, writer: LedgerWriter | None = None) -> None:
-        """Close the task of a source with its counts; `broken` says why it is not requested any more, if it is not."""
+        """Close the task of a source with its counts; `broken` is why it is not requested any more, or None."""
         if host.is_closed:
             return
         host.is_closed = True

@@ -243,7 +243,7 @@ def _update_mirror(  # noqa: PLR0917
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
         message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
         message += f", before {_describe_version(known.size, known.modified)}"
-        finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
+        finding = Finding("ContentChanged", f"{message}; to fetch it: windrow retry {offer.key}", Level.WARN)
         writer.items.add_findings(run.session, file, collection.fetch_phase, [finding])
 
 
