@@ -127,7 +127,7 @@ def test_twice_is_once(tmp_path):
         ("one.warc.gz",),
         ("other.warc.gz",),
     ]
-    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 imported before"
+    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 files imported before"
 
 
 def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
@@ -284,7 +284,7 @@ def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
     assert [(row[0][7], row[3][:10]) for row in rows] == [("a", "2004-01-31"), *((x, "2024-03-01") for x in "bcd")]
     assert rows[0][4] == digest(b"<p>x")
     assert take_warcs(tmp_path, arc, stream, old) == 0
-    assert task_comments(tmp_path)[1] == "them: 3 files, 0 captures; 3 imported before"
+    assert task_comments(tmp_path)[1] == "them: 3 files, 0 captures; 3 files imported before"
     for *place, digested in query_ledger(tmp_path, "SELECT warc, place_offset, place_length, digest FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert digest(view.read()) == digested

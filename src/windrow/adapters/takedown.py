@@ -1,4 +1,4 @@
-"""Takedowns in all collections: find the origins that a name means, and describe takedowns in lines for people."""
+"""Takedowns in all collections: find the hosts of a source or host name, and describe takedowns for people."""
 
 from __future__ import annotations
 

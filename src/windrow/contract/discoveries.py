@@ -181,7 +181,7 @@ class Requests:
 
 
 class RemoteFolder(NamedTuple):
-    """A remote folder of WARC files, and where the secret is stored that is needed to read it (None: not needed).
+    """A remote folder of WARC files, and where the secret needed to read it is stored; None if it needs no secret.
 
     With a `region` it is a bucket of an S3-compatible store, or a prefix in one, and the secret is `KEY:SECRET`;
     otherwise the secret is the value of the header Authorization.

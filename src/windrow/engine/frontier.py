@@ -427,7 +427,7 @@ def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], 
 
 
 def offering_host(source: Source, record: SourceRecord | None) -> OfferingHost:
-    """Return a source as one that offers a file, with the record of its attempts so far (None: no attempt yet)."""
+    """Return a source as one that offers a file, with the record of its attempts so far; None if it has none yet."""
     if record is None:
         return OfferingHost(source.name, source.owner)
     return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)

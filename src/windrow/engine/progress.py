@@ -23,7 +23,7 @@ class Progress:
         self.begin("")
 
     def begin(self, phase: str, total: int | None = None) -> None:
-        """End the current phase, and start counting `total` items of a new one; None if the number is not known."""
+        """End the current phase, and start counting the items of a new one: `total` items, or None if not known."""
         self.end()
         self._phase = phase
         self._total = total

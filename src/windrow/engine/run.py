@@ -83,7 +83,7 @@ class ContentStore(VersionStore, Protocol):
         """Return up to `limit` attempts whose bytes must be read again."""
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Write the new readings of attempts by their numbers; None if the attempt could not be read."""
+        """Write the new readings of attempts by their numbers; a reading is None if the attempt could not be read."""
 
 
 @runtime_checkable

@@ -132,7 +132,7 @@ def _classify(attempts: AttemptCount) -> str:
 
 
 def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
-    """Count each source's files and, unless all `collections` (None: of the ledger) only list files, its addresses."""
+    """Count each source's files, and its addresses unless all of `collections` (None: all) only list files."""
     counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
     crawls = {name: crawl_of(collection) for name, collection in installed().items()}
     if collections is not None and all(name in crawls and crawls[name] is None for name in collections):

@@ -1,6 +1,6 @@
-"""Rows of queries that have methods, and functions that make one value of several columns.
+"""The classes of rows that have methods, and functions that make one value of several columns.
 
-All other rows are generated in `typed`.
+The classes of all other rows are generated in `typed`.
 """
 
 from __future__ import annotations

@@ -132,8 +132,8 @@ class ArchivingClient:
     ) -> None:  # fmt: skip
         """Write to `archive`; `robots_kind` is the kind of a robots.txt, `large` has byte limits by kind of address.
 
-        A `service` (None: a site) has its own limits. `secrets` returns the secrets to send, or None; it is called
-        once, and they are sent with all requests but those for robots.txt. `reading` limits the time for reading.
+        A `service`, if it is not None, has its own limits. `secrets` is called once; the secrets that it returns, if
+        any, are sent with all requests except those for robots.txt. `reading` limits the time for reading a response.
         """
         self._archive = archive
         self._look_up_secrets = secrets

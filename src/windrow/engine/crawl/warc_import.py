@@ -87,7 +87,7 @@ class _Tally:
     def summary(self, name: str, waiting: int) -> str:
         """Return the counts of the source `name` as one line; `waiting` counts revisits without an original."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
-        clauses += [f"{self.known_files} imported before"] if self.known_files else []
+        clauses += [f"{counted(self.known_files, 'file')} imported before"] if self.known_files else []
         if self.faults:
             clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {_join_counts(self.faults)}")
         if waiting:
@@ -242,7 +242,7 @@ class WarcImporter:
         imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
     ) -> bool:
-        """Store a record's attempt, and its bytes in `batch_payloads`, by digest; False: it waits for its original."""
+        """Store a record's attempt, and its bytes in `batch_payloads`; return False if it must wait for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:

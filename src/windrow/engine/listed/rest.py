@@ -130,7 +130,9 @@ LONGEST_WAIT = 300.0
 
 
 def worth_waiting(requested: float | None) -> bool:
-    """Return whether a run waits for a pause of `requested` seconds (None: no pause), or leaves it to the next run.
+    """Return whether a run waits for a pause of `requested` seconds, or continues at once if that is None.
+
+    After a longer pause, the next run continues.
 
     >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
     (True, True, False)
