@@ -83,7 +83,7 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
     verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted: the next run will take it"
     message = {"source": source, "from": capture.found_in, "attempt": capture.recorded.seq}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source} can use the capture of {capture.found_in} at {started}: {verdict}", message | rule_fields
+    return f"  {source}, the capture of {capture.found_in} at {started}: {verdict}", message | rule_fields
 
 
 def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dict[str, Any]]:
@@ -92,7 +92,7 @@ def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dic
     kind = f"status {line.status or '-'}, {line.mime or 'no media type'}"
     message = {"source": source, "index": str(capture.file), "timestamp": line.timestamp, "digest": line.digest}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source} has a line of {line.timestamp} in {capture.file}, {kind}: {verdict}", message | rule_fields
+    return f"  {source}, the line of {line.timestamp} in {capture.file}, {kind}: {verdict}", message | rule_fields
 
 
 def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:

@@ -44,7 +44,7 @@ def _load_collection(name: str) -> Collection | str:
         return f"collection {name!r} is not installed; installed are: {', '.join(names())}"
     if len(entry_points) > 1:
         packages = " and ".join(point.value for point in entry_points)
-        return f"collection {name!r} is installed by two packages: {packages}"
+        return f"collection {name!r} is installed by several packages: {packages}"
     try:
         collection = entry_points[0].load()
     except Exception as error:  # noqa: BLE001 another maker's package may fail in any way; the other collections still work

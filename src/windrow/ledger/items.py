@@ -42,7 +42,7 @@ class ItemWriter:
         return number
 
     def retry(self, session: int, item: int, step: str, message: str = "") -> int:
-        """Record the decision that an item is fetched again, with a `message` why: it waits for `step` now."""
+        """Record the decision that an item is fetched again: it waits for `step` now; `message` says why."""
         number = self._batch.fact("decision", session, item, Reason.RETRIED, message)
         self._batch.row("item_waits", item, step, Status.PENDING, None, Reason.RETRIED, number)
         return number

@@ -242,7 +242,7 @@ class WarcImporter:
         imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
     ) -> bool:
-        """Store a record's attempt, and its bytes in `batch_payloads`; return False if it must wait for its original."""
+        """Store a record's attempt, and its bytes in `batch_payloads`; return False if it waits for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:

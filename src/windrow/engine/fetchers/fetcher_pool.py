@@ -196,7 +196,7 @@ class FetcherPool:
         return events
 
     def _remove_dead(self, member: _RunningFetcher) -> list[Event]:
-        """Return the end of each unfinished batch of a dead process; one has the target that was being read."""
+        """Return the end of each unfinished batch of a dead process, with the target that it was reading, if any."""
         del self._members[member.pipe]
         member.pipe.close()
         member.send(None)
