@@ -348,7 +348,7 @@ class AddressFrontier:
                     self._collection.name, source.name, due_before, shown
                 )
                 urls = [*known_urls, *(address.url for address in new_seeds)]
-                waiting += [Waiting(url, source.name, url, None) for url in urls[:shown]]
+                waiting += [Waiting(url, source.name, path=url, bytes=None) for url in urls[:shown]]
         return Preview(tuple(planned), tuple(waiting[:shown]), ())
 
     def resting(self, current_time: datetime) -> list[rest.RestingFile]:

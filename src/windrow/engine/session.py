@@ -152,7 +152,7 @@ class Session:
                 self.number = writer.sessions.open(name_this_process(), command)
                 if last_end and last_end > spell(now()):
                     # Facts are ordered by number, so this does no harm; but it is reported.
-                    task = writer.sessions.open_task(self.number, "", "", 1)
+                    task = writer.sessions.open_task(self.number, collection="", source="", phase=1)
                     message = f"the last session ended at {last_end}"
                     writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
             session_row = self.ledger.sessions.get(self.number)

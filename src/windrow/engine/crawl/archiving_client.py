@@ -163,7 +163,7 @@ class ArchivingClient:
         if self._secrets is None and job.kind != self._robots_kind:
             self._secrets = self._look_up_secrets()
         if not request.attachments:
-            return await self._request(client, job, request, None)
+            return await self._request(client, job, request, upload=None)
         try:
             upload = await asyncio.to_thread(Upload, self._archive.folder, request, self._archive.limits)
         except (StepError, ArchiveError) as error:

@@ -98,7 +98,7 @@ class CrawlDispatcher:
         """Crawl until no address is due, the run's limit is reached, or the run is stopped."""
         run = self._run
         self._store_seeds()
-        run.progress.begin("crawling", None)
+        run.progress.begin("crawling")
         while True:
             if not run.stopping():
                 self._hand_out_more()
@@ -292,8 +292,10 @@ class CrawlDispatcher:
         number = writer.attempts.record_attempt(run.session, host.number, attempt, schedule=schedule, beside=beside)
         if event.held and attempt.kept:
             place = attempt.kept.place
-            captured = CapturedRow(number, event.held, "", "", "", place.warc, place.offset)
-            writer.captures.record_taken(number, run.collection.name, host.source.name, captured, 0)
+            captured = CapturedRow(
+                number, event.held, collection="", source="", found_in="", warc=place.warc, offset=place.offset
+            )
+            writer.captures.record_taken(number, run.collection.name, host.source.name, captured, index=0)
         else:
             self._shared_answers.note_request(host.origin, attempt)
         if attempt.wait:

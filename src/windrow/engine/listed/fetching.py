@@ -73,7 +73,7 @@ class Fetching:
         """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` has passed."""
         run, queue = self._run, self._queue
         queue.fill()
-        run.progress.begin("fetching", None)
+        run.progress.begin("fetching")
         deadline = run.harvest.download_deadline or math.inf
         end_time = time.monotonic() + deadline
         while not queue.is_empty:

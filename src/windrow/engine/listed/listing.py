@@ -118,7 +118,7 @@ def _record_pause(run: HarvestRun, listing: _SourceListing, seconds: float) -> N
     """Record that a source is not listed because its server asked for a pause of `seconds`."""
     message = f"{listing.source.name}: {describe_pause(listing.source.site.origin, seconds)}"
     run.close_task(listing.task, message, Reason.RATE_LIMITED, failed=True)
-    run.progress.step(1, 1)
+    run.progress.step(failed=1)
 
 
 def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline: float) -> None:
@@ -127,7 +127,7 @@ def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline:
         message = f"{listing.source.name}: left to the next run: its listing had not ended after {deadline:g} seconds"
         message += f" ({run.collection.name}.listing_deadline)"
         run.close_task(listing.task, message, Reason.TIMEOUT, failed=True)
-        run.progress.step(1, 1)
+        run.progress.step(failed=1)
 
 
 def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken) -> bool:
@@ -140,7 +140,7 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
     run.close_task(
         listing.task, f"{listing.source.name}: {broken.describe(listing.source.name)}", broken.reason, failed=True
     )
-    run.progress.step(1, 1)
+    run.progress.step(failed=1)
     return False
 
 
