@@ -66,7 +66,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield the result of following an answer as findings: its findings, and a note for each request and the end."""
+    """Yield findings about the document `url`: those of following it, and a note for each request and the end."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:

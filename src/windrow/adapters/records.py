@@ -172,9 +172,9 @@ class RecordAdapter:
             raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow try --help")
         limits = replace(workspace.limits if workspace else Limits(), transfer_size=1 << 28)
 
-        def access(hop: str) -> Source:
-            refuse_without_contact(workspace, parts(hop).host)
-            return self._source_at(workspace, hop, first_url)
+        def access(requested_url: str) -> Source:
+            refuse_without_contact(workspace, parts(requested_url).host)
+            return self._source_at(workspace, requested_url, first_url)
 
         answer = sample_address(access, first_url, limits)
         url = answer.url

@@ -45,7 +45,7 @@ They are requested after the other addresses of their host, and are not requeste
 class CrawlRules(Protocol):
     """The rules by which one origin is crawled, with a state that depends on its answers.
 
-    They do no I/O and read no clock: times are arguments, in seconds. Field names of answers are lower case.
+    They do no I/O and read no clock: `at` is the present time, in UNIX seconds. Field names of answers are lower case.
     """
 
     def robots(self, at: float) -> str:

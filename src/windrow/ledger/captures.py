@@ -19,10 +19,10 @@ class CaptureWriter:
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
-    def begin(self, collection: str, source: str, name: str, rules: str) -> None:
+    def begin(self, collection: str, source: str, index_name: str, rules: str) -> None:
         """Start reading an index from its beginning, with counts of 0, by the rules that `rules` identifies."""
-        self._batch.database.execute("capture_index_begin", collection, source, name, rules)
-        index = TypedCaptures(self._batch.database).index(collection, source, name)
+        self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
+        index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None
         self._batch.database.execute("capture_index_forget_counts", index.id)
 

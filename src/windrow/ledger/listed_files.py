@@ -18,7 +18,7 @@ class ListedFileWriter:
         self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
         size: int | None = None, reason: Reason | None = None,
     ) -> int:  # fmt: skip
-        """Record a listed file and return its number.
+        """Record a listed file and return its number; `owner` is the centre in its key, `size` is in bytes.
 
         The file is refused if there is a `reason`; otherwise it waits for `step`, or is done if `step` is empty.
         """
@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record, once per source, path and reason, that an entry was refused as its name does not fit the tables."""
+        """Record, once per source, `digest` of the path and reason, that an entry's name does not fit the tables."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

@@ -79,7 +79,7 @@ class SessionWriter:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Record the begin of a session; return its number among the facts."""
+        """Record the begin of a session by the process `holder`; return the session's number among the facts."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)

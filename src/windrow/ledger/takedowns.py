@@ -62,7 +62,7 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], holder: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that a target (name, address, host) is taken down, and make it never due; return the fact's number."""
+        """Record that `holder` takes down a target (name, address, host), and make it never due; return the number."""
         seq = self._batch.fact("tombstone", session, collection, *target, holder, reason)
         self._batch.flush()
         _, address, host = target

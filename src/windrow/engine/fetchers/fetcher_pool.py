@@ -132,7 +132,7 @@ class FetcherPool:
         member.begin_batch(batch, batch.jobs)
 
     def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
-        """Return the only process that requests a host; if the host has no process yet, it gets `least_loaded`."""
+        """Return the only process that requests the host `name`; if there is none yet, `least_loaded` becomes it."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
             pipe = self._owners[name] = least_loaded.pipe
