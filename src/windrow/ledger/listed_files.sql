@@ -1,7 +1,7 @@
 -- Queries on listed files, at whichever sources. Files and attempts are given by their numbers.
 
 -- row: KnownFile
--- A listed file: the step at which it failed ('' if its name is refused, or None), and its last attempt, or 0.
+-- A listed file: the step at which it failed, if it did ('' if its name is refused), and its last attempt, or 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
 -- Return the listed files of a collection with these keys, by key.

@@ -18,7 +18,7 @@ FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host O
 -- A takedown that has begun and is not done; a `shared` address is due again when the takedown is done.
 
 -- def open() -> list[OpenTombstone]
--- Return the takedowns that have begun and are not done, because a run was killed.
+-- Return the takedowns that have begun and are not done, for example because a run was killed.
 -- This includes those that were lifted by the session that began them: their address also has other documents, so that
 -- it is due again when the takedown is done.
 SELECT t.seq, t.collection, t.target, t.address, t.host,

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class KnownFile(NamedTuple):
-    """A listed file: the step at which it failed ('' if its name is refused, or None), and its last attempt, or 0."""
+    """A listed file: the step at which it failed, if it did ('' if its name is refused), and its last attempt, or 0."""
 
     key: str
     file: int

@@ -126,7 +126,7 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(_make_tombstone_row, "takedowns.of", address, host)
 
     def open(self) -> list[OpenTombstone]:
-        """Return the takedowns that have begun and are not done, because a run was killed.
+        """Return the takedowns that have begun and are not done, for example because a run was killed.
 
         This includes those that were lifted by the session that began them: their address also has other documents, so
         that it is due again when the takedown is done.
