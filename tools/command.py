@@ -12,18 +12,10 @@ from typing import Any, NamedTuple
 
 import click
 
-from windrow.adapters.adapter import (
-    Comparison,
-    DocumentFinding,
-    DocumentReport,
-    FetchedBytes,
-    RecordPreview,
-    SnippetMark,
-    SourceChange,
-    TakedownEstimate,
-    VersionCounts,
-)
+from windrow.adapters.adapter import Comparison, SourceChange, TakedownEstimate, VersionCounts
 from windrow.adapters.record_story import RecordAddress, RecordHit
+from windrow.adapters.search_answer import SnippetMark
+from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview
 from windrow.app.begin import NewCollection, Prepared
 from windrow.app.item_states import StateCount
 from windrow.app.lookup import Meaning

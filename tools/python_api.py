@@ -11,7 +11,7 @@ from typing import Any
 
 import windrow
 from windrow import content, errors, model
-from windrow.adapters import adapter
+from windrow.adapters import adapter, search_answer, trial
 from windrow.adapters.record_story import RecordHit
 from windrow.app import begin, item_states, lookup, status, story, summary
 from windrow.app.check import Checkup
@@ -27,9 +27,9 @@ RESULTS: tuple[type, ...] = (
     rest.RestingFile,
     story.StoryAnswer, story.Story, story.Event, lookup.Meaning, adapter.Explanation, adapter.Message,
     frontier.Preview, frontier.PlannedSource, frontier.Waiting, frontier.Reads,
-    adapter.SearchAnswer, adapter.SearchResult, PageHit, RecordHit, adapter.SnippetMark,
+    search_answer.SearchAnswer, search_answer.SearchResult, PageHit, RecordHit, search_answer.SnippetMark,
     adapter.Comparison, model.TextChange, model.DiffLine,
-    adapter.FetchedBytes, adapter.DocumentReport, adapter.RecordPreview, adapter.DocumentFinding,
+    trial.FetchedBytes, trial.DocumentReport, trial.RecordPreview, trial.DocumentFinding,
     content.Extract, content.JudgedBlock, content.ContentLink, content.ContentImage, frontier.Chosen,
     adapter.ReplayResult, adapter.VersionCounts, replay.ReplayChange, Checkup, check.Fault,
     adapter.TakedownEstimate, takedown.TakedownResult, begin.Prepared, begin.NewCollection, Workspace,

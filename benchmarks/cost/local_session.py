@@ -19,7 +19,7 @@ from unittest import mock
 
 from windrow.archive import ArchiveWriter
 from windrow.engine import session
-from windrow.engine.crawl.asking import ArchivingClient
+from windrow.engine.crawl.archiving_client import ArchivingClient
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import (
     ArchiveSettings,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from windrow.adapters.adapter import SearchAnswer, SearchResult
+from windrow.adapters.search_answer import SearchAnswer, SearchResult
 from windrow.app import search as together
 from windrow.cli.command import Console
 from windrow.cli.search import search_command

@@ -18,7 +18,7 @@ from tools.command import MESSAGES, shape, verbs
 
 from tests.house.tree import at, nodes, python
 from windrow import errors
-from windrow.adapters.adapter import TRIAL_TYPES, TrialPart
+from windrow.adapters.trial import TRIAL_TYPES, TrialPart
 from windrow.cli.command import DOCS_PAGE, EXIT_CODES, CommandGroup
 from windrow.contract.registry import collection, installed, names
 from windrow.settings.configuration import Configuration

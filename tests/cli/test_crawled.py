@@ -128,7 +128,7 @@ def test_a_site_that_does_not_answer_fails_alone(root, small, windrow) -> None:
     (summary,) = output.of("summary")
     first, second = summary["sources"]
     assert (first["new"], first["error"]) == (6, "")
-    assert second["error"].startswith("http://127.0.0.1:9: its robots.txt could not be read: ")
+    assert second["error"].startswith("http://127.0.0.1:9: its robots.txt could not be fetched: ")
     (standing,) = windrow("status", "--json").messages
     assert [bool(each["error"]) for each in standing["sources"]] == [False, True]
 

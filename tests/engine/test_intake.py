@@ -127,7 +127,7 @@ def test_twice_is_once(tmp_path):
         ("one.warc.gz",),
         ("other.warc.gz",),
     ]
-    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 imported before"
+    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 files imported before"
 
 
 def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
@@ -151,7 +151,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
         write(tmp_path / "1.warc.gz", revisit_record("http://a.example/", b"same", **later)),
         write(tmp_path / "2.warc.gz", revisit_record("http://a.example/", b"never seen", **later)),
     ]
-    for at in order:  # a file of revisits without their originals fails at first
+    for at in order:  # a file of revisits without an original fails at first
         assert take_warcs(tmp_path, files[at]) == (3 if at == 2 or (at == 1 and order.index(0) > order.index(1)) else 0)
     rows = [(row[0], row[3][:7], row[4]) for row in query_ledger(tmp_path, ATTEMPTS)]
     assert rows == [
@@ -160,7 +160,7 @@ def test_revisits_find_their_bytes_in_any_order_of_files(tmp_path, order):
         ("http://b.example/", "2024-04", digest(b"same")),
     ]
     assert query_ledger(tmp_path, "SELECT count(*) FROM intake_waiting") == [(1,)]
-    assert any("1 revisit without their originals" in line for line in task_comments(tmp_path))
+    assert any("1 revisit without an original" in line for line in task_comments(tmp_path))
     for *place, revisit in query_ledger(tmp_path, "SELECT warc, place_offset, place_length, revisit FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert view.read() == (b"" if revisit else b"same")
@@ -174,8 +174,8 @@ def test_revisits_whose_original_never_came_are_told_and_fail_the_file(tmp_path)
         revisit_record("http://b.example/", b"x"),
     )
     assert take_warcs(tmp_path, warc) == 3
-    assert "one.warc.gz: 2 revisits without their originals (no_original)" in task_comments(tmp_path)[0]
-    assert "2 revisits without their originals (no_original)" in task_comments(tmp_path)[0]
+    assert "one.warc.gz: 2 revisits without an original (no_original)" in task_comments(tmp_path)[0]
+    assert "2 revisits without an original (no_original)" in task_comments(tmp_path)[0]
     both = [
         write(tmp_path / "b.warc.gz", revisit_record("http://c.example/", b"z")),
         write(tmp_path / "z.warc.gz", response_record("http://d.example/", b"z")),
@@ -194,7 +194,7 @@ def test_revisits_that_wait_beside_records_that_came_are_noted_of_the_session(tm
     assert take_warcs(tmp_path, warc) == 0
     noted = query_ledger(tmp_path, "SELECT e.comment FROM task_end e JOIN task t ON t.seq = e.task WHERE t.source = ''")
     assert [row[0] for row in noted] == [
-        "them: 1 file, 1 capture; 1 revisit without their originals (no_original); left out: warcinfo 1"
+        "them: 1 file, 1 capture; 1 revisit without an original (no_original); left out: warcinfo 1"
     ]
 
 
@@ -284,7 +284,7 @@ def test_arc_one_gzip_stream_and_old_warc_give_their_pages(tmp_path):
     assert [(row[0][7], row[3][:10]) for row in rows] == [("a", "2004-01-31"), *((x, "2024-03-01") for x in "bcd")]
     assert rows[0][4] == digest(b"<p>x")
     assert take_warcs(tmp_path, arc, stream, old) == 0
-    assert task_comments(tmp_path)[1] == "them: 3 files, 0 captures; 3 imported before"
+    assert task_comments(tmp_path)[1] == "them: 3 files, 0 captures; 3 files imported before"
     for *place, digested in query_ledger(tmp_path, "SELECT warc, place_offset, place_length, digest FROM attempt"):
         with open_capture(tmp_path / "archive", ArchivePlace(*place)) as view:
             assert digest(view.read()) == digested

@@ -80,7 +80,7 @@ def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
     with ledger.writing() as writer:
         writer.items.arrive(items[0], "unzip", 1, 1)
     (fault,) = check_steps(ledger)
-    assert fault.problem == "waits for unzip (pending); by its facts for nothing"
+    assert fault.problem == "waits for unzip (pending); by its facts, it should wait for nothing"
 
 
 MIGRATION = """
@@ -176,7 +176,7 @@ def attempt_both(ledger):
         crawled = writer.addresses.host_of(session, "pages", "site", "http://h")
         writer.addresses.add(crawled, 0, [found_url])
         page_attempt = Attempt(7, found_url.url, 0, True, AT, 0.5, 200, kept, validators=('"1"', ""))
-        writer.attempts.record_attempt(session, crawled, page_attempt, again=(99, 60, 0))
+        writer.attempts.record_attempt(session, crawled, page_attempt, schedule=(99, 60, 0))
     return item, attempt, crawled
 
 
@@ -260,8 +260,7 @@ class TestLease:
         Lease(ledger, clock=lambda: start)
         with pytest.raises(Locked):
             Lease(second_ledger, clock=lambda: start + timedelta(seconds=50))
-        lease = Lease(second_ledger, clock=lambda: start + timedelta(seconds=61))
-        assert "pid" in lease.taken_from
+        Lease(second_ledger, clock=lambda: start + timedelta(seconds=61))
 
     def test_who_lost_the_lease_may_not_go_on(self, ledger, second_ledger):
         at = [datetime(2026, 1, 1, tzinfo=UTC)]
@@ -272,11 +271,10 @@ class TestLease:
             first.beat()
 
     def test_a_dead_holder_on_this_machine_does_not_lock(self, ledger):
-        lease = Lease(ledger)
+        Lease(ledger)
         gone = ledger.sessions.lease().holder.rpartition(" pid ")[0] + " pid 999999 1"
         ledger.database.connection.execute("UPDATE lease SET holder = ?", (gone,))
-        assert Lease(ledger).taken_from == gone
-        del lease
+        Lease(ledger)
 
     def test_a_lease_from_a_clock_that_went_back_does_not_lock_for_ever(self, ledger, second_ledger):
         start = datetime(2026, 1, 2, tzinfo=UTC)

@@ -49,7 +49,7 @@ def hosts(ledger: Ledger) -> dict[str, int]:
 def test_both_collections_get_the_page_and_each_its_own_state(ledger: Ledger, hosts: dict[str, int]) -> None:
     assert [[address.url for address in ledger.addresses.due(host, 9, 9)] for host in hosts.values()] == [[URL], [URL]]
     with ledger.writing() as writer:
-        writer.attempts.record_attempt(1, hosts["pages"], fetched(), again=(2_000_000_000, 60, 0))
+        writer.attempts.record_attempt(1, hosts["pages"], fetched(), schedule=(2_000_000_000, 60, 0))
     assert ledger.addresses.due(hosts["pages"], 9, 9) == []
     assert [address.url for address in ledger.addresses.due(hosts["news"], 9, 9)] == [URL]
     assert len(ledger.attempts.of_address(hosts["pages"], hash64(URL))) == 1

@@ -40,7 +40,7 @@ def test_rules_that_raise_end_the_walk_with_their_error(fetchers: FetcherPool) -
     assert isinstance(ended, BatchEnded)
     assert ended.broken is not None
     assert ended.broken.reason is Reason.STEP_FAILED
-    assert f"the crawl rules of {ORIGIN}: TypeError" in ended.broken.message
+    assert f"the crawl rules of {ORIGIN} failed: TypeError" in ended.broken.message
 
 
 def test_a_crawl_that_cannot_be_sent_to_another_process_raises_at_once(fetchers: FetcherPool) -> None:

@@ -15,7 +15,7 @@ from tests.engine.site_crawl import CRAWL, LIMITS, source
 from tests.waiting import PATIENCE
 from windrow.archive import ArchiveWriter
 from windrow.digest import hash64
-from windrow.engine.crawl.asking import ArchivingClient
+from windrow.engine.crawl.archiving_client import ArchivingClient
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls, origin_site
 from windrow.engine.fetchers.message import AttemptEnded, BatchEnded, CrawlOrigin
 from windrow.engine.listed.connection_pool import HostQueue

@@ -85,7 +85,7 @@ def test_a_long_pause_that_a_listed_source_asked_for_is_on_the_ledger_and_holds_
         assert len(partner.asked) == asked  # it was left alone
         failed, reason, comment = workspace.tasks("own")[-1]
         assert (failed, reason) == (1, "rate_limited")
-        assert "asked to be left alone for" in comment
+        assert "asked not to be requested for" in comment
         workspace.assert_complete(good)
         workspace.query_ledger("UPDATE rest SET until = 1")
         assert workspace.run().code == 0

@@ -55,7 +55,7 @@ def test_a_missing_folder_that_had_files_is_a_failed_listing_and_nothing_is_gone
     assert workspace.run().code == 3
     failed, reason, comment = workspace.tasks("own")[-1]
     assert (failed, reason) == (1, "not_found")
-    assert "the folder 'add' is missing, so its 2 files are not listed as gone" in comment
+    assert "the folder 'add' is missing, and its 2 files were not recorded as gone" in comment
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(0,)]
     shutil.move(folder / "unadd", folder / "add")
     assert workspace.run().code == 0

@@ -70,4 +70,4 @@ def test_a_checksum_that_cannot_be_read_is_said_so(make_workspace):
     put(folder, f"{NAME}.md5", b"\x00\xff no checksum here" * 1000)
     assert workspace.run().code == 0
     workspace.assert_complete(good, KEY)
-    assert "has none" in workspace.attempts(KEY)[0][3]
+    assert "does not contain one" in workspace.attempts(KEY)[0][3]

@@ -163,7 +163,7 @@ def test_the_barrier_of_listings_leaves_a_slow_source_behind_and_says_so(make_wo
         assert time.monotonic() - began < 8 + PATIENCE  # the connection that hangs is not waited for at the end
     failed, reason, comment = workspace.tasks("slow")[0]
     assert (failed, reason) == (1, "timeout")
-    assert "left behind" in comment
+    assert "left to the next run" in comment
     assert "drops.listing_deadline" in comment
     assert workspace.query_tracker("SELECT status FROM session_task WHERE comment LIKE 'slow:%'") == [(1,)]
     workspace.assert_complete(good)
@@ -179,7 +179,7 @@ def test_the_barrier_of_transfers_leaves_a_slow_source_behind_and_the_next_run_g
         assert workspace.run().code == 3
         failed, reason, comment = workspace.tasks("slow")[-1]
         assert (failed, reason) == (1, "timeout")
-        assert "left behind with 1 transfer" in comment
+        assert "1 transfer left to the next run" in comment
         assert workspace.item_state(key) == ("download", "failed", "timeout")
         workspace.assert_complete(good)
         server.rate = 0

@@ -1,4 +1,4 @@
-"""The interface between a collection and a workspace: its configuration, stores and projection.
+"""The protocols that the adapters of collections implement, and the values that their methods return.
 
 A collection names its adapter as `module:name`; the adapter is a module or an object with the methods of `Adapter`. The
 other protocols are optional: a command uses the adapters that have the methods of its protocol (`registry.capable`).
@@ -15,12 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO
 
 from windrow.errors import ConfigError
-from windrow.model import DiffLine, Level, State, Status, TextChange
-from windrow.query.spelling import Suggestion
+from windrow.model import DiffLine, State, Status, TextChange
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
+    from windrow.adapters.search_answer import SearchAnswer
     from windrow.adapters.selection import ExportSelection
+    from windrow.adapters.trial import TrialPart
     from windrow.config import Workspace
     from windrow.engine.check import Fault
     from windrow.engine.progress import Progress
@@ -34,9 +35,9 @@ if TYPE_CHECKING:
 
 
 def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) -> set[str]:
-    """Return the names of the collections that have or had sources in a workspace: only their adapters are loaded.
+    """Return the names of the collections that have or had sources in a workspace; commands load only their adapters.
 
-    Without `ledger`, the ledger of the workspace is opened if it exists.
+    If `ledger` is None, the ledger of the workspace is opened and closed, if it exists.
     """
     from windrow.ledger import Ledger  # noqa: PLC0415 loaded when used
 
@@ -49,17 +50,17 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
         return configured | opened.sessions.collections()
 
 
-def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
-    """Raise ConfigError if `host` is another machine and no contact is configured; None stands for no workspace."""
+def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
+    """Raise ConfigError if a host is another machine and there is no workspace (None), or no contact configured."""
     from windrow.fetch.politeness.guard import is_loopback  # noqa: PLC0415 loaded when used
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
-    if is_loopback(host) or (workspace is not None and names_contact(workspace.user_agent)):
+    if is_loopback(host_name) or (workspace is not None and names_contact(workspace.user_agent)):
         return
     first_step = "" if workspace else "windrow init, then: "
     path = workspace.root / "windrow.toml" if workspace else "windrow.toml"
     raise ConfigError(
-        f"windrow.toml: contact is missing, but requests to {host} must name one",
+        f"windrow.toml: contact is missing, but requests to {host_name} must name one",
         hint=f'{first_step}contact = "https://example.org/our-crawler" at the top of {path}',
     )
 
@@ -67,8 +68,8 @@ def refuse_without_contact(workspace: Workspace | None, host: str) -> None:
 class LazyAdapter:
     """An adapter whose methods are defined in several modules of a package, each imported when it is first used.
 
-    So a search does not import the modules of a harvest. `modules` maps the name of a method to its module below
-    `package`; `constants` are attributes that need no import; `capabilities` are the names of both.
+    A search thus does not import the modules of a harvest. `modules` maps the name of each method to its module
+    below `package`; `constants` are attributes that need no import; `capabilities` are the names of both.
     """
 
     def __init__(self, package: str, modules: Mapping[str, str], **constants: Any) -> None:
@@ -78,7 +79,7 @@ class LazyAdapter:
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name not in self._modules:
-            raise AttributeError(f"the adapter {self.__dict__.get('_package')!r} has no {name!r}")
+            raise AttributeError(f"the adapter {self.__dict__.get('_package')!r} has no attribute {name!r}")
         try:
             member = getattr(import_module(f"{self._package}.{self._modules[name]}"), name)
         except ImportError as error:
@@ -87,62 +88,8 @@ class LazyAdapter:
         return member
 
 
-class FetchedBytes(NamedTuple):
-    """The bytes that `windrow try` read; with a `reason` if a run would refuse them by their name."""
-
-    address: str
-    key: str
-    size: int
-    digest: str
-    seconds: float
-    reason: Reason | None = None
-
-
-class DocumentReport(NamedTuple):
-    """One document that `windrow try` read: the last phase it reached, and the reason if it was refused there."""
-
-    name: str
-    kind: str
-    size: int | None
-    digest: str
-    phase: str
-    reason: Reason | None = None
-    records: int = 0
-
-
-class RecordPreview(NamedTuple):
-    """One record that `windrow try` read, as a run would load it: the columns of its first row by name."""
-
-    document: str
-    kind: str
-    identifier: str
-    table: str
-    fields: Mapping[str, Any]
-
-
-class DocumentFinding(NamedTuple):
-    """A finding in a document that `windrow try` read."""
-
-    document: str
-    phase: str
-    level: Level
-    kind: str
-    message: str
-    line: int | None = None
-    column: int | None = None
-
-
-TrialPart = FetchedBytes | DocumentReport | RecordPreview | DocumentFinding
-"""The parts that `windrow try` yields."""
-
-TRIAL_TYPES: Mapping[type[TrialPart], str] = {
-    FetchedBytes: "fetched", DocumentReport: "document", RecordPreview: "record", DocumentFinding: "finding",
-}  # fmt: skip
-"""The `type` of each part in JSON."""
-
-
 class VersionCounts(NamedTuple):
-    """Numbers of versions before and after a replay; `changed` counts the new versions that did not exist before."""
+    """Numbers of versions before and after a replay, and how many of them differ (`changed`)."""
 
     session: int
     before: int
@@ -151,7 +98,10 @@ class VersionCounts(NamedTuple):
 
 
 class ReplayResult(NamedTuple):
-    """The result of a replay: the number of its session, and either the changed documents or counts of versions."""
+    """The result of a replay: the number of its session as shown to people, and either `changes` or `versions`.
+
+    `changes` are the documents with another result; `versions` is None for a collection that does not keep versions.
+    """
 
     session: int
     changes: tuple[ReplayChange, ...] = ()
@@ -159,7 +109,7 @@ class ReplayResult(NamedTuple):
 
 
 class TakedownEstimate(NamedTuple):
-    """How much a takedown would remove; `bytes` is the compressed size of the captures in the archive."""
+    """How much a takedown would remove; `bytes` is the size of the captures in the archive, compressed."""
 
     target: str
     addresses: int
@@ -169,7 +119,7 @@ class TakedownEstimate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of JSON: its type, and its value, whose empty fields are left out with `omit_empty`."""
+    """A line of JSON: its type, and its value, whose empty fields are left out if `omit_empty` is true."""
 
     type: str
     value: Any
@@ -177,7 +127,7 @@ class Message(NamedTuple):
 
 
 class Explanation(NamedTuple):
-    """An answer of `windrow why`: the object it is about, its messages for `--json`, and its lines for people."""
+    """An explanation by `windrow why`: the object that it explains, its messages for `--json`, its lines for people."""
 
     subject: Any
     messages: tuple[Message, ...]
@@ -185,9 +135,10 @@ class Explanation(NamedTuple):
 
 
 class Export(NamedTuple):
-    """An export of `windrow export` and its formats; `write` returns the number of units that it wrote.
+    """One export of `windrow export`: its name, the names of its formats (`forms`), and the function that writes it.
 
-    `write_selected` does the same for a selection, in an export that has records with times of their own.
+    `write` writes everything in one of the formats and returns the number of units, such as rows. `write_selected` does
+    the same for a selection of records; it is None if the records have no times by which they could be selected.
     """
 
     name: str
@@ -202,7 +153,8 @@ class SourceChange(NamedTuple):
     """A page, file or record appeared, changed or disappeared at a source; `key` is its address or name.
 
     `at` is when the change was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
-    `url` is the own address of a record, or the address where it was read; empty for what has no web address.
+    `url` is the record's own address or, if it has none, the address of the document that contains it; it is empty for
+    a file that has no web address.
     """
 
     at: datetime
@@ -220,9 +172,10 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 
 
 class Window(NamedTuple):
-    """Which changes to list: those seen since a time, and those written by the sessions of `facts` (first, last).
+    """Which changes to list: those that the sessions of `facts` (first, last; None: all) wrote.
 
-    A session also writes the answers to requests of earlier sessions that were stopped before they wrote them.
+    With `since`, the changes that the session before them wrote at or after this time are listed too. A session also
+    writes the answers to requests of earlier sessions that were stopped before they wrote them.
     """
 
     since: datetime | None = None
@@ -234,72 +187,60 @@ class Adapter(Protocol):
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Return the harvest that the configuration describes, with its databases opened."""
-        ...
 
     def require_ready(self, workspace: Workspace) -> None:
         """Raise ConfigError if a run could not begin with this configuration; does not open a database."""
-        ...
 
     def check_source(self, workspace: Workspace, source: Source) -> None:
         """Raise UsageError if a run would refuse this new source."""
-        ...
 
     def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
         """Update the collection's projection after an operator's decision, such as `windrow retry`."""
-        ...
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield a fault for each difference between the collection's store or projection and the ledger."""
-        ...
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Read the kept captures again with the current readers; return None if there is nothing to rebuild."""
-        ...
+        """Read the kept captures again with the current readers; return None if there is no store to rebuild."""
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
         """Fetch one address or file, read it as the collection does, and yield the results; nothing is stored."""
-        ...
 
 
 class Explains(Protocol):
-    """Can explain names that are not items of the ledger, such as a page or a record."""
+    """Can explain names of things that are not items of the ledger, such as pages or records."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a key, an address or a title; return None if this collection does not have it."""
-        ...
+        """Explain the thing with this key, address or title; return None if this collection does not have it."""
 
 
 class PredictsOutcome(Protocol):
     """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
-        """Return a clause on what the rules would do with this name, or an empty text if no rule applies."""
-        ...
+        """Return a clause that says what a run would do with a file or address of this name, or an empty text."""
 
 
 class ListsChanges(Protocol):
-    """Can list changes from its own store; for other collections, the changes in listings are listed."""
+    """Can list changes from its own store; for other collections, the changes in sources' listings are shown."""
 
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
         """Yield the records or pages of the collection that appeared, changed or disappeared within the window."""
-        ...
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count the changes that the sessions of `facts` (first, last) wrote, by source and kind."""
-        ...
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
         """Count the changes that the attempts of `facts` (first, last) observed, by source and kind.
 
-        Returns None if these are not known yet.
+        Returns None if these changes are not known yet.
         """
-        ...
 
 
-class StopCount(NamedTuple):
-    """The number of items of a kind that stopped in a phase, with a status and reason."""
+class ReachedCount(NamedTuple):
+    """The number of items of a kind that reached the same state: a status in a phase, with a reason if they failed."""
 
     collection: str
     kind: str
@@ -310,58 +251,64 @@ class StopCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives the states of items as its projection has them; for other collections, the pending step is shown."""
+    """Derives the states of its items as its projection has them; for other collections, pending steps are shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
-        """Return the states of items, by their numbers."""
-        ...
+        """Return the states of items by number; `items` are numbers of items."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
         """Count its items by kind and state; only documents of a file's latest attempt count."""
-        ...
 
-    def count_stops(self, ledger: Ledger, span: tuple[int, int]) -> list[StopCount]:
-        """Count the states in which its items stopped between the facts `span` (first, last), by state and reason."""
-        ...
+    def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
+        """Count the items that reached each state between two facts (first, last), by state and reason."""
 
 
 class CountsOutcomes(Protocol):
-    """Counts the outcomes of its crawl's attempts, which are only known once the answers were read."""
+    """Counts the outcomes of its attempts, some of which are known only after the fetched documents have been read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Count the attempts of `facts` (first, last) by `Crawl.outcome`; `counted` are the ledger's counts."""
-        ...
+        """Count the attempts of `facts` (first, last) by outcome; correct `counted`, the counts by `Crawl.outcome`."""
 
 
 class CountsRecords(Protocol):
-    """Makes records from its addresses, some of them only after a service has answered."""
+    """Makes records of what it requests, some of them only after a service has answered."""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
         """Return the number of current records by source."""
-        ...
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many records wait for services, since when and why, or None if no record waits."""
-        ...
+        """Return how many documents wait for services, since when and why, or None if no document waits."""
+
+
+class AsksAgain(Protocol):
+    """Can have a service asked again about documents for which it has answered before."""
+
+    def ask_again(
+        self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
+    ) -> list[str]:
+        """Have the next run ask a service again about these records, or about all if `names` is empty.
+
+        If `reason` is not empty, only the records whose last answer had this reason, in the service's words, are
+        chosen. Returns the keys of the chosen records; with `dry_run`, nothing else is done.
+        """
 
 
 class Adopts(Protocol):
     """Can harvest a folder of documents that were fetched by other means."""
 
     ADOPTED_AT: str
-    """The phase in which adopted documents begin."""
+    """The phase with which a run on adopted documents begins."""
     ADOPTS: str
-    """A description of such a folder for the help of `run`, such as `a folder of zips`."""
+    """A description of the folders that can be adopted, for the help of `run`: `a folder of zips`."""
 
     def adopt(self, workspace: Workspace, folder: Path) -> Source:
         """Return a source that lists the documents of a folder."""
-        ...
 
 
 class ImportsWarc(Protocol):
-    """Can import WARC files of other tools as if it had fetched their records."""
+    """Can import WARC files of other programs, as if it had fetched the responses in them itself."""
 
     IMPORTS_WARC: bool
 
@@ -373,12 +320,12 @@ class Exports(Protocol):
 
 
 class Comparison(NamedTuple):
-    """The difference between two versions of a page: `old` and `new` are their names, with when each was first seen.
+    """The difference between two versions of a page or record: their names, and when each was first seen.
 
-    `changes` are those of short texts (title, description, ...); `lines` are those of the main text, each with a sign:
-    `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` count lines of the main text,
-    `elsewhere` changed lines outside of it. If the page was gone at one of the two times, `old_gone` or `new_gone` is
-    the time since which it was gone; that side has no text, and names the last version before.
+    `changes` are those of short texts (title, description, ...); `lines` are those of the long texts, each with a sign:
+    `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` count these lines, `elsewhere`
+    counts changed lines outside of a page's main text. If the page was gone at one of the two times, `old_gone` or
+    `new_gone` is the time since which it was gone; that version has no text, and has the name of the last one before.
     """
 
     url: str
@@ -400,101 +347,44 @@ class Compares(Protocol):
     """Can compare two versions of a page or record."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions at the ends of two periods; return None if this collection does not have the page."""
-        ...
+        """Compare the versions at the ends of two periods; return None if this collection does not have the page.
+
+        If `until` is empty, the latest version is compared, if `since` is empty, the one before. `context` is the
+        number of unchanged lines shown around a change.
+        """
 
 
 class Searches(Protocol):
     """Can search its records."""
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Return the results from `offset` on, at most `limit`; any text is a valid query."""
-        ...
+        """Return at most `limit` results from `offset` on, with remarks if `explain`; any text is a valid query."""
 
 
 class ChecksTree(Protocol):
-    """Can check a folder of files against the standard of its collection."""
+    """Can check whether the files in a folder follow the standard of its collection."""
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Yield each fault found, and for each file its size in bytes."""
-        ...
+        """Yield each fault, and the size in bytes of each file that was read."""
 
 
 class Forgets(Protocol):
-    """Can remove all data of a target from its stores."""
+    """Can remove all data of a taken-down target from its stores."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
         """Raise ConfigError if a store is in a folder that is not windrow's own: then nothing can be taken down."""
-        ...
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
-        """Return the targets with this name; none if the name is unknown."""
-        ...
+        """Return the targets with this name, or an empty result if the name is unknown."""
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the data of a target that these attempts of any collection obtained; return the number of records.
+        """Remove the data of a target that these attempts fetched; return the number of records removed.
 
-        It may be repeated.
+        The attempts may be those of any collection. A repeated call does no harm.
         """
-        ...
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
         """Overwrite removed data in the stores' files; return a message for each file in which some data remains.
 
         `pulse` is called often, so that the caller can show progress.
         """
-        ...
-
-
-class SnippetMark(NamedTuple):
-    """A match in a snippet, as a range of characters from `start` to before `end`."""
-
-    start: int
-    end: int
-
-
-def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]:
-    """Return the ranges of the matches in a text given as pieces: (text, whether it is a match)."""
-    marks, start = [], 0
-    for text, is_match in pieces:
-        if is_match:
-            marks.append(SnippetMark(start, start + len(text)))
-        start += len(text)
-    return tuple(marks)
-
-
-class SearchResult(NamedTuple):
-    """One search result. Title and snippet are given as pieces: (text, whether it is a match).
-
-    `details` is its collection's own description, such as a `PageHit`, and `type` the type of this in JSON; `at` is
-    when it was last changed or published, if that is known.
-    """
-
-    title: Sequence[tuple[str, bool]]
-    url: str
-    about: str
-    snippet: Sequence[tuple[str, bool]]
-    remarks: tuple[str, ...]
-    type: str
-    details: Any
-    at: datetime | None = None
-
-
-class SearchAnswer(NamedTuple):
-    """The results of a query from `offset` on, best first; whether there are `further` results, and notes for people.
-
-    `relaxed` is true if no document has all the words, so that documents with most of them are shown. `frequency` is
-    the number of documents that have each word, of the `documents` searched. `suggestions` are for words that none has;
-    `did_you_mean` is the query with them, or an empty text.
-    """
-
-    query: str
-    offset: int
-    results: tuple[SearchResult, ...]
-    notes: tuple[str, ...]
-    further: bool
-    relaxed: bool
-    frequency: Mapping[str, int] = {}
-    documents: int = 0
-    suggestions: Mapping[str, Suggestion] = {}
-    did_you_mean: str = ""

@@ -1,4 +1,4 @@
-"""Changes in a store of records, for `windrow changes`, the summary of a run, and the status of sources."""
+"""Find, count and describe the changes in a store of records, for `windrow changes`, `windrow diff` and summaries."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
 
 _MAX_SHORT_LENGTH = 200
-"""The most characters of a value that is shown whole when versions are compared; a longer one by its lines."""
+"""The most characters of a value that is compared as a whole; a longer one is compared line by line."""
 _MAX_FIELDS = 4
 """The most changed fields of a record that are shown; further ones are counted."""
 
 
 DescribeRemoval = Callable[[Any], str]
-"""Takes a record's value; returns a short text if the value states that its subject is gone, or an empty text."""
+"""A function that returns a short text if a record's value states that its subject is gone, otherwise an empty text."""
 
 
 def changes(
@@ -41,9 +41,9 @@ def changes(
     window: Window,
     describe_removal: DescribeRemoval = lambda _: "",
 ) -> Iterator[SourceChange]:
-    """Yield the changes in a window, unordered, each at the time of its attempt.
+    """Yield the changes in a window, unordered, each with the time of its attempt.
 
-    For a window since a time, the session before the window is read too: it may have been running at that time.
+    If the window has a `since`, the session before the window is read too: it may have been running at that time.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -72,8 +72,9 @@ def changes(
 def compare(store: RecordStore, key: str, since: str, until: str, *, context: int) -> Comparison:
     """Compare the versions of a record at the ends of two periods, field by field, and long texts line by line.
 
-    Without `until` the latest version is used, and without `since` the one before it. Raises WindrowError if the record
-    has no version then, or only one.
+    If `until` is empty, the latest version is used; if `since` is empty, the version before that. `context` is the
+    number of unchanged lines shown around a change. Raises WindrowError if the record had no version at the end of a
+    period, or if a period is empty and it has only one version.
     """
     versions = [version for version in store.history(key) if version.change != "same"]
     new = _version_at(versions, until)
@@ -103,7 +104,7 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
 
 
 def _version_at(versions: list[RecordVersion], period: str) -> RecordVersion:
-    """Return the version at the end of a period; the latest if the period is empty."""
+    """Return the version at the end of a period, or the latest if the period is empty; raises WindrowError if none."""
     span = read_time_span(period)
     known = [version for version in versions if span is None or version.at.timestamp() < span.end]
     if not known:
@@ -112,7 +113,7 @@ def _version_at(versions: list[RecordVersion], period: str) -> RecordVersion:
 
 
 def _fields(value: Any) -> dict[str, str]:
-    """Return the fields of a record as texts; a value that is not a text is written as JSON."""
+    """Return the fields of a record as texts: values that are not texts are written as JSON, None is left out."""
     fields = value if isinstance(value, Mapping) else {} if value is None else {"record": value}
     return {
         name: field if isinstance(field, str) else json.dumps(field, ensure_ascii=False, sort_keys=True)
@@ -126,14 +127,14 @@ def count_changes(
     facts: tuple[int, int],
     describe_removal: DescribeRemoval = lambda _: "",
     *,
-    visited: bool = False,
+    by_attempt: bool = False,
 ) -> dict[str, Counter[str]]:
     """Count the new, changed and gone records by source that the sessions of `facts` (first, last) wrote.
 
-    With `visited`, the records that the attempts of `facts` observed are counted, whichever session wrote them.
+    If `by_attempt`, the records that the attempts of `facts` observed are counted, whichever session wrote them.
     """
     counts: dict[str, Counter[str]] = {}
-    for _, version in store.changed_versions(facts) if visited else store.written_versions(facts):
+    for _, version in store.changed_versions(facts) if by_attempt else store.written_versions(facts):
         removal = version.value is not None and describe_removal(version.value)
         counts.setdefault(version.source, Counter())[GONE if removal else version.change] += 1
     return counts
@@ -142,7 +143,7 @@ def count_changes(
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
 
-    A version that only one of the stores has differs; if both have such versions, they are counted as pairs.
+    A version that only one of the stores has differs; the store that has more of them gives the number.
     """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions, new_versions = (
@@ -154,7 +155,7 @@ def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
 
 
 def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
-    """Return those of the attempts of which the new store lacks a record that the old store has."""
+    """Return the attempts for which the new store lacks a record that the old store has."""
     poorer_attempts = []
     for attempt in attempts:
         old_keys, new_keys = (

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
-from windrow.adapters.adapter import DocumentFinding, SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
+from windrow.adapters.trial import DocumentFinding
 from windrow.contract import FollowResult
 from windrow.engine.captures.index_lines import IndexedCapture
 from windrow.engine.captures.rules import ExplainedCapture
@@ -28,7 +29,7 @@ from windrow.stores.records import RecordStore
 class RecordAddress(NamedTuple):
     """An address of a collection of records; `via_url` is the address of the page on which it was found.
 
-    `due` is the time of the next request, or None for never; a time in the past, even 1970, means now.
+    `due` is when it is requested next, None if never; a time in the past, even in 1970, means that it is due now.
     """
 
     url: str
@@ -41,14 +42,14 @@ class RecordAddress(NamedTuple):
 
 
 def record_address(row: AddressRow) -> RecordAddress:
-    """Return an address in the form for `why --json`."""
+    """Return an address of the ledger in the form that `why --json` prints."""
     due = None if row.due is None else datetime.fromtimestamp(row.due, UTC)
     return RecordAddress(row.url, row.origin, row.source, row.collection, row.via_url, due, row.failures)
 
 
 def describe_state(version: RecordVersion) -> str:
-    """Describe in a clause whether a record is gone, by its last version."""
-    return "gone" if version.change == "gone" or not version.json else "there when it was last looked at"
+    """Return a clause that says whether a record is gone, by its last version."""
+    return "gone" if version.change == "gone" or not version.json else "not gone when its source was last requested"
 
 
 def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
@@ -65,7 +66,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield the results of following an answer as findings: its findings, its requests, and its end."""
+    """Yield findings about the document `url`: those of following it, and a note for each request and the end."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -75,14 +76,14 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
 
 
 def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) -> tuple[str, dict[str, Any]]:
-    """Return a line and a JSON object on why a source takes a capture of a collection or index or leaves it out."""
+    """Return a line and a JSON object that say why a source takes or leaves out a capture or an index line."""
     if isinstance(capture, IndexedCapture):
         return _describe_index_line(source, capture)
     left_out, started = capture.left_out, show(capture.recorded.attempt.started)
     verdict = f"{left_out.reason}: {left_out.rule}" if left_out else "wanted: the next run will take it"
     message = {"source": source, "from": capture.found_in, "attempt": capture.recorded.seq}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source} looks at what {capture.found_in} kept at {started}: {verdict}", message | rule_fields
+    return f"  {source}, the capture of {capture.found_in} at {started}: {verdict}", message | rule_fields
 
 
 def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dict[str, Any]]:
@@ -91,28 +92,28 @@ def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dic
     kind = f"status {line.status or '-'}, {line.mime or 'no media type'}"
     message = {"source": source, "index": str(capture.file), "timestamp": line.timestamp, "digest": line.digest}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source} has a line of {line.timestamp} in {capture.file}, {kind}: {verdict}", message | rule_fields
+    return f"  {source}, the line of {line.timestamp} in {capture.file}, {kind}: {verdict}", message | rule_fields
 
 
 def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
-    """Yield lines with the keys of the records that were read from an answer, at most `limit` of them."""
+    """Yield lines with the first `limit` keys of the records that were read from an answer."""
     for key in keys[:limit]:
-        yield f"      made of it: {key}"
+        yield f"      a record in it: {key}"
     if len(keys) > limit:
-        yield "      made of it: further records"
+        yield "      further records in it are not listed"
 
 
 def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
-    """Yield lines on a takedown of an address or of its whole origin."""
+    """Yield lines that describe a takedown of an address or of its whole origin, and whether it was lifted or ended."""
     yield f"  {show(tombstone.at)}  {takedown_line(tombstone.target, tombstone.holder, tombstone.reason)}"
     if tombstone.lifted is not None:
-        yield f"  {show(tombstone.lifted)}  lifted: it may be asked for again"
+        yield f"  {show(tombstone.lifted)}  lifted: it may be requested again"
     elif tombstone.done is None:
         yield f"  {unfinished_line(tombstone.target)}"
 
 
 class RecordHit(NamedTuple):
-    """A record that a search found: `published` is when its source first had it, `updated` when it last changed."""
+    """A record that a search found: `published` is when it was first seen, `updated` when it last changed."""
 
     url: str
     title: str
@@ -132,8 +133,9 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     entries = store.search(query, name, offset=offset, limit=limit + 1)
     find = term_pattern(searched_terms(query.root))
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
-    as_of_note = (f"{name} can only be searched as it is now: as-of: finds nothing",) if query.as_of is not None else ()
-    notes = (*query.notes, *as_of_note)
+    notes = query.notes
+    if query.as_of is not None:
+        notes = (*notes, f"the records of {name} can only be searched as they are now: as-of: finds nothing")
     further = len(entries.entries) > limit
     return SearchAnswer(
         text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,
@@ -151,7 +153,7 @@ def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, exp
         published=published, updated=updated, score=score,
         collection=name, key=entry.key, value=json.loads(entry.json),
     )  # fmt: skip
-    remarks = (f"score {score:.3f}: how well its key, title, address and text match the words",)
+    remarks = (f"score {score:.3f}, by how well the words match its key, title, address and text",)
     key = "" if entry.key in {entry.title, entry.url} else entry.key
     description = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
     shown_remarks = remarks if explain else ()

@@ -1,7 +1,7 @@
 """A complete adapter for collections of JSON records: `ADAPTER = RecordAdapter(COLLECTION)`.
 
-The records are in one SQLite file (`windrow.stores.records`): the setting `NAME.store` if the collection declares it
-(`windrow.settings.setting.store_of`), or `NAME.db` in the workspace.
+The records are in one SQLite file (`windrow.stores.records`), at the path in the setting `NAME.store` if the collection
+declares it (`windrow.settings.setting.store_of`), otherwise `NAME.db` in the workspace.
 """
 
 from __future__ import annotations
@@ -18,22 +18,18 @@ from typing import Any, TextIO
 from windrow.adapters import record_changes, record_story
 from windrow.adapters.adapter import (
     Comparison,
-    DocumentFinding,
-    DocumentReport,
     Explanation,
     Export,
-    FetchedBytes,
     Message,
-    RecordPreview,
     ReplayResult,
-    SearchAnswer,
     SourceChange,
-    TrialPart,
     Window,
     refuse_without_contact,
 )
 from windrow.adapters.replay import VersionFile, replay_versions
+from windrow.adapters.search_answer import SearchAnswer
 from windrow.adapters.takedown import named_origins
+from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
@@ -94,7 +90,7 @@ class RecordAdapter:
         )
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a service has no valid address, or if requests to other machines lack a contact."""
+        """Raise ConfigError if a service has no valid address, or if another machine is requested without a contact."""
         self._services(workspace)
         for source in workspace.of(self._collection.name):
             if not source.active:
@@ -145,7 +141,7 @@ class RecordAdapter:
                 unasked=self._unasked(workspace),
                 reread=True,
             )  # fmt: skip
-            # Services have answered already: only those whose answers are not archived are asked again.
+            # The answers of services are read from the archive: only services whose answers are not there are asked.
             services = tuple(replace(service, active=not is_archived(service)) for service in rebuilt.services)
             session.harvest(replace(rebuilt, services=services), fetch=False)
             if not session.stops:
@@ -165,7 +161,7 @@ class RecordAdapter:
         return replay_versions(file, setup, progress)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
-        """Return the sources whose captures a replay reads; a collection may add removed sources."""
+        """Return the sources whose captures a replay reads; a subclass may add sources that are not configured now."""
         del ledger
         return workspace.of(self._collection.name)
 
@@ -176,9 +172,9 @@ class RecordAdapter:
             raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow try --help")
         limits = replace(workspace.limits if workspace else Limits(), transfer_size=1 << 28)
 
-        def access(hop: str) -> Source:
-            refuse_without_contact(workspace, parts(hop).host)
-            return self._source_at(workspace, hop, first_url)
+        def access(requested_url: str) -> Source:
+            refuse_without_contact(workspace, parts(requested_url).host)
+            return self._source_at(workspace, requested_url, first_url)
 
         answer = sample_address(access, first_url, limits)
         url = answer.url
@@ -206,7 +202,7 @@ class RecordAdapter:
                     url, self._step.phase, Level.WARN, str(part.reason), part.message or part.reason.meaning
                 )
             elif isinstance(part, Ask):
-                message = f"{part.name}: {part.method} {part.path} to {part.service}; a run asks it"
+                message = f"{part.name}: {part.method} {part.path} to {part.service}; a run makes this request"
                 yield DocumentFinding(url, self._step.phase, Level.NOTE, "Ask", message)
         yield DocumentReport(
             url, self._collection.name, len(content), digest(content), self._step.phase, follow_result.skip, count
@@ -223,28 +219,28 @@ class RecordAdapter:
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
         """Count the new, changed and gone records by source that the sessions of `facts` (first, last) wrote."""
         del ledger
-        return self._count_changes(workspace, facts, visited=False)
+        return self._count_changes(workspace, facts, by_attempt=False)
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]]:
         """Count the new, changed and gone records by source that the attempts of `facts` (first, last) observed."""
         del ledger
-        return self._count_changes(workspace, facts, visited=True)
+        return self._count_changes(workspace, facts, by_attempt=True)
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions of the record with this key or alias at the ends of two periods."""
+        """Compare the versions of the record with this key or alias at the ends of two periods; None if unknown."""
         with self._store(workspace) as store:
             key = name if store is None or store.has_record(name) else store.key_of_alias(name)
             return record_changes.compare(store, key, since, until, context=context) if store and key else None
 
     def _count_changes(
-        self, workspace: Workspace, facts: tuple[int, int], *, visited: bool
+        self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
-        """Count changes as `record_changes.count_changes` does, also for sources without a change."""
+        """Count changes as `record_changes.count_changes` does; a source without changes gets an empty counter."""
         with self._store(workspace) as store:
             counts = (
-                record_changes.count_changes(store, facts, self._describe_removal, visited=visited)
+                record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)
                 if store is not None
                 else {}
             )
@@ -261,13 +257,13 @@ class RecordAdapter:
             return store.count_by_source() if store is not None else {}
 
     def waits(self, workspace: Workspace, ledger: Ledger) -> ServiceWait | None:
-        """Return how many records wait for services, or None if no store exists."""
+        """Return how many attempts wait for services, or None if none waits or no store exists."""
         with self._store(workspace) as store:
             services = [service.name for service in self._services(workspace)]
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain the record with this key, or the attempts at this address; return None if neither is known."""
+        """Explain a record by its key, even if it was skipped or taken down, or an address; return None if unknown."""
         with self._store(workspace) as store:
             if store is not None and store.has_record(name):
                 return self._explain_record(ledger, store, name)
@@ -289,7 +285,7 @@ class RecordAdapter:
             return Explanation(address, messages, tuple(lines))
 
     def _explain_taken_down(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation | None:
-        """Explain a record that is gone because its addresses were taken down."""
+        """Explain a record that is gone because its addresses were taken down; return None if none of them was."""
         lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
         attempts = ledger.attempts.by_numbers(store.taken_down(key))
         for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
@@ -300,7 +296,7 @@ class RecordAdapter:
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain why no source took an address that other collections captured, or return None if none did."""
+        """Explain why no source took the captures of an address that others have; return None if there are none."""
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
         described = []
         for source in workspace.of(self._collection.name) if url else ():
@@ -317,7 +313,7 @@ class RecordAdapter:
         return ledger.addresses.get(self._collection.name, hash64(url)) if url else None
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
-        """Explain a record by its latest versions, and by the answers of services that it waits for."""
+        """Explain a record by its latest versions, and by the requests to services that it waits for."""
         history = store.history(key)
         lines = [f"{key}: a record of {self._collection.name}, {record_story.describe_state(history[-1])}"]
         for version in [version for version in history if version.change != "same"][-_MAX_LISTED:]:
@@ -341,13 +337,13 @@ class RecordAdapter:
         return Explanation(key, tuple(messages), tuple(lines))
 
     def _explain_address(self, ledger: Ledger, store: RecordStore | None, address: AddressRow) -> Explanation:
-        """Explain an address of one source by its latest attempts: their answers, and the records read from these."""
+        """Explain an address of one source by its latest attempts, their answers and the records in the answers."""
         attempts = ledger.attempts.of_address(address.host, address.digest)[-_MAX_LISTED:]
         captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in attempts}
         tombstones = ledger.takedowns.of(address.digest, address.host)
         was_indexed = any(capture is not None and capture.found_in for capture in captures.values())
         was_taken = address.interval == ELSEWHERE or (bool(tombstones) and was_indexed)  # a takedown clears `interval`
-        verb = "taken" if was_taken else "asked"
+        verb = "taken" if was_taken else "requested"
         lines = [f"{address.url}: {verb} for {self._collection.name}, source {address.source}"]
         if address.via_url:
             lines.append(f"  found at {address.via_url}")
@@ -355,20 +351,20 @@ class RecordAdapter:
         lines += [line for tombstone in tombstones for line in record_story.takedown_lines(tombstone)]
         messages += [Message("tombstone", tombstone, omit_empty=True) for tombstone in tombstones]
         for attempt in attempts:
-            status_text = f"status {attempt.status}" if attempt.status else "no answer"
+            status_text = f"status {attempt.status}" if attempt.status else "no response"
             failure_text = f"; {attempt.reason}: {attempt.message}" if attempt.reason else ""
             place_text = f"  {attempt.warc} at {attempt.offset}" if attempt.warc else ""
             lines.append(f"  {show(attempt.started)}  {status_text}{failure_text}{place_text}")
             messages.append(Message("attempt", attempt, omit_empty=True))
             if captured := captures[attempt.seq]:
-                origin_text = f"as {captured.collection}:{captured.source} kept it in attempt {captured.original}"
+                origin_text = f"{captured.collection}:{captured.source}, attempt {captured.original}"
                 if not captured.original:  # a record of another program
-                    origin_text = f"from {captured.warc} at {captured.offset}"
-                lines.append(f"      no request was made: it was taken {origin_text}")
+                    origin_text = f"{captured.warc} at {captured.offset}"
+                lines.append(f"      no request was made: it was taken from {origin_text}")
                 messages.append(Message("captured", captured))
             if followed := ledger.requests.followed(attempt.seq):
                 led_to = f"{counted(followed.requests, 'request')} and {counted(followed.offers, 'offer')}"
-                effect = f"led to {led_to}, {followed.fresh} of them new"
+                effect = f"led to {led_to}, {followed.fresh} of the offers new"
                 lines.append(f"      {effect}" + (f"; {followed.ending}" if followed.ending else ""))
                 if followed.reason:
                     lines.append(f"      not followed: {followed.reason}")
@@ -409,7 +405,7 @@ class RecordAdapter:
         del workspace
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets with this name: addresses of a record, an address, or the origins of a host or source."""
+        """Yield the targets that a name means: a record's addresses, an address, or a source's or host's origins."""
         with self._store(workspace) as store:
             attempts = store.attempts_of(name) if store else []
             if store and not attempts and self._find_address(ledger, name) is None:
@@ -421,8 +417,8 @@ class RecordAdapter:
         if address := self._find_address(ledger, name):
             yield TakedownTarget(address.url, address.digest, 0, self._collection.name)
             return
-        for origin, source in named_origins(workspace, ledger, self._collection.name, name, host=name):
-            target = f"what {source} asked of {origin.origin}" if source else origin.origin
+        for origin, source in named_origins(workspace, ledger, self._collection.name, name, host_name=name):
+            target = f"the requests of {source} to {origin.origin}" if source else origin.origin
             yield TakedownTarget(target, 0, origin.seq, self._collection.name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
@@ -452,7 +448,7 @@ class RecordAdapter:
         return {setting.name: setting.value for setting in workspace.values} if workspace else {}
 
     def _options(self, workspace: Workspace | None) -> dict[str, Any]:
-        """Return the collection's settings by name without its prefix."""
+        """Return the values of the collection's settings by their names without the prefix `NAME.`."""
         prefix = f"{self._collection.name}."
         settings = self._settings(workspace)
         return {name.removeprefix(prefix): setting for name, setting in settings.items() if name.startswith(prefix)}
@@ -464,12 +460,12 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from keys to the reasons not to ask services about these records; None allows all."""
+        """Return a function from record keys to the reasons not to ask services about them; None permits all."""
         del workspace
         return None
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source of an address, or a new source; of private hosts, it may only reach that of `first_url`."""
+        """Return the source configured for an address, or a new one; the host of `first_url` may be a private one."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]
@@ -483,12 +479,12 @@ class RecordAdapter:
         return Source("try", self._collection.name, site)
 
     def _open_store(self, path: Path) -> RecordStore:
-        """Open the store; a collection with a store of its own overrides this."""
+        """Open the store; a subclass whose store is of another class overrides this."""
         return RecordStore(path)
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
-        """Open the store for this block, or return None if it does not exist."""
+        """Open the store in the block, and close it afterwards; yield None if it does not exist."""
         path = self._path(workspace)
         if not path.is_file():
             yield None

@@ -17,8 +17,8 @@ from windrow.engine.session import Session, SessionSettings
 class VersionFile(NamedTuple):
     """A collection's file of versions, and functions for its replay.
 
-    `build` builds the file at a path; `compare` returns the numbers of versions in the old file, in the new file, and
-    only in the new file; `finish` updates the search index after the new file has replaced the old one.
+    `build` builds the file at a path; `compare`, called with the paths of the old and the new file, returns the numbers
+    of versions in each of them and how many differ; `finish` updates the search index at the end.
     """
 
     collection: str
@@ -31,7 +31,7 @@ class VersionFile(NamedTuple):
 def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
     """Rebuild a file of versions from the captures; return None if the file does not exist yet.
 
-    The old file is replaced after all captures were read; if the replay is stopped before, it stays unchanged.
+    The old file is replaced once all captures have been read. If the replay is stopped earlier, it stays unchanged.
     """
     old_path = file.path
     if not old_path.is_file():

@@ -1,4 +1,4 @@
-"""Which records an export writes, and the counts of those that could not be read."""
+"""Which records an export writes, and the protocol of adapters that count the records that could not be read."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class ExportSelection(NamedTuple):
     """Which records an export writes: those whose own time is at least `start` and before `end`, and with `fields`.
 
-    A bound may be a part of a time, such as a month, or empty. `fields` are (name, value).
+    `start` and `end` are times or the beginnings of times, such as a month; an empty one is not a bound. `fields` are
+    pairs (name, value) that a record must have.
     """
 
     start: str = ""
@@ -25,11 +26,10 @@ EVERYTHING = ExportSelection()
 
 
 class CountsSkipped(Protocol):
-    """Reads several records from a document, of which some may not be readable."""
+    """Reads several records from a document, some of which it may have to skip."""
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count by reason the records that could not be read from the attempts of `facts` (first, last).
 
-        If `facts` is None, those are counted that no later attempt has repaired.
+        If `facts` is None, the records are counted that could not be read from any later attempt either.
         """
-        ...

@@ -1,4 +1,4 @@
-"""Takedowns in all collections: the origins with a name, and lines that describe takedowns."""
+"""Takedowns in all collections: find the hosts of a source or host name, and describe takedowns for people."""
 
 from __future__ import annotations
 
@@ -10,26 +10,27 @@ from windrow.ledger.typed.addresses import HostState
 
 
 def named_origins(
-    workspace: Workspace, ledger: Ledger, collection: str, name: str, host: str
+    workspace: Workspace, ledger: Ledger, collection: str, name: str, *, host_name: str
 ) -> Iterator[tuple[HostState, str]]:
-    """Yield (origin, source name) for each origin of the source `name` of a collection.
+    """Yield (host, source name) for each host of the source `name` of a collection.
 
-    If the collection has no such source, the origins of `host` are yielded, each with an empty text.
+    If the collection has no source of this name, its hosts with the name `host_name` are yielded, each with an empty
+    text. An empty `host_name`, or one that contains a slash, yields nothing.
     """
     source = workspace.source(name)
     source_name = name if source and source.collection == collection else ""
-    host_name = "" if source_name else host.lower()
-    is_valid = source_name or (host_name and "/" not in host_name)
-    for origin in ledger.addresses.host_states(source_name, host_name, 0) if is_valid else ():
-        if origin.collection == collection:
-            yield origin, source_name
+    wanted_name = "" if source_name else host_name.lower()
+    is_valid = source_name or (wanted_name and "/" not in wanted_name)
+    for host in ledger.addresses.host_states(source_name, wanted_name, 0) if is_valid else ():
+        if host.collection == collection:
+            yield host, source_name
 
 
 def takedown_line(target: str, holder: str, reason: str) -> str:
-    """Return a line on what was taken down, by whom and why."""
+    """Return a line that says what was taken down, by whom and why; an empty `reason` is left out."""
     return f"{target} taken down by {holder}" + (f": {reason}" if reason else "")
 
 
 def unfinished_line(target: str) -> str:
-    """Return a line on an unfinished takedown and how to finish it."""
+    """Return a line that says that a takedown was interrupted, and which command finishes it."""
     return f"the takedown of {target} was interrupted: windrow forget finishes it"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
-from typing import Protocol
 
-from windrow.adapters.adapter import DerivesStates
+from windrow.adapters.adapter import AsksAgain, DerivesStates
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable, installed
@@ -73,20 +72,6 @@ def decide(
                 write_decision(ledger, registry.collection(collection), decision, items)
                 registry.adapter(collection).update_projection(workspace, ledger)
     return projected
-
-
-class AsksAgain(Protocol):
-    """Can have a service asked again about records whose documents it has answered."""
-
-    def ask_again(
-        self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
-    ) -> list[str]:
-        """Have the next run ask a service again about records, and return their keys.
-
-        `names` are the keys of records; if it is empty, all records are chosen. With a `reason`, only records whose
-        last answer had it, in the service's own words, are chosen. With `dry_run` the keys are only returned.
-        """
-        ...
 
 
 def ask_again(

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Sequence
 from typing import NamedTuple
 
-from windrow.adapters.adapter import DerivesStates, StopCount
+from windrow.adapters.adapter import DerivesStates, ReachedCount
 from windrow.contract import Collection, ItemStep
 from windrow.contract.registry import capable, installed
 from windrow.ledger import Ledger
@@ -72,11 +72,11 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
     return tuple(StateCount(*key, number) for key, number in counts.items())
 
 
-def count_stops(ledger: Ledger, facts: tuple[int, int], collections: Iterable[str]) -> list[StopCount]:
+def count_reached(ledger: Ledger, facts: tuple[int, int], collections: Iterable[str]) -> list[ReachedCount]:
     """Count the items of these collections that stopped in the range `facts` (first, last), by phase and reason."""
     adapters = _state_adapters({*collections})
     counts = [
-        StopCount(
+        ReachedCount(
             count.collection,
             count.kind,
             count.step,
@@ -87,7 +87,7 @@ def count_stops(ledger: Ledger, facts: tuple[int, int], collections: Iterable[st
         for count in ledger.items.read_between(facts)
         if count.collection not in adapters
     ]
-    return [*counts, *(stop for adapter in adapters.values() for stop in adapter.count_stops(ledger, facts))]
+    return [*counts, *(stop for adapter in adapters.values() for stop in adapter.count_reached(ledger, facts))]
 
 
 def _state_adapters(collections: Container[str]) -> dict[str, DerivesStates]:

@@ -6,7 +6,8 @@ from collections.abc import Collection as Names
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from windrow.adapters.adapter import SearchAnswer, Searches, SearchResult, harvested_collections
+from windrow.adapters.adapter import Searches, harvested_collections
+from windrow.adapters.search_answer import SearchAnswer, SearchResult
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, names

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange, StopCount
-from windrow.app.item_states import count_stops
+from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange, ReachedCount
+from windrow.app.item_states import count_reached
 from windrow.engine.source_counts import FrontierCount, OutcomeCount, SessionCounts, count_frontiers, count_session
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
@@ -142,7 +142,7 @@ def summarise(
     own_facts, reported_facts = session.span, ledger.sessions.reported_facts(number)
     reported_facts = (reported_facts[0], ABOVE_EVERY_FACT) if until_now else reported_facts
     tasks = ledger.sessions.tasks(own_facts)
-    stops = count_stops(ledger, own_facts, {task.collection for task in tasks})
+    stops = count_reached(ledger, own_facts, {task.collection for task in tasks})
     refusals = ledger.mirrors.refused_between(own_facts)
     counts = count_session(ledger, own_facts)
     visited, written = content_counts.visited(own_facts), content_counts.written(reported_facts)
@@ -270,7 +270,7 @@ def _count_outcomes(
     return tuple(sorted(outcomes, key=lambda count: -count.attempts))
 
 
-def _count_phases(stops: Sequence[StopCount], phases_by_collection: Phases) -> tuple[PhaseCount, ...]:
+def _count_phases(stops: Sequence[ReachedCount], phases_by_collection: Phases) -> tuple[PhaseCount, ...]:
     """Count the items of each kind that stopped in each phase, in the order of collections and phases."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for stop in stops:

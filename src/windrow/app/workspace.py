@@ -14,14 +14,9 @@ from windrow.contract.registry import adapter, collection, installed, phases
 from windrow.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import (
-        Comparison,
-        ReplayResult,
-        SearchAnswer,
-        SourceChange,
-        TakedownEstimate,
-        TrialPart,
-    )
+    from windrow.adapters.adapter import Comparison, ReplayResult, SourceChange, TakedownEstimate
+    from windrow.adapters.search_answer import SearchAnswer
+    from windrow.adapters.trial import TrialPart
     from windrow.app.begin import NewCollection, Prepared
     from windrow.app.check import Checkup
     from windrow.app.status import WorkspaceState

@@ -12,7 +12,7 @@ from windrow.cli.options import complete_collections, list_collections
 from windrow.formats.text import to_json_value
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import SearchAnswer, SearchResult
+    from windrow.adapters.search_answer import SearchAnswer, SearchResult
 
 
 class SearchCommand(Command):

@@ -16,7 +16,7 @@ from windrow.errors import NotAWorkspace
 from windrow.formats.text import counted, show
 
 if TYPE_CHECKING:
-    from windrow.adapters.adapter import TrialPart
+    from windrow.adapters.trial import TrialPart
     from windrow.config import Workspace
 
 
@@ -41,7 +41,7 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
     own schemas and centres are used. The exit code is 1 if something was refused.
     """
-    from windrow.adapters.adapter import TRIAL_TYPES, DocumentReport, FetchedBytes  # noqa: PLC0415
+    from windrow.adapters.trial import TRIAL_TYPES, DocumentReport, FetchedBytes  # noqa: PLC0415
     from windrow.contract.registry import adapter  # noqa: PLC0415
 
     has_refusal = False

@@ -12,7 +12,7 @@ from windrow.reasons import Reason
 
 
 class Request(NamedTuple):
-    """A request to a source, or to a service.
+    """A request that a discovery makes of a source or of a service.
 
     `name` and `context` are chosen by the discovery, and the answer contains them. Requests with a low `priority` are
     sent first. The request is sent again every `every` seconds, or only once if that is None. With `only_if_new` it is
@@ -37,7 +37,8 @@ class Request(NamedTuple):
 class Answer(NamedTuple):
     """The response to a request: `view` is a seekable file over the decoded body; names of `fields` are lower case.
 
-    An `unchanged` answer (304) has the bytes and the status of the earlier answer that it refers to.
+    `at` is when it was requested. An `unchanged` answer (304) has the bytes and the status of the earlier answer that
+    it refers to.
     """
 
     request: Request
@@ -61,7 +62,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """How many addresses that an answer names are left out by one rule of the discovery; `example` is the first."""
+    """How many of the addresses in an answer one rule of the discovery left out; `example` is the first of them."""
 
     reason: Reason
     rule: str
@@ -76,9 +77,9 @@ class FollowResult:
     `learned` is stored for the source as JSON and replaces earlier values of the same names. `end` describes why no
     request follows ("the last page"), `skip` is why the answer is not used. If a sequence of requests lists everything
     that the source has, `begins_listing` is set for its first answer and `ends_listing` for its last one (both for a
-    single answer): things offered before, but not by this sequence, are given to `Settle.missing`. If one of its
-    answers is skipped, nothing is. `left_out` counts what the answer names and is not requested; the summary of the run
-    and `windrow status` show it.
+    single answer): things offered before, but not by this sequence, are given to `Settle.missing`, unless one of the
+    answers in the sequence is skipped. `left_out` counts addresses in the answer that are not requested; the summary of
+    the run and `windrow status` show them.
     """
 
     requests: tuple[Request, ...] = ()
@@ -97,7 +98,7 @@ class MissingOffer(NamedTuple):
 
     `value` is the value of the record with this key, None if there is no such record. If a document is read later, for
     example because it waits for a service, the listings after it that lack its records are compared again. `listings`
-    is the number of whole listings in a row without the thing, including this one, at most 100.
+    is the number of whole listings in a row without the thing, including this one; they are counted up to 100.
     """
 
     key: str
@@ -108,7 +109,7 @@ class MissingOffer(NamedTuple):
 class WholeListing(NamedTuple):
     """A listing of everything that a source has: when it ended, how many things it offered, and which are missing.
 
-    Things known to be gone are not repeated. `source` is None if it is no longer configured.
+    `missing` does not contain things that are known to be gone. `source` is None if it is no longer configured.
     """
 
     source: Source | None
@@ -118,7 +119,7 @@ class WholeListing(NamedTuple):
 
 
 class DocumentPart(NamedTuple):
-    """A part of the step's document that is sent unchanged: `length` bytes (-1: all the rest) from `offset` on.
+    """A part of the step's document that is sent unchanged: `length` bytes (-1: up to its end) from `offset` on.
 
     It is read from the archive while it is sent. `DocumentPart(*offering.part)` is the part of an offer.
     """
@@ -166,7 +167,7 @@ class Skip(NamedTuple):
 
 
 class PendingAsk(NamedTuple):
-    """An Ask that is not answered yet, as version stores keep it: its name, and its address's number on the ledger.
+    """An Ask that is not answered yet, as version stores keep it: its name, and the digest of its address.
 
     If the configuration had no address for the service, `address` is 0, and `name` is that of the service.
     """
@@ -178,7 +179,7 @@ class PendingAsk(NamedTuple):
 class Observation(NamedTuple):
     """The record of one thing in a document: a JSON value, or None if the thing is gone.
 
-    `text` is indexed for search; `at` is the time that the source states, None if it is that of the fetch. `aside` is
+    `text` is indexed for search; `at` is the time that the source states, or None for the time of the fetch. `aside` is
     stored with a new value, such as the markup from which it was read, but a change of it alone makes no new version.
     `names` are other names of the thing, such as its number in the source's system: an observation that it is gone may
     use one of them if the key is not known any more; unknown names are ignored. If the key of a thing changes, the

@@ -45,7 +45,7 @@ class Collection:
         return self.phases.index(name) + 1
 
     def step_after(self, kind: str, phase: str = "") -> str:
-        """Return the phase of the first step on items of a kind, or the next after `phase`; "" if there is none."""
+        """Return the phase of the first step on items of a kind, or of the step after `phase`; "" if there is none."""
         phases = [step.phase for step in self.steps if isinstance(step, ItemStep) and step.kind == kind]
         later_phases = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases
         return later_phases[0] if later_phases else ""
@@ -63,7 +63,7 @@ class Collection:
 
     @property
     def members(self) -> Members:
-        """The members of its captures, for a collection whose captures have members."""
+        """The declaration of its members, for a collection whose captures have members."""
         assert self.listing.members is not None
         return self.listing.members
 
@@ -79,7 +79,7 @@ class Collection:
 
     @property
     def captures(self) -> Captures | None:
-        """Its discovery in captures of others, or None if it does not read any."""
+        """Its discovery in captures of others, or None if it does not read captures of others."""
         return self._first(Captures)
 
     @property
@@ -100,7 +100,7 @@ class Collection:
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return the places of the captures of others that a source reads; all are empty if it reads none."""
+        """Return where the captures are that a source takes from others; all fields are empty if it takes none."""
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:

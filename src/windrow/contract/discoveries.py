@@ -33,64 +33,66 @@ class Planner(Protocol):
 
     def __call__(self, source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
         """Return an offer, which may be refused, for each entry except those that a rule leaves out."""
-        ...
 
 
 BEHIND = 1_000
 """The least order number (`FoundUrl.place`) of addresses that are only linked from pages without anything new.
 
-They are requested after the other addresses of their host, and not at all after `CrawlRules.is_endless`.
+They are requested after the other addresses of their host, and are not requested once `CrawlRules.is_endless` is True.
 """
 
 
 class CrawlRules(Protocol):
     """The rules by which one origin is crawled, with a state that depends on its answers.
 
-    They do no I/O and read no clock: times are arguments, in seconds. Field names of answers are lower case.
+    They do no I/O and read no clock: `at` is the present time, in UNIX seconds. Field names of answers are lower case.
     """
 
     def robots(self, at: float) -> str:
         """Return the address of robots.txt if it must be requested now, or "" while the known one is valid."""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply the response for robots.txt (status None: no answer), and return the sitemaps that it names."""
+        """Apply the response for robots.txt (status None: no response), and return the sitemaps that it names."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of `base`, a robots.txt, after `hops` others; "" if it is not followed."""
+        """Return the target of a redirect of the robots.txt `base` after `hops` redirects; "" if it is not followed."""
 
     def robots_wait(self, at: float) -> float:
-        """Return for how many seconds only robots.txt may be requested; 0 if other addresses may be, too."""
+        """Return for how many seconds only robots.txt may be requested; 0 if other addresses may be requested too."""
 
     def refusal(self, url: str, kind: int = 0) -> Reason | None:
-        """Return why an address may not be requested now, or None if it may."""
+        """Return why an address of a kind may not be requested now, or None if it may."""
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request at once that failed for a reason, after `tries` tries."""
+        """Return whether to repeat at once a request that has been tried `tries` times and failed for `reason`."""
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
-        """Return the pause after an answer in seconds, or None if the run sends no more requests to the host.
+        """Return the pause after a response in seconds, or None if the run sends no more requests to the host.
 
-        `seconds` is how long the answer took, `wait` the pause in seconds that the host asked for.
+        `seconds` is how long the response took, `wait` the pause in seconds that the host asked for, None without one.
         """
 
     def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Record the body of a new address; return whether many bodies in a row had nothing new.
+        """Record the body of a new address; return whether many bodies in a row contained nothing new.
 
         It is called before `links`. If it returns True, the run requests only those new addresses of the origin whose
         order number is below `BEHIND`, and addresses that were requested before.
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address and the references of a document as written, perhaps without repeated ones."""
+        """Return the base address of a document, and its references as written; repeated ones may be left out."""
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
-        """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out."""
+        """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out.
+
+        `kind` is the kind of the address that redirects; it is 0 for a reference.
+        """
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the addresses that are kept with a document but are not documents themselves, such as its images."""
+        """Return the addresses to fetch with a document that are not documents themselves, such as its images."""
 
     def left_out(self) -> list[LeftOut]:
-        """Return the addresses that rules left out since the last call, except those of other sites."""
+        """Return the addresses that rules left out since the last call, except addresses of other sites."""
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
         """Return the addresses in a sitemap or feed, or None if the document is neither."""
@@ -98,7 +100,7 @@ class CrawlRules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The documents within a capture, which become items of `kind`, and the function that opens one."""
+    """The documents within a capture, which become items of `kind`, and the function that opens such a document."""
 
     kind: str
     open: Callable[[BinaryIO, str, Limits], BinaryIO]  # capture, member's name, limits -> file over the member's bytes
@@ -122,7 +124,7 @@ class Listing:
 
 
 class ContentCheck(NamedTuple):
-    """Whether an attempt found the content of an address changed; None if that is unknown."""
+    """Whether an attempt found that the content of an address had changed; None if that is unknown."""
 
     changed: bool | None
     lasted: int = 0  # seconds during which the present content was seen unchanged
@@ -134,14 +136,14 @@ class Crawl:
 
     `seeds` returns a source's first addresses, `rules` the rules for one of its origins. `next_due(source, attempt,
     interval, failures)` returns when an address is due after an attempt (seconds since 1970, None: never) and its new
-    interval: the seconds after which it may have changed; `failures` counts those in a row. `interval` returns an
-    address's interval once its content is known, from each `ContentCheck` after the first, oldest first. If a sitemap
-    or feed says that an address changed, it is due, `rest` seconds after the last attempt at the earliest.
-    `outcome(status, reason, media type)` returns the collection's word for the result of a request; the media type of
-    the kept bytes is empty if unknown. `why_no_page` returns why a seed returned no page, and how to correct that, or
-    an empty text if it returned one or was not requested. `large` has the most bytes of an answer for kinds that may
-    be larger than a page. With `by_request`, addresses are those of requests: each source has its own origins, and
-    answers are followed once they are on the ledger.
+    interval: the seconds after which it may have changed; `failures` counts failed attempts in a row. `interval`
+    returns an address's interval once its content is known, from the content checks of its attempts, oldest first.
+    An address that changed according to a sitemap or feed is due at once, but `rest` seconds after its last attempt at
+    the earliest. `outcome(status, reason, media type)` returns the collection's word for the result of a request; the
+    media type of the kept bytes is empty if unknown. `why_no_page` returns why a seed returned no page, and how to
+    correct that, or an empty text if it returned one or was not requested. `large` has the most bytes of a response
+    for kinds that may be larger than a page. With `by_request`, addresses are those of requests: each source has its
+    own origins, and answers are followed once they are on the ledger.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
@@ -169,8 +171,8 @@ class Requests:
     """Find documents by requests: the first ones, and those that each answer leads to.
 
     Both functions are pure; their second argument is what was learned about the source (`FollowResult.learned`).
-    `begin` is called when a run begins, `follow` in the pool for every answer of a source, in the order of their
-    arrival. `origins` returns further origins that may be requested, such as `https://static.example.org`.
+    `begin` is called when a run begins, `follow` in the pool for every answer of a source, in the order in which the
+    answers arrived. `origins` returns further origins that may be requested, such as `https://static.example.org`.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -179,7 +181,7 @@ class Requests:
 
 
 class RemoteFolder(NamedTuple):
-    """A remote folder of WARC files, and the place of the secret needed to read it.
+    """A remote folder of WARC files, and where the secret needed to read it is stored; None if it needs no secret.
 
     With a `region` it is a bucket of an S3-compatible store, or a prefix in one, and the secret is `KEY:SECRET`;
     otherwise the secret is the value of the header Authorization.
@@ -191,11 +193,11 @@ class RemoteFolder(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """The places of the captures that a source reads.
+    """Where the captures are that a source reads.
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` are index files and folders of them,
     `warc` the WARC files that the indexes name, and folders of them; without an index, all their records are read.
-    Files that are in none of these folders are read from `remote` folders, one record at a time.
+    Files that are not in these folders are read from `remote` folders, one record at a time.
     """
 
     kept: tuple[str, ...] = ()
@@ -205,14 +207,14 @@ class Inputs(NamedTuple):
 
 
 def inputs(source: Source) -> Inputs:
-    """Return the inputs that the settings of a source name; raises ConfigError if a remote one is not a folder."""
+    """Return the inputs that the settings of a source name; raises ConfigError if a remote address is not a folder."""
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
     remote = tuple(_remote_folder(source, address) for address in source.options.get("warc_urls", ()))
     return Inputs(kept, cdx, warc, remote)
 
 
 def _remote_folder(source: Source, address: str) -> RemoteFolder:
-    """Return the remote folder at an address in `warc_urls`; raises ConfigError if it is not that of a folder."""
+    """Return the remote folder at an address of `warc_urls`; raises ConfigError if it is not a folder's address."""
     options = source.options
     region = str(options.get("s3_region") or "us-east-1") if address.startswith("s3://") else ""
     url = urlsplit(address)
@@ -244,22 +246,22 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """Find documents among captures of others: those of other collections, or in WARC files of other makers.
+    """Find documents among captures of others: those of other collections, or in WARC files of other programs.
 
     It sends no requests. `select`, given a source and the collection's options, returns a pure function that returns
     None for the index line of a wanted capture, and for other lines a Skip whose `message` names the rule; these are
     only counted by rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and
     no capture is read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to
-    a request. Another maker's record is copied into the archive if its digest is that of its index line.
+    a request. Another program's record is copied into the archive if its digest is that of its index line.
 
     `follow` gets each capture as an `Answer`, like that of `Requests`; its result may contain requests if the
     collection has `Requests` too and the source has an address. Without it, the whole answer is the document. With
     `unchanged`, answers that repeat known bytes are wanted too, since the thing still exists; so are answers with other
     `statuses`, such as 404, since the thing is gone. The step does not get their bytes.
 
-    `kinds` returns, like `select`, a pure function, of media type and status: the result of `select` for every such
-    line, or None if that depends on the rest of the line. One call serves many lines, so that unwanted ones cost
-    little.
+    `kinds` returns, like `select`, a pure function. It takes a media type and a status, and returns the Skip that
+    `select` returns for every line with these two, or None if that depends on the rest of the line. It is called once
+    for many lines, so that unwanted ones cost little.
     """
 
     select: Callable[[Source, Mapping[str, Any]], Callable[[CdxLine], Skip | None]]

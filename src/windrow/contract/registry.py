@@ -21,7 +21,7 @@ Capability = TypeVar("Capability")
 
 @cache
 def _entry_points() -> dict[str, tuple[EntryPoint, ...]]:
-    """Return the different entry points of each collection, by the collection's name."""
+    """Return the entry points of each collection by its name; equal ones are returned once."""
     from importlib.metadata import entry_points  # noqa: PLC0415 slow: it imports `email` and `zipfile`
 
     points: dict[str, tuple[EntryPoint, ...]] = {}
@@ -44,7 +44,7 @@ def _load_collection(name: str) -> Collection | str:
         return f"collection {name!r} is not installed; installed are: {', '.join(names())}"
     if len(entry_points) > 1:
         packages = " and ".join(point.value for point in entry_points)
-        return f"collection {name!r} is installed by two packages: {packages}"
+        return f"collection {name!r} is installed by several packages: {packages}"
     try:
         collection = entry_points[0].load()
     except Exception as error:  # noqa: BLE001 another maker's package may fail in any way; the other collections still work

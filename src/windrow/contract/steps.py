@@ -20,7 +20,7 @@ class Task:
     `view` is a seekable read-only file over exactly the document's bytes. `known` contains the store's answers to the
     step's look-ups, by name; `fields` the header fields of the HTTP response, by name in lower case, with repeated
     ones joined (`windrow.formats.http`). `source` is the attempt's source as configured now, None if it was removed
-    from the configuration; `visited` is the attempt's time.
+    from the configuration; `visited` is when the attempt was made. Both are None if the item is not an attempt.
     """
 
     item: Item
@@ -32,7 +32,7 @@ class Task:
     fields: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
     visited: datetime | None = None
-    offers: tuple[Offering, ...] = ()  # what a document that was found by requests offers
+    offers: tuple[Offering, ...] = ()  # that the discovery found in the document
     answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, by the name of the Ask
     request: Request | None = None  # that of the attempt, if its collection finds documents by requests
     stopped: tuple[Reading, ...] = ()  # results of earlier runs that were ended by a limit (`Settle.retakes`)
@@ -45,7 +45,7 @@ class Task:
 
 
 class Entity(NamedTuple):
-    """A thing in a loaded document that has an identity and a history.
+    """A thing in a loaded document that other documents may describe too, such as a specimen.
 
     `local` is the number of its element in the document, from 0; `identifier` is the same in all documents (for a
     specimen its `centre_specimenID`).
@@ -98,7 +98,7 @@ class Check(Read):
 
 @dataclass(frozen=True, slots=True)
 class Load(ItemStep):
-    """Make a document's rows in the pool. They are then written to the store in order, but are not current yet."""
+    """Make a document's rows in the pool; they are written to the store in order, and become current after `Judge`."""
 
     run: Callable[[Task], Rows | Reading]
     resources: tuple[str, ...] = ()
@@ -113,21 +113,18 @@ class Judge(ItemStep):
 
 
 class Undecided(Protocol):
-    """A loaded document whose rows become current (are published) or not, depending on the keys that the store has."""
+    """A loaded document; whether its rows become current (are published) depends on the keys that the store has."""
 
     @property
     def item(self) -> int:
         """Its number on the ledger."""
-        ...
 
     @property
     def asks(self) -> Mapping[str, AbstractSet[str]]:
         """The keys to look up, by question (`StoreLookUp.question`)."""
-        ...
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why it is not published, given those of its keys that the store has; None to publish it."""
-        ...
+        """Return why it is not published, None to publish it; `known` has those of its keys that the store has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,12 +138,12 @@ OK, NOT_MODIFIED = 200, 304
 REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
 """Kinds of attempts of a collection with requests or captures, in this order.
 
-A request of its discovery, one for robots.txt, a step's Ask, or a capture that somebody else made.
+A request of its discovery, a request for robots.txt, a step's Ask, or a capture of another collection or program.
 """
 
 
 class AttemptObservations(NamedTuple):
-    """The results of a Settle step for one attempt: observations, skips, and asks."""
+    """The results of a Settle step for one attempt, whose number, start, address and source are repeated here."""
 
     attempt: int
     at: datetime
@@ -156,19 +153,19 @@ class AttemptObservations(NamedTuple):
 
 
 def has_document(recorded: RecordedAttempt) -> bool:
-    """Return whether an attempt fetched a document, or found the known one unchanged."""
+    """Return whether an attempt at a document was answered with it (200), or with "not modified" (304)."""
     return recorded.attempt.kind in {REQUEST, CAPTURED} and recorded.attempt.status in {OK, NOT_MODIFIED}
 
 
 def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
-    """Return the results of a Settle step, which returns one, several or None, as a tuple: empty for a Reading."""
+    """Return what a Settle step returned as a tuple: one or several results; it is empty for None or a Reading."""
     if result is None or isinstance(result, Reading):
         return ()
     return (result,) if isinstance(result, Observation | Skip | Ask) else tuple(result)
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return an attempt's place and the results of its step, or None if the step returned None or a Reading."""
+    """Return the results of an attempt's step with the attempt's number; None if it returned None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt

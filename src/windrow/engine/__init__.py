@@ -1,1 +1,1 @@
-"""Runs harvests: session, lease, ledger, fetchers, pool. It contains the name of no collection."""
+"""Runs harvests: session, lease, ledger, fetchers, pool. It does not contain the name of any collection."""

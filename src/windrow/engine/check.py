@@ -35,7 +35,7 @@ def index_name(session: int) -> str:
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write an index for every session that has captures but no index; after an error, the next session tries again."""
+    """Write an index for every session that has captures but no index; after an error, a later session tries again."""
     with suppress(OSError):
         _remove_outdated(folder)
     for session in ledger.captures.sessions():
@@ -60,7 +60,7 @@ def _remove_outdated(folder: Path) -> None:
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield the sessions' index lines, sorted on disk; replay tools would show responses 304 as empty pages."""
+    """Yield the index lines of sessions, sorted; responses 304 have none, as viewers would show them as empty pages."""
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute("CREATE TABLE line (text TEXT NOT NULL)")
@@ -81,10 +81,11 @@ def _unsorted_lines(ledger: Ledger, session: int) -> Iterator[str]:
 
 
 BLOCK_BYTES = 1 << 20
+"""Bytes of a capture that are read at a time."""
 
 
 class Fault(NamedTuple):
-    """A disagreement: where it is, what is wrong, and how to repair it."""
+    """Something wrong in the stored data: where it is, what is wrong, and how to repair it (empty if not known)."""
 
     location: str
     problem: str
@@ -104,7 +105,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
             yield Fault(f"{warc} at {offset}", str(error), hint)
             continue
         if hasher.digest() != digest or hasher.size != size:
-            yield Fault(f"{warc} at {offset}", f"has {hasher.digest()}, but {digest} on the ledger", hint)
+            yield Fault(f"{warc} at {offset}", f"has the digest {hasher.digest()}, on the ledger {digest}", hint)
         else:
             yield hasher.size
 
@@ -136,16 +137,16 @@ def check_states(ledger: Ledger) -> Iterator[Fault]:
         message = f"present is {mirror.present}, but its last event in a listing is {mirror.event!r}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.inconsistent():
-        recorded = f"is due at {address.due}, with capture {address.capture}"
-        yield Fault(address.url, f"{recorded}; it has {address.attempts} attempts, the last capture is {address.last}")
+        recorded = f"is recorded as due at {address.due}, with the capture {address.capture}"
+        yield Fault(address.url, f"{recorded}; it has {address.attempts} attempts and the last capture {address.last}")
 
 
 ITEMS_PER_QUERY = 1_000
-"""Items that are looked up together."""
+"""The most items that are looked up in one query."""
 
 PendingState = tuple[str, Status] | None
-"""The step that an item waits for, failed at or was cancelled before, and the status; None if it is done. The step is
-an empty text if the item was refused for its name."""
+"""The step that an item waits for, failed at or was cancelled before, and the status; None if all its steps are done.
+The step is an empty text if the item was refused for its name."""
 
 
 def check_steps(ledger: Ledger) -> Iterator[Fault]:
@@ -157,7 +158,7 @@ def check_steps(ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
-    """Yield a fault for each of these items whose pending step on the ledger is not the one that its facts imply."""
+    """Yield a fault for each of these items (by number) whose pending step is not the one that its facts imply."""
     events_by_item = groupby(ledger.items.events(items), attrgetter("item"))
     item_events = {number: [*group] for number, group in events_by_item}
     for item in ledger.items.seen(items):
@@ -166,7 +167,7 @@ def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[in
         if actual != expected:
             yield Fault(
                 f"item {item.item}",
-                f"waits for {_describe_state(actual)}; by its facts for {_describe_state(expected)}",
+                f"waits for {_describe_state(actual)}; by its facts, it should wait for {_describe_state(expected)}",
             )
 
 
@@ -175,7 +176,7 @@ def _describe_state(state: PendingState) -> str:
 
 
 def _derive_state(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> PendingState:
-    """Derive the step that an item waits for from the events on the ledger."""
+    """Return the step that an item waits for by the events on the ledger; those are in the order of their facts."""
     listing = collection.discovery if isinstance(collection.discovery, Listing) else None
     fetch_step = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
     first_step = fetch_step or collection.step_after(item.kind) or collection.phases[0]

@@ -32,7 +32,7 @@ from windrow.reasons import Reason
 
 
 class FetchBounds(NamedTuple):
-    """The most items to fetch (None: all), the oldest date, and whether finished items are fetched `again`."""
+    """The most items to fetch (None: all), the oldest date (None: any), and whether to fetch done items `again`."""
 
     limit: int | None = None
     since: datetime | None = None
@@ -44,10 +44,10 @@ class FetchBounds(NamedTuple):
 
 
 class PlannedSource(NamedTuple):
-    """A source that a run would ask: the folders that it would list there, and how much it would then fetch.
+    """What a run would do at a source: list folders or fetch robots.txt (`folders`), then fetch what is `waiting`.
 
     `asked` is false for an inactive source, and `why_not` says why. `waiting` and `bytes` count only items that are on
-    the ledger already: new files are found when the source is listed. `seconds` is an estimate from earlier transfers,
+    the ledger already: new files are found when the source is listed. `seconds` is an estimate from earlier requests,
     None if there were none.
     """
 
@@ -63,7 +63,7 @@ class PlannedSource(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """An item that waits to be fetched, and the source that a run would ask first."""
+    """An item that waits to be fetched, and the source that a run would request first."""
 
     key: str
     source: str
@@ -87,13 +87,14 @@ class Preview:
     documents: tuple[Reads, ...]
 
 
-def why_not_asked(source: Source) -> str:
-    """Return why a run does not ask a source, or an empty text if it is active."""
+def why_not_requested(source: Source) -> str:
+    """Return why a run does not request a source, or an empty text if it is active."""
     state = "" if source.active else source.options.get("state", "inactive")
     return "its owner is not active" if state == "available" else str(state)
 
 
 RETRY, CANCEL = "retry", "cancel"
+"""The decisions that an operator may make (`act`)."""
 
 MAX_PREVIEWED = 50
 """The most addresses that a preview names one by one."""
@@ -109,9 +110,9 @@ class Chosen(NamedTuple):
     """A listed file or an address that a decision is about.
 
     `state` is the number of its phase, and its status there. `children` are documents with their states: for a file,
-    the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read, by
-    a cause outside them. An address chosen only for such attempts is in the phase of the first step, not of requests.
-    `through` is true if all documents of a file are done.
+    the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for
+    a cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `through`
+    is true if all documents of a file are done.
     """
 
     number: int
@@ -132,7 +133,7 @@ class FileFrontier:
         self.fetch_phase = self._listing.fetch_phase
 
     def spellings(self, name: str) -> tuple[str, ...]:
-        """Return the keys that a name may mean: the name itself, and the name in each folder, such as `add/NAME`."""
+        """Return the keys that a name may mean: the name itself, and its path in each folder, such as `add/NAME`."""
         return (name, *(f"{folder}/{name}" for folder in self._listing.folders))
 
     def find_named(self, names: Iterable[str]) -> list[Chosen]:
@@ -183,17 +184,17 @@ class FileFrontier:
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), self._listing.folders, source.active,
-                    why_not_asked(source), len(files), size, seconds,
+                    why_not_requested(source), len(files), size, seconds,
                 )
             )  # fmt: skip
         return Preview(tuple(planned), waiting, self._count_documents(phases))
 
-    def resting(self, at: datetime) -> list[rest.RestingFile]:
-        """Return the files that failed in several sessions in a row and are not requested at the time `at`."""
-        return rest.resting(self._ledger, self._collection, at)
+    def resting(self, current_time: datetime) -> list[rest.RestingFile]:
+        """Return the files that failed in several sessions in a row and are not requested at `current_time`."""
+        return rest.resting(self._ledger, self._collection, current_time)
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return an empty list: listed files that are not wanted are refused by name, and no rules leave out others."""
+        """Return an empty list: files that are not wanted are refused for their names, and not left out by rules."""
         del source
         return []
 
@@ -229,7 +230,7 @@ class FileFrontier:
         return Chosen(file.file, file.key, done_state, children, through)
 
     def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
-        """Return the files that are due at the `active` sources (by name), each with the source to ask first."""
+        """Return the files that are due at the `active` sources (by name), each with the source to request first."""
         if not active:
             return ()
         phase = self._listing.fetch_phase
@@ -255,7 +256,7 @@ class FileFrontier:
         return tuple(waiting)
 
     def _finished_mirrors(self, sources: Iterable[str]) -> Iterator[Mirror]:
-        """Return the mirrors, at the sources with these names, whose files are done or failed."""
+        """Return the present mirrors, at the sources with these names, whose files are done or failed."""
         mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
         return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 
@@ -272,10 +273,10 @@ class FileFrontier:
 
 
 class AddressFrontier:
-    """The addresses of a collection, each due at its own time, in the phase `task_phase`, called `fetch_phase`."""
+    """The addresses of a collection, each due at its own time, in the phase `fetch_phase` (number `task_phase`)."""
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
-        """Use this collection's addresses on the ledger, which are requested as `crawl` defines."""
+        """Use the addresses of a collection on the ledger, which are requested as `crawl` declares."""
         self._ledger = ledger
         self._collection = collection
         self._crawl = crawl
@@ -339,7 +340,7 @@ class AddressFrontier:
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), requested_first, source.active,
-                    why_not_asked(source), count, 0, round(seconds, 1),
+                    why_not_requested(source), count, 0, round(seconds, 1),
                 )
             )  # fmt: skip
             if source.active:
@@ -347,12 +348,12 @@ class AddressFrontier:
                     self._collection.name, source.name, due_before, shown
                 )
                 urls = [*known_urls, *(address.url for address in new_seeds)]
-                waiting += [Waiting(url, source.name, url, None) for url in urls[:shown]]
+                waiting += [Waiting(url, source.name, path=url, bytes=None) for url in urls[:shown]]
         return Preview(tuple(planned), tuple(waiting[:shown]), ())
 
-    def resting(self, at: datetime) -> list[rest.RestingFile]:
+    def resting(self, current_time: datetime) -> list[rest.RestingFile]:
         """Return an empty list: an address that fails is due again at its own time."""
-        del at
+        del current_time
         return []
 
     def left_out(self, source: str) -> list[RuleCount]:
@@ -370,7 +371,7 @@ class AddressFrontier:
         return ""
 
     def _choose(self, addresses: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
-        """Join addresses with their unread attempts; addresses that are chosen only for such attempts are last."""
+        """Join addresses with their unread attempts; addresses chosen only for unread attempts come last."""
         unread_by_address: dict[int, list[UnreadAddress]] = {}
         for attempt in unread:
             unread_by_address.setdefault(attempt.address, []).append(attempt)
@@ -389,10 +390,10 @@ class AddressFrontier:
             ]
         return chosen
 
-    def _count_due(self, at: int) -> dict[str, dict[str, int]]:
-        """Return how many addresses are due at the time `at` in UNIX seconds, by source and then by origin."""
+    def _count_due(self, until: int) -> dict[str, dict[str, int]]:
+        """Return how many addresses are due until `until` (UNIX time, included), by source and then by origin."""
         counts: dict[str, dict[str, int]] = {}
-        for host in self._ledger.addresses.due_by_host(self._collection.name, at):
+        for host in self._ledger.addresses.due_by_host(self._collection.name, until):
             counts.setdefault(host.source, {})[host.origin] = host.number
         return counts
 
@@ -406,7 +407,7 @@ class AddressFrontier:
         return first_requests(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
-        """Return whether an address is on the ledger: a plain GET for any source, other requests for this source."""
+        """Return whether an address is on the ledger: a plain GET for any source, another request for this source."""
         known_addresses = self._ledger.addresses.of_sources(source.collection, address.digest)
         return any(address.request is None or known_address.source == source.name for known_address in known_addresses)
 
@@ -421,12 +422,12 @@ def frontier_of(ledger: Ledger, collection: Collection) -> Frontier:
 
 
 def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
-    """Return attempts with their states, which are failures in the phases that could not read them."""
+    """Return attempts with their states: each failed in the phase whose step could not read it."""
     return tuple((attempt.attempt, (attempt.phase, Status.FAILED)) for attempt in unread)
 
 
 def offering_host(source: Source, record: SourceRecord | None) -> OfferingHost:
-    """Return a source as a host of a file, with the record of its attempts so far."""
+    """Return a source as one that offers a file, with the record of its attempts so far; None if it has none yet."""
     if record is None:
         return OfferingHost(source.name, source.owner)
     return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
@@ -442,16 +443,16 @@ def _estimate_seconds(source: Source, record: SourceRecord | None, count: int, s
 
 
 MAX_NAMED = 20
-"""The most items or addresses that the command of a decision names on the ledger."""
+"""The most items or addresses that are named in the command of a decision, as the ledger records it."""
 
 
 def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:
     """Have the next run fetch items or addresses again (`act` "retry"), or cancel them ("cancel"); return their number.
 
     Retry: an item's loaded records stay, and its unfinished documents are ended, since documents of the next attempt
-    replace them; cancelled items are fetched again too. Attempts that a step could not read are read by it without
-    further pause. Cancel: items end in their present phase with their unfinished documents, and addresses are never
-    requested again; kept captures stay.
+    replace them; cancelled items are fetched again too. Attempts that a step could not read are read again at once.
+    Cancel: items end in their present phase with their unfinished documents, and addresses are never requested again;
+    kept captures stay.
 
     This is one transaction in a session of its own, which takes the lease. Its command names the first `MAX_NAMED`.
     """

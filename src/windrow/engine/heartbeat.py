@@ -21,7 +21,7 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 SLEEP_FACTOR = 10
-"""A process may sleep for this many times its limit of CPU time."""
+"""A reading process may sleep for at most this many times its limit of CPU time."""
 
 _LOOK_INTERVAL = 1.0  # the most seconds that count between two looks: the looking process may have been suspended
 _WORKING_SHARE = 0.02  # the least share of a core that a working process uses, however busy the machine is
@@ -37,7 +37,7 @@ def cpu_time(pid: int) -> float:
 
 
 class ReadingClock:
-    """Measures for how long a process has shown the same mark, a number that changes when it begins another document.
+    """Measures for how long a process has shown the same number, which changes at least when it begins a document.
 
     `look` is called about once a second, or more often. `wall_seconds` counts at most a second between two calls, since
     the machine or the engine may have been suspended. `asleep_seconds` is the part in which the process used hardly
@@ -46,25 +46,26 @@ class ReadingClock:
 
     def __init__(self) -> None:
         self.cpu_seconds = self.wall_seconds = self.asleep_seconds = 0.0
-        self._mark: int | None = None
-        self._began = self._span_cpu = 0.0
+        self._shown_number: int | None = None
+        self._cpu_at_begin = self._cpu_at_span_begin = 0.0
         self._looked_at = self._span_began = time.monotonic()
 
-    def look(self, pid: int, mark: int) -> None:
-        """Update the times, which start again from 0 if the process now shows another `mark`."""
+    def look(self, pid: int, shown_number: int) -> None:
+        """Update the times, which start again from 0 if the process now shows another number."""
         looked_at, cpu_now = time.monotonic(), cpu_time(pid)
         seconds_since, self._looked_at = min(looked_at - self._looked_at, _LOOK_INTERVAL), looked_at
-        if mark != self._mark:
-            self._mark, self._began, self.wall_seconds, self.asleep_seconds = mark, cpu_now, 0.0, 0.0
-            self._span_began, self._span_cpu = looked_at, cpu_now
+        if shown_number != self._shown_number:
+            self._shown_number, self._cpu_at_begin = shown_number, cpu_now
+            self.wall_seconds = self.asleep_seconds = 0.0
+            self._span_began, self._cpu_at_span_begin = looked_at, cpu_now
         else:
             self.wall_seconds += seconds_since
-        self.cpu_seconds = cpu_now - self._began
+        self.cpu_seconds = cpu_now - self._cpu_at_begin
         span = looked_at - self._span_began
         if span >= _LOOK_INTERVAL:  # in a shorter span, even a working process may not have had its turn
-            if cpu_now - self._span_cpu < _WORKING_SHARE * span:
+            if cpu_now - self._cpu_at_span_begin < _WORKING_SHARE * span:
                 self.asleep_seconds += min(span, 2 * _LOOK_INTERVAL)
-            self._span_began, self._span_cpu = looked_at, cpu_now
+            self._span_began, self._cpu_at_span_begin = looked_at, cpu_now
 
 
 MAX_READING_CPU = 20.0
@@ -78,11 +79,11 @@ MAX_SILENCE = 60.0
 
 _READING_CPU = 4.0  # seconds of CPU time after which a reading is ended from within
 _TICK = 0.5  # seconds of CPU time between two checks of that time
-_BEATS, _BATCH, _TARGET = range(3)
+_BEATS, _BATCH, _TARGET = range(3)  # the indexes of the numbers on a board
 
 
 def board() -> Any:
-    """Return an array that a fetcher shares with the engine: number of beats, batch being read (or 0), and target."""
+    """Return an array that a fetcher shares with the engine: number of beats, batch being read (or 0), its target."""
     return CONTEXT.RawArray(c_longlong, 3)
 
 
@@ -94,10 +95,10 @@ class Overdue(StepError):
 
 
 class Heartbeat:
-    """The fetcher's side: it counts beats on the `shown` board, and limits the CPU time of each reading."""
+    """The fetcher's side: it counts beats on the `board`, and limits the CPU time of each reading."""
 
-    def __init__(self, shown: Any) -> None:
-        self._board = shown
+    def __init__(self, board: Any) -> None:
+        self._board = board
         self._reading = False
         self._ticks = 0
 
@@ -112,9 +113,8 @@ class Heartbeat:
 
     def reading(self, batch: int, target: int) -> Self:
         """Show what the `with` block reads: the numbers of the batch and the target, which is 0 for a robots.txt."""
-        shown = self._board
-        shown[_BEATS] += 1
-        shown[_BATCH], shown[_TARGET] = batch, target
+        self._board[_BEATS] += 1
+        self._board[_BATCH], self._board[_TARGET] = batch, target
         return self
 
     def __enter__(self) -> None:
@@ -126,7 +126,7 @@ class Heartbeat:
         self._board[_BATCH] = 0
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
-        """Raise Overdue if a reading takes too long; at each further tick again, since the code may catch it."""
+        """Raise Overdue if a reading takes too long, and at each further tick again, since the code may catch it."""
         if self._reading:
             self._ticks += 1
             if self._ticks > _READING_CPU / _TICK:
@@ -134,14 +134,14 @@ class Heartbeat:
 
 
 class FetcherWatch:
-    """The engine's side: measures how long a fetcher has been silent, and shows what it is reading."""
+    """The engine's side: it finds out whether a fetcher hangs, and what the fetcher is reading."""
 
     def __init__(self) -> None:
         self.board = board()
         self._clock = ReadingClock()
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
-        """Return whether the process must be ended; must be called about once a second or more often."""
+        """Return whether the process must be ended, sooner if the run is `stopping`; call it at least once a second."""
         self._clock.look(pid, self.board[_BEATS])
         if not self.board[_BATCH]:
             return self._clock.wall_seconds > MAX_SILENCE

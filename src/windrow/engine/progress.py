@@ -1,4 +1,4 @@
-"""Progress of a run: a line on a terminal that is updated in place, a line a minute in a log, or JSON messages."""
+"""Show the progress of a run: a line on a terminal, updated in place, a line a minute in a log, or JSON messages."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 LOG_INTERVAL_SECONDS = 60.0
+"""Seconds between two lines if the output is not a terminal."""
 
 
 class Progress:
@@ -22,7 +23,7 @@ class Progress:
         self.begin("")
 
     def begin(self, phase: str, total: int | None = None) -> None:
-        """End the current phase, and start counting `total` items of a new one; None if the number is not known."""
+        """End the current phase, and start counting the items of a new one: `total` items, or None if not known."""
         self.end()
         self._phase = phase
         self._total = total
@@ -30,7 +31,7 @@ class Progress:
         self._done = self._failed = 0
 
     def step(self, done: int = 1, failed: int = 0) -> None:
-        """Add to the number of items done, and to the number of these that failed."""
+        """Add to the number of items done, which includes failed ones, and to the number of failed items."""
         self._done += done
         self._failed += failed
 
@@ -49,7 +50,7 @@ class Progress:
         return ", ".join(parts)
 
     def show(self) -> None:
-        """Write the line: on a terminal always, otherwise if the last one is a minute old."""
+        """Write the line: on a terminal always, otherwise if the last line was written at least a minute ago."""
         if self._quiet or not self._phase:
             return
         if self._live:

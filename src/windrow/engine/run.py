@@ -1,4 +1,4 @@
-"""What the phases of a run share, the protocols of a harvest's stores, and functions that close several resources."""
+"""What the phases of a run share, the protocols of a harvest's stores, and functions that close several things."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ MAX_COMMENT_LENGTH = 2000
 TICK_SECONDS = 1.0
 """Seconds between two updates of the lease, the projection and the progress line."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""If no transfer is in progress, updating a projection takes at most about one part in 20 of the time, unless it would
-then be more than 2 seconds behind."""
+"""If no transfer is in progress, a projection is updated again 20 times as long after an update as that took, but after
+2 seconds at the latest."""
 
 
 class Store(Protocol):
-    """The store of a collection's records; every call is one transaction and may be repeated."""
+    """The store of a collection's records; each call that writes is one transaction and may be repeated."""
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
         """Write the rows of documents; `judge` decides later whether they become current."""
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in the given order; return the findings of each document."""
+        """Make staged documents current or withhold them, in the given order; return each document's findings."""
 
     def summarise(self, at: datetime) -> int:
         """Update the summaries and return how many rows changed."""
@@ -52,16 +52,16 @@ class VersionStore(Protocol):
     """A store of the histories of records or pages, built from results of attempts; each call is one transaction."""
 
     def checkpoint(self) -> int:
-        """Return the number of the last attempt that was settled, 0 if there was none."""
+        """Return the number of the last attempt that was settled, or 0 if none has been settled."""
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """Record the last attempts of earlier sessions, as `read_last_attempts` returns them, if none is there."""
+        """Record the last attempt of each earlier session, which the function returns, if none is recorded yet."""
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write entries, which the Settle step made of results, and set the checkpoint; changes belong to `session`."""
+        """Write entries that the Settle step made, as changes of a session (0: of none), and set the checkpoint."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do the work that needs all attempts, at a time in UNIX seconds; it ends early if `pulse` returns False."""
+        """Do the work that needs all attempts, at the UNIX time `at`; it ends early if `pulse` returns False."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -84,7 +84,7 @@ class ContentStore(VersionStore, Protocol):
         """Return up to `limit` attempts whose bytes must be read again."""
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Write the new readings of attempts by their numbers; None if the attempt could not be read."""
+        """Write the new readings of attempts by their numbers; a reading is None if the attempt could not be read."""
 
 
 @runtime_checkable
@@ -92,7 +92,7 @@ class WaitingStore(VersionStore, Protocol):
     """A version store that remembers which attempts wait for answers of services."""
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
-        """Return the next attempts with numbers above `after` that wait for answers, and what each of them asked."""
+        """Return the next attempts with numbers above `after` that wait for answers, with the asks of each."""
 
     def count_waiting(self) -> tuple[int, int]:
         """Return how many attempts wait, and the number of the first waiting attempt, which is 0 if none waits."""
@@ -103,7 +103,7 @@ class SearchedStore(VersionStore, Protocol):
     """A version store with its own search index; for other stores a phase builds the index."""
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
-        """Update the search index; it ends early when `pulse` returns False, and the next search updates the rest."""
+        """Update the search index; if `pulse` returns False, end early: the next search continues the update."""
 
 
 @runtime_checkable
@@ -139,7 +139,7 @@ class Projection(Protocol):
 
 
 class Derived(NamedTuple):
-    """What a derivation did, as one line, and the errors by source; an error of none has the name "".
+    """What a derivation did, as one line, and the errors by source, with an empty name for errors of no source.
 
     `failed` is the number of failed tasks that the derivation itself wrote to the ledger.
     """
@@ -150,8 +150,8 @@ class Derived(NamedTuple):
 
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]
-"""A function that updates what is derived from the store, and returns a line about its work. Its argument is a function
-to call between batches, which returns whether to continue. The next call completes the work of a killed one."""
+"""A function that updates what is derived from the store, and returns what it did. Its argument is a pulse. If a call
+is killed, the next one completes its work."""
 
 
 class WarcFile(NamedTuple):
@@ -176,20 +176,20 @@ class Harvest:
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
     listers: int = 4  # listings in parallel
     downloaders: int = 4  # batches of one source in parallel
-    attempts: int = 3  # at a file in one run
-    listing_deadline: float = 0.0  # seconds after which listings are left for the next run; 0: no bound
-    download_deadline: float = 0.0  # the same for all transfers
+    attempts: int = 3  # the most attempts at a file in one run, at one source
+    listing_deadline: float = 0.0  # seconds after which unfinished listings are left to the next run; 0: never
+    download_deadline: float = 0.0  # seconds after which unfinished transfers are left to the next run; 0: never
     limits: Limits | None = None  # limits that replace those of the workspace
     reread: bool = False  # a replay: due times of addresses and records of unread attempts are not changed
     unread: dict[int, Reason] = field(default_factory=dict)  # attempts that a replay could not read, and why
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
-    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # why no service is asked, by record key
+    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # record keys -> why services are not asked
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other programs, to be imported
 
 
 @dataclass(slots=True)
 class SessionRequests:
-    """The sources, by name, that earlier harvests of a session asked, and the times of their last requests."""
+    """The sources, by name, that earlier harvests of a session requested, and when they were requested last."""
 
     sources: dict[str, Source] = field(default_factory=dict)
     last_requests: dict[str, float] = field(default_factory=dict)  # by origin, in UNIX seconds
@@ -211,7 +211,7 @@ class HarvestRun:
     stopping: Callable[[], int]  # returns 0: continue, 1: finish the items in progress, 2: stop at once
     limit: int | None = None  # the most items to fetch
     since: datetime | None = None  # files with an older date are not fetched
-    clock: Callable[[], datetime] = now  # when records become current: in a replay, the captures' times
+    clock: Callable[[], datetime] = now  # returns when records become current: in a replay, the captures' times
     archive_settings: ArchiveSettings | None = None
     session_requests: SessionRequests = field(default_factory=SessionRequests)
     failed: int = 0  # tasks that failed
@@ -226,12 +226,12 @@ class HarvestRun:
         return self.harvest.collection
 
     def next_batch(self) -> int:
-        """Return the number of a new batch of requests."""
+        """Return the number for a new batch of requests, which is unique in this run."""
         self._last_batch += 1
         return self._last_batch
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return where an attempt's bytes are, which for a revisit are those of the original; None if it has none."""
+        """Return where an attempt's bytes are (for a revisit, those of the original), or None if nothing was kept."""
         return place_of_bytes(self.ledger.captures, attempt.target, attempt.kept) if attempt.kept else None
 
     def tick(self, *, force: bool = False) -> None:
@@ -253,7 +253,7 @@ class HarvestRun:
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
-        """Record the start of a phase of a source, or of no particular one; return the number of the task."""
+        """Record the start of a phase for a source, or for no source if it is empty; return the task's number."""
         with self.ledger.writing() as writer:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 
@@ -275,7 +275,7 @@ class HarvestRun:
             new_writer.sessions.close_task(task, reason, comment[:MAX_COMMENT_LENGTH], failed=failed)
 
     def add_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
-        """Record the findings of an item's reading; for a failed reading without one, its reason becomes a finding."""
+        """Record the findings of an item's reading; if it failed and has only notes, its reason becomes a finding."""
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
             findings = (*findings, Finding(reading.reason.class_name, reading.reason.meaning))
@@ -283,7 +283,7 @@ class HarvestRun:
 
 
 Close = Callable[[], object]
-"""A function that closes or finishes something; what it returns is ignored."""
+"""A function that closes or finishes something; its result is ignored."""
 
 
 def close_all(parts: Iterable[Close], error: BaseException | None = None) -> None:

@@ -1,4 +1,4 @@
-"""Signals, limits, garbage collection, and the server that child processes are forked from."""
+"""Signals, limits and garbage collection of a process, and the server from which child processes are forked."""
 
 from __future__ import annotations
 
@@ -81,13 +81,14 @@ def end_with_parent() -> None:
 
 
 CONTEXT = multiprocessing.get_context("forkserver")
+"""The context of multiprocessing with which all processes and pipes are made."""
 
 PRELOADED_MODULES = ("windrow.engine.fetchers.fetcher", "windrow.engine.steps.worker")
 CONTEXT.set_forkserver_preload([*PRELOADED_MODULES])
 
 
 _needed_modules: set[str] = set()
-"""The modules that processes need; `__main__` only if a collection's functions are defined in the script."""
+"""The modules of the collections' functions; `__main__` is one of them if a script defines these functions."""
 
 _start_lock = threading.Lock()
 
@@ -130,7 +131,7 @@ def start_process(process: BaseProcess) -> None:
             except (EOFError, ConnectionError) as error:
                 if time.monotonic() > deadline:
                     raise WindrowError(
-                        "no process can be started: the process that starts them was ended again and again",
+                        "no process can be started: the fork server, which starts them, was ended repeatedly",
                         hint="see in the machine's log what ended it, then: windrow run",
                     ) from error
                 time.sleep(0.01)  # until the server that was killed is gone

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from windrow.archive import ArchiveWriter, open_response
-from windrow.engine.crawl.asking import HOPS, ArchivingClient, CrawlResult, secrets_of
+from windrow.engine.crawl.archiving_client import HOPS, ArchivingClient, CrawlResult, secrets_of
 from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure, TransportError
@@ -26,8 +26,12 @@ ROLLOVER_SIZE = 1 << 40
 """Bytes after which a WARC file is closed; larger than any capture, so that there is only one file."""
 
 
+PAGE = 1
+"""The kind of the address that is requested; 0 would be that of a robots.txt."""
+
+
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure with a message on `name`."""
+    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure, whose message names it."""
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
@@ -43,16 +47,19 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Request an address with secrets; return its capture and the seconds that it took, or raise TerminalFailure."""
+    """Request an address with the source's secrets; return its capture and the seconds, or raise TerminalFailure."""
     origin = parts(url).origin
     address = parts(f"{origin}/")
     site = replace(source.site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
 
     async def transfer(archive: ArchiveWriter) -> CrawlResult:
         secrets = partial(secrets_of, source, origin)
-        archiver = ArchivingClient(archive, 0, {1: limits.transfer_size}, lambda _: nullcontext(), secrets=secrets)
+        largest = {PAGE: limits.transfer_size}
+        archiver = ArchivingClient(
+            archive, robots_kind=0, large=largest, reading=lambda _: nullcontext(), secrets=secrets
+        )
         async with HttpClient(site) as client:
-            return await archiver.fetch(client, FetchJob(1, url, kind=1))
+            return await archiver.fetch(client, FetchJob(1, url, kind=PAGE))
 
     with closing(ArchiveWriter(folder, "try", limits, ROLLOVER_SIZE, source.site.agent)) as archive:
         attempt = asyncio.run(transfer(archive)).attempt
@@ -77,8 +84,8 @@ class SampledAnswer(NamedTuple):
 def sample_address(access: Callable[[str], Source], url: str, limits: Limits) -> SampledAnswer:
     """Request an address and follow up to `HOPS` redirects; return the last response. Nothing is kept.
 
-    `access` returns for each address the source whose connection settings and secrets are used. Raises TransportError
-    with the reason REDIRECTED if a target is not a valid address, or was requested before.
+    `access` returns for each address the source whose connection settings and secrets are used. Raises TransportError,
+    with the reason REDIRECTED if a target is not a valid address or was requested before, or after too many redirects.
     """
     requested: set[str] = set()
     while True:

@@ -79,11 +79,11 @@ def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
     if not run.stopping():
         fetching.Fetching(run, failed_sources).run()
     if not run.stopping():
-        comparing.compare_hosts(run, failed_sources)
+        comparing.compare_mirrors(run, failed_sources)
 
 
 def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
-    """Request due addresses and those that responses link to; does nothing if no source has an address."""
+    """Request due addresses and the addresses that responses link to; do nothing if no source has an address."""
     if not any(source.site.scheme for source in run.harvest.sources):
         return
     from windrow.engine.crawl.crawling import CrawlDispatcher  # noqa: PLC0415 as in _list_and_fetch
@@ -95,7 +95,7 @@ def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
 
 
 def _take_captures(run: HarvestRun, discovery: Captures) -> None:
-    """Take captures from other collections or archives."""
+    """Take captures of other collections, and of other programs' archives."""
     from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list_and_fetch
 
     Capturing(run, discovery).run()
@@ -152,7 +152,7 @@ class Session:
                 self.number = writer.sessions.open(name_this_process(), command)
                 if last_end and last_end > spell(now()):
                     # Facts are ordered by number, so this does no harm; but it is reported.
-                    task = writer.sessions.open_task(self.number, "", "", 1)
+                    task = writer.sessions.open_task(self.number, collection="", source="", phase=1)
                     message = f"the last session ended at {last_end}"
                     writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
             session_row = self.ledger.sessions.get(self.number)
@@ -171,8 +171,8 @@ class Session:
     ) -> None:  # fmt: skip
         """Run a harvest's phases in order; each begins when the phase before it is done for every item.
 
-        Only the steps of `phases` are run (None: all). At most `limit` items are fetched, none that its source dates
-        before `since`; nothing is fetched if `fetch` is false.
+        Only the steps of `phases` are run (None: all). At most `limit` items are fetched (None: all), and no file that
+        its source dates before `since`; nothing is fetched if `fetch` is false.
         """
         settings = replace(self.settings, limits=harvest.limits or self.settings.limits)
         is_listed = isinstance(harvest.collection.discovery, Listing)
@@ -219,7 +219,7 @@ class Session:
                 run.tick()
 
     def _ledger_identity(self) -> str:
-        """Return the digest of the ledger's first session, which identifies it; an empty text before that session."""
+        """Return the digest of the ledger's first session, which identifies the ledger, or "" before that session."""
         first_session = self.ledger.sessions.first()
         return digest(first_session.encode()) if first_session else ""
 
@@ -228,17 +228,17 @@ class Session:
         for discovery in run.collection.discoveries:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
-        remove_old_parts(self.settings.archive)  # removes old partial transfers
+        remove_old_parts(self.settings.archive)
 
     def add_failed_task(self, collection: str, error: WindrowError) -> None:
-        """Record that a collection could not be harvested."""
+        """Record that a collection could not be harvested, as a failed task with the `error` as its comment."""
         with self.ledger.writing() as writer:
             task = writer.sessions.open_task(self.number, collection, source="", phase=1)
             writer.sessions.close_task(task, error.reason, f"{collection}: {error}"[:MAX_COMMENT_LENGTH], failed=True)
         self.failed += 1
 
     def follow(self, projection: Projection) -> None:
-        """Have a projection updated and closed at the end of the session."""
+        """Update a projection at the end of the session, and then close it."""
         self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
@@ -269,7 +269,7 @@ class Session:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the session and the ledger; after an error the exit code is 1, after a stop 130."""
+        """Close the session and the ledger; the exit code is 130 after a stop and 1 after any other error."""
         parts: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)

@@ -27,13 +27,15 @@ NOT_REQUESTED = frozenset(
 """Reasons for which an address is not requested; other reasons are failures."""
 
 GONE = frozenset({404, 410})
+"""HTTP statuses that mean that an address has no content any more."""
 
 
 class FrontierCount(NamedTuple):
     """Counts of a source's known files or addresses now.
 
-    `had` counts the files that it offers, or the addresses that have a body; `failing` and `due` count addresses. If
-    `by_address`, each address is due at its own time, the next one at `next`; otherwise the source is due as a whole.
+    `had` counts the files that it lists, or the addresses fetched at their last attempt; `failing` and `due` count
+    addresses. If `by_address`, each address is due at its own time, the next one at `next` (None if none is known);
+    otherwise the source is due as a whole.
     """
 
     known: int = 0
@@ -72,7 +74,7 @@ class SessionCounts:
     sources: dict[str, Counter[str]]
     outcomes: tuple[OutcomeCount, ...]
     reasons: list[tuple[str, int]]
-    troubles: dict[str, str]  # by source, the first host whose robots.txt failed
+    troubles: dict[str, str]  # by source, a message on the origins whose robots.txt could not be fetched
 
 
 @lru_cache(maxsize=4)
@@ -111,7 +113,7 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
 
 
 def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
-    """Return a message for each source at which a robots.txt failed between two facts, naming the first origin."""
+    """Return a message for each source with a failed robots.txt: it names the first origin, and counts the others."""
     troubles: dict[str, list[str]] = {}
     for name, collection in installed().items():
         if crawl := crawl_of(collection):
@@ -119,7 +121,7 @@ def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
                 facts, name, crawl.robots
             ):
                 error_text = message or (reason.meaning if reason else f"the server answers {status}")
-                troubles.setdefault(source, []).append(f"{origin}: its robots.txt could not be read: {error_text}")
+                troubles.setdefault(source, []).append(f"{origin}: its robots.txt could not be fetched: {error_text}")
     return {
         source: messages[0] + (f" (and {len(messages) - 1:,} more origins)" if len(messages) > 1 else "")
         for source, messages in troubles.items()
@@ -140,7 +142,7 @@ def _classify(attempts: AttemptCount) -> str:
 
 
 def count_frontiers(ledger: Ledger, collections: AbstractSet[str] | None = None) -> dict[str, FrontierCount]:
-    """Count each source's files, and the addresses of collections in `collections` (None: all), which takes longer."""
+    """Count each source's files, and its addresses unless all of `collections` (None: all) only list files."""
     counts = {source: FrontierCount(files, files) for source, files in ledger.mirrors.count().items()}
     crawls = {name: crawl_of(collection) for name, collection in installed().items()}
     if collections is not None and all(name in crawls and crawls[name] is None for name in collections):

@@ -1,7 +1,7 @@
 """Take down an address or an origin: first a tombstone on the ledger, then the removal of all its bytes.
 
 The tombstone is written before anything is removed, and closed when no file contains any of the target's bytes. If the
-run is killed in between, the next one does all of the removal again, which every part allows.
+run is killed in between, the next one repeats the whole removal, which does no harm.
 """
 
 from __future__ import annotations
@@ -30,10 +30,9 @@ from windrow.model import ArchivePlace
 
 
 class TakedownTarget(NamedTuple):
-    """An address or an origin to take down: its name, and its number on the ledger as `address` or as `host`.
+    """An address or a host to take down: its name, and its number on the ledger as `address` or as `host` (or 0).
 
-    An origin is named by its address; with another name, only what one source requested there is taken down.
-
+    A host whose name is its origin is taken down for all sources; with another name, only for the source that has it.
     An address is `shared` if it has other content too: its captures are removed, and it is requested again.
     """
 
@@ -47,8 +46,8 @@ class TakedownTarget(NamedTuple):
 class TakedownResult(NamedTuple):
     """How many captures, bytes of them and records were removed; `errors` are messages about what remains.
 
-    `done` is false if some bytes remain, for example since another process reads a database; then the tombstone stays
-    open, and `windrow forget` continues.
+    `done` is false if some bytes remain, for example because another process reads a database. The tombstone then stays
+    open, and `windrow forget` continues the takedown.
     """
 
     target: str
@@ -62,9 +61,9 @@ class TakedownResult(NamedTuple):
 class CollectionStores(NamedTuple):
     """How a target is removed from a collection's stores.
 
-    `remove` removes the records of a target and of the given attempts, and returns their number; it may be repeated.
-    `clean` overwrites removed records in the stores' files. It often calls its argument, which renews the lease, and
-    returns a message for each file in which some bytes remain.
+    `remove` removes the records of a target that the given attempts fetched, and returns their number; it may be
+    repeated. `clean` overwrites removed records in the stores' files. It often calls the function that it is given,
+    which renews the lease, and returns a message for each file in which some bytes remain.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]
@@ -72,7 +71,7 @@ class CollectionStores(NamedTuple):
 
 
 class _Takedown(NamedTuple):
-    """A target, the attempts removed with it, those at services made only for them, and the collections concerned."""
+    """A target, the attempts to remove, the URLs and attempts of asks made only for these, and their collections."""
 
     tombstone: int  # its number on the ledger
     target: TakedownTarget
@@ -83,14 +82,14 @@ class _Takedown(NamedTuple):
 
     @property
     def all_attempts(self) -> list[int]:
-        """The attempts at the target, and the attempts at services for them."""
+        """The attempts at the target, and the attempts at asks that were made only for them."""
         return [*self.attempts, *self.service_attempts]
 
 
 def take_down_targets(
     session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take down targets, and those left unfinished, in all `stores`; done only if no file contains their bytes."""
+    """Take down targets, and those of interrupted takedowns; `stores` has the stores of each collection by name."""
     ledger = session.ledger
     _record_tombstones(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()
@@ -107,7 +106,7 @@ def take_down_targets(
             errors += stores[name].clean(session.lease.beat)
         else:
             errors += (
-                f"not removed completely: {name} is not installed; install that collection, then: windrow forget",
+                f"not removed completely: the collection {name} is not installed; install it, then: windrow forget",
             )
     if not ledger.takedowns.empty_log(session.lease.beat):
         errors += (kept_by_reader(ledger.path),)
@@ -144,7 +143,7 @@ def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[Tar
 
 
 def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
-    """Record a tombstone for each target; that of a shared target is lifted at once, so that it is requested again."""
+    """Record a tombstone for each target; the tombstone of a shared target is lifted at once (`TakedownTarget`)."""
     with session.ledger.writing() as writer:
         for target in targets:
             tombstone = writer.takedowns.begin(
@@ -180,7 +179,7 @@ def kept_by_reader(path: Path) -> str:
     """Return the message for a database whose log still contains removed bytes, with the command that helps."""
     return (
         f"not removed completely: another process kept reading {path}, so old bytes stay in"
-        f" {path.name}-wal; end it, then: windrow forget"
+        f" {path.name}-wal; end that process, then: windrow forget"
     )
 
 
@@ -225,7 +224,7 @@ def _remove_target(
         # A missing index is made anew when the session closes.
         (session.settings.archive / index_name(session_number)).unlink(missing_ok=True)
     if not is_erased:  # the captures stay on the ledger until their bytes are gone
-        errors.append("not removed completely: correct that, then: windrow forget")
+        errors.append("not removed completely: correct these errors, then: windrow forget")
         return TakedownResult(target.name, 0, size, records, tuple(errors), done=False)
     own_kept_ids = {capture.attempt for capture in captures if capture.attempt in kept_ids and not capture.borrowed}
     with ledger.writing() as writer:
@@ -237,7 +236,7 @@ def _remove_target(
 def _find_shared_bytes(
     ledger: Ledger, attempts: Sequence[int], removed_attempts: set[int], captures: Iterable[TargetCapture]
 ) -> tuple[set[int], list[str]]:
-    """Return the attempts whose bytes must stay, since others refer to them, and a message for each source of those."""
+    """Return the attempts whose bytes must stay, since other attempts refer to them, and messages that say so."""
     shared_digests = ledger.takedowns.lent(attempts, removed_attempts)
     shared_captures = ledger.takedowns.shared(attempts, removed_attempts)
     kept_attempts = {capture.attempt for capture in captures if capture.digest in shared_digests} | {
@@ -249,7 +248,7 @@ def _find_shared_bytes(
             attempts_by_source.setdefault((capture.collection, capture.source), set()).add(capture.attempt)
     errors = [
         f"{counted(len(group), 'capture')} not removed, since {collection} uses the bytes for its source {source};"
-        f" to take them down there: windrow forget {source}"
+        f" to remove them there too: windrow forget {source}"
         for (collection, source), group in sorted(attempts_by_source.items())
     ]
     others = kept_attempts - {attempt for source_attempts in attempts_by_source.values() for attempt in source_attempts}
@@ -260,7 +259,7 @@ def _find_shared_bytes(
 
 
 def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
-    """Record on the ledger which records to erase: the captures, and other records about the target in their files."""
+    """Record which records of the archive to erase: those at `places`, and related ones in the same files."""
     spans: list[tuple[str, ErasedSpan]] = []
     for warc, group in groupby(places, key=attrgetter("warc")):
         target_spans = [ErasedSpan(place.offset, place.length) for place in group]
@@ -277,7 +276,7 @@ def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePla
 def _find_related(
     session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown
 ) -> Iterator[ErasedSpan]:
-    """Yield the other records of a WARC file about a target, or about requests to services for its attempts."""
+    """Yield the other records of a WARC file about a target, or about asks made for its attempts."""
     path, ledger = session.settings.archive / warc, session.ledger
     places = ledger.takedowns.records_of(warc)
     shared = {place.offset for place in places} - {span.offset for span in target_spans}

@@ -14,11 +14,11 @@ from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
-NEVER_ASKED = 0
-"""The due time of an address that was never requested; `windrow retry` sets 1, and all others are UNIX times."""
+NEVER_REQUESTED = 0
+"""The due time of an address that was never requested; `windrow retry` sets 1, and all greater ones are UNIX times."""
 
 ABOVE_EVERY_ORDER = 2**62
-"""A number above the order number of every address."""
+"""A number that is greater than the order number of every address."""
 
 
 ELSEWHERE = -1
@@ -28,16 +28,16 @@ ELSEWHERE = -1
 class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
-    def due(self, host: int, at: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due at the time `at`, new ones first.
+    def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
+        """Return at most `limit` addresses of a host that are due until `until` (included), new ones first.
 
-        Of the new addresses, only those with an order number under `below` are returned.
+        Of the new addresses, only those with an order number less than `below` are returned.
         """
         if below == ABOVE_EVERY_ORDER:
-            return self.due_between(host, NEVER_ASKED, at, ABOVE_EVERY_ORDER, limit)
-        new_addresses = self.due_between(host, NEVER_ASKED, NEVER_ASKED, below, limit)
+            return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
+        new_addresses = self.due_between(host, NEVER_REQUESTED, NEVER_REQUESTED, below, limit)
         return new_addresses + self.due_between(
-            host, NEVER_ASKED + 1, at, ABOVE_EVERY_ORDER, limit - len(new_addresses)
+            host, NEVER_REQUESTED + 1, until, ABOVE_EVERY_ORDER, limit - len(new_addresses)
         )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
@@ -52,25 +52,26 @@ class AddressWriter:
         self._batch = batch
 
     def add_host(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Record an origin that a source's crawl may request; return its number."""
+        """Record an origin that a source may request, as a host; return the host's number."""
         return self._batch.fact("host", session, collection, source, origin)
 
     def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Return the number of an origin of a source; record the origin if it is not known."""
+        """Return the number of an origin as a host of a source; record the host if it is not known."""
         number = TypedAddresses(self._batch.database).host(origin, collection, source)
         if number is None:
             number = self.add_host(session, collection, source, origin)
             self._batch.flush()
         return number
 
-    def give_host(self, host: int, source: str) -> None:
-        """Let a source crawl an origin that was only known from elsewhere."""
+    def assign_host(self, host: int, source: str) -> None:
+        """Assign a host that was known only from WARC files of other programs to a source that found its origin."""
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Add addresses found at the address `via`; known addresses do not change, with one exception.
+        """Add addresses found at the address with the digest `via` (0: seeds); known addresses change in two cases.
 
-        A known address of the kind `beside` (a file kept beside a page) becomes a page if it is found as a `page`.
+        A known address of the kind `beside` (a file kept beside a page) becomes a page if it is found as one (with the
+        kind `page`). An address that was known only from a WARC file of another program becomes due.
         """
         found_urls = [*urls]
         rows = [
@@ -92,19 +93,19 @@ class AddressWriter:
                 self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Record an address that is never due."""
+        """Record an address from a WARC file of another program, which is never due; a known address is not changed."""
         self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
 
     def hint(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
-        """Make addresses due that have changed by a hint, but at least `min_pause` seconds after their last attempt."""
+        """Make addresses due whose hint is later than their last attempt, at least `min_pause` seconds after that."""
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
     def record_pause(self, origin: str, until: int) -> None:
-        """Record the UNIX time until which an origin asked all collections to pause."""
+        """Record the UNIX time until which an origin asked not to be requested; it is valid for all collections."""
         self._batch.row("rest", origin, until)
 
     def due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts due, after those that were never requested; return the number of addresses."""
+        """Make the addresses of hosts due that are due later, and request them after new ones; return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
@@ -116,13 +117,13 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make a source's seeds of a kind, and its addresses outside `origins`, never due again, except `digests`."""
+        """Make a source's addresses of a kind never due if they are seeds or outside `origins`, except `digests`."""
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Record after how many seconds an address is due again, if `recorded` is its last attempt."""
+        """Record the seconds after which an address is due again, if `recorded` is its last attempt."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 

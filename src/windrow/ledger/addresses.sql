@@ -4,7 +4,7 @@
 -- A host: an origin as one source of a collection requests it.
 
 -- def hosts(collection: str) -> list[HostRow]
--- Return the origins that a collection's crawls may request, as hosts of its sources.
+-- Return the hosts of a collection, in the order in which they were added.
 SELECT seq, source, origin FROM host WHERE collection = :collection ORDER BY seq;
 
 -- def hosts_crawled(collection: str) -> list[HostRow]
@@ -15,17 +15,17 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
 ) ORDER BY h.seq;
 
 -- def host(origin: str, collection: str, source: str = "") -> int | None
--- Return the number of an origin as a host of a source (empty: of any), or None if it is not known.
+-- Return the number of an origin as a host of a source (empty: of any source), or None if it is not known.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
 AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- row: DueAddress
 -- An address to request, with the validators of its last response with a body.
--- `last` is the digest of that body, or empty, and `at` the date of the archive record with the body.
+-- `last` is the digest of that body, or empty if there is none; `at` is the date of the archive record with the body.
 
 -- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
 -- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
--- Only addresses with a `place` under `below` are returned. If the last response was a revisit, `at` is the date of the
+-- Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit, `at` is the date of the
 -- record with the bytes. An address whose kind has changed since its last response is requested without conditions.
 SELECT a.digest, a.url, a.kind, a.place, a.interval, a.failures, coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
@@ -42,64 +42,65 @@ UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS
 WHERE digest = :digest AND host = :host AND due > 0
 AND (SELECT max(v.started) FROM attempt v WHERE v.address = :digest AND v.host = :host) < :hint;
 
--- def rests(at: int) -> dict[str, int]
--- Return the times until which origins ask all collections to pause, by origin, if after the time `at`.
-SELECT origin, until FROM rest WHERE until > :at;
+-- def rests(now: int) -> dict[str, int]
+-- Return the times after `now` until which origins asked not to be requested, by origin.
+SELECT origin, until FROM rest WHERE until > :now;
 
 -- row: FoundAddress
--- An address, and its place in the order in which addresses were found.
+-- An address, and its `position`, a number that increases in the order in which addresses were found.
 
 -- def found_after(collection: str, after: int, limit: int) -> list[FoundAddress]
--- Return a collection's addresses in the order in which they were found, after the place `after`.
-SELECT a.rowid AS "place: int", a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
+-- Return a collection's addresses in the order in which they were found, after the position `after`.
+SELECT a.rowid AS "position: int", a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
 WHERE a.rowid > :after ORDER BY a.rowid LIMIT :limit;
 
--- def count_upto(collection: str, place: int) -> int
--- Count a collection's addresses up to and including a place in that order, without those taken down.
+-- def count_upto(collection: str, position: int) -> int
+-- Count a collection's addresses up to and including a position (`FoundAddress`), without those taken down.
 SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
-WHERE a.rowid <= :place
+WHERE a.rowid <= :position
 AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
 
--- def last_place() -> int
--- Return the place of the address found last, or 0 if there are no addresses.
+-- def last_position() -> int
+-- Return the position of the address found last, in any collection, or 0 if there are no addresses.
 SELECT coalesce(max(rowid), 0) FROM address;
 
 -- row: AddressCount
--- Counts of a source's addresses of one kind: known, with a body, failing and due, and the next due time.
+-- Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), failing and due.
+-- `next_due` is the next time when one is due, without addresses that were never requested, or None.
 
--- def by_source(at: int) -> list[AddressCount]
--- Count the addresses of each source by kind; due addresses are those due at the time `at`.
+-- def by_source(now: int) -> list[AddressCount]
+-- Count the addresses of each source by kind; due addresses are those due at the time `now`.
 SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
        sum(a.capture <> 0 AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
-       sum(coalesce(a.due <= :at, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
+       sum(coalesce(a.due <= :now, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
 FROM address a JOIN host h ON h.seq = a.host GROUP BY h.collection, h.source, a.kind;
 
--- row: NeverAsked
+-- row: NeverRequested
 -- The number of a host's addresses that were never requested, and one of them.
 
--- def never_asked(host: int) -> NeverAsked
+-- def never_requested(host: int) -> NeverRequested
 -- Count the addresses of a host that were never requested, and return one of them as an example.
 SELECT count(*) AS "number: int", coalesce(min(url), '') AS "example: str" FROM address WHERE host = :host AND due = 0;
 
 -- row: DueCount
 -- The number of a host's addresses that are due.
 
--- def due_by_host(collection: str, at: int) -> list[DueCount]
--- Count the addresses of each host of a collection that are due at the time `at`.
-SELECT h.source, h.origin, count(*) AS "number: int" FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at
+-- def due_by_host(collection: str, until: int) -> list[DueCount]
+-- Count the addresses of each host of a collection that are due until `until` (included).
+SELECT h.source, h.origin, count(*) AS "number: int" FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection GROUP BY h.source, h.origin ORDER BY h.seq;
 
--- def next_of_source(collection: str, source: str, at: int, limit: int) -> list[str]
--- Return the addresses of a source that would be requested first at the time `at`.
-SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :at
+-- def next_of_source(collection: str, source: str, until: int, limit: int) -> list[str]
+-- Return the addresses of a source that are due until `until` (included), host by host, by due time.
+SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
 -- def is_known(collection: str, digest: int) -> bool
--- Tell whether a collection knows the address with this digest.
+-- Return whether a collection knows the address with this digest.
 SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest;
 
 -- row: AddressRow
--- An address, its origin and source, and `via`, the address on which it was found (0 for a seed).
+-- An address, its origin and source, and `via`, the digest of the address at which it was found (0 for a seed).
 -- `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `interval` is in seconds, or
 -- `ELSEWHERE` if the address is only known from a WARC file of another program.
 
@@ -119,19 +120,19 @@ FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHER
 {address};
 
 -- row: HostState
--- An origin with counts of its addresses, the next time when one is due, and the last attempt (`asked`).
+-- A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`).
 
--- def host_states(source: str, host: str, at: int) -> list[HostState]
--- Return the hosts of a source, or those at a host name, with counts of their addresses at the time `at`.
--- One of `source` and `host` is empty, which means any. Hosts with another port are included.
+-- def host_states(source: str, host_name: str, now: int) -> list[HostState]
+-- Return the hosts of a source, or those with a host name and any port; their addresses are counted at `now`.
+-- One of `source` and `host_name` may be empty, which means any.
 SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: int", coalesce(sum(a.capture > 0),
        0) AS "pages: int",
-       coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :at), 0) AS "due: int",
-       min(CASE WHEN a.due > :at THEN a.due END) AS "next_due: int | None",
+       coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :now), 0) AS "due: int",
+       min(CASE WHEN a.due > :now THEN a.due END) AS "next_due: int | None",
        (SELECT max(v.started) FROM attempt v WHERE v.host = h.seq) AS "asked: datetime | None"
 FROM host h LEFT JOIN address a ON a.host = h.seq
-WHERE (:source = '' OR h.source = :source) AND (:host = '' OR h.origin IN ('http://' || :host, 'https://' || :host)
-    OR h.origin LIKE 'http://' || :host || ':%' OR h.origin LIKE 'https://' || :host || ':%')
+WHERE (:source = '' OR h.source = :source) AND (:host_name = '' OR h.origin IN ('http://' || :host_name, 'https://' || :host_name)
+    OR h.origin LIKE 'http://' || :host_name || ':%' OR h.origin LIKE 'https://' || :host_name || ':%')
 GROUP BY h.seq ORDER BY h.origin;
 
 -- row: ChosenAddress
@@ -146,7 +147,7 @@ WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
 AND a.digest IN (SELECT value FROM json_each(:digests));
 
 -- def failing(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return addresses that fail, of a source and with the reason of the last attempt; empty means any.
+-- Return addresses whose last attempt failed; an empty `source` or `reason` means any source or reason.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
 AND (:reason = '' OR (SELECT v.reason FROM attempt v
@@ -154,7 +155,7 @@ AND (:reason = '' OR (SELECT v.reason FROM attempt v
 ORDER BY a.host, a.url;
 
 -- def waiting(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return addresses of a source (empty: any) that were never requested, or that fail for `reason` if given.
+-- Return addresses of a source (empty: any) that are new or next; with a `reason`, those that failed for it.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
@@ -191,7 +192,7 @@ AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
 -- row: InconsistentAddress
--- An address whose due time, or last `capture`, is not that of its attempts: `attempts` and `last`.
+-- An address whose due time or last `capture` contradicts its `attempts`, or their last capture (`last`).
 
 -- def inconsistent() -> Iterator[InconsistentAddress]
 -- Yield addresses whose due time or last capture does not agree with their attempts.
@@ -206,7 +207,7 @@ SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "la
 WHERE (attempts = 0 AND due > 1) OR capture <> last;
 
 -- def next_due(host: int) -> int | None
--- Return the time when the next address of a host is due, or None if none is ever due.
+-- Return the time when the next address of a host is due, or None if all its addresses are never due.
 SELECT min(due) FROM address WHERE host = :host;
 
 -- def request_rows(host: int, digests: Sequence[int]) -> dict[int, RequestRow]

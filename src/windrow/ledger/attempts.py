@@ -16,18 +16,19 @@ class AttemptWriter:
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
-    def begin(self, session: int, host: int, file: int, url: str, at: datetime) -> int:
+    def begin(self, session: int, host: int, file: int, url: str, started: datetime) -> int:
         """Record the begin of an attempt to fetch a listed file; return the attempt's number."""
-        return self._batch.fact("attempt_begun", session, host, file, url, spell(at), at=at)
+        return self._batch.fact("attempt_begun", session, host, file, url, spell(started), at=started)
 
     def record_attempt(
         self, session: int, host: int, attempt: Attempt, *, begun: int = 0,
-        again: tuple[int | None, int, int] | None = None, beside: int | None = None,
+        schedule: tuple[int | None, int, int] | None = None, beside: int | None = None,
     ) -> int:  # fmt: skip
         """Record an attempt as one fact, or only its end if its begin is the fact `begun`; return the fact's number.
 
-        `again` is (when the address is due next, its interval in seconds, its failures in a row). If the address was
-        requested as a file of the kind `beside`, kept beside pages, and is a page now, it is due at once.
+        `schedule` is (when the address is due next, its interval in seconds, its failures in a row); None keeps these.
+        If the address was requested as a file of the kind `beside`, kept beside pages, and is a page now, it is due at
+        once.
         """
         kept, target = attempt.kept, attempt.target
         outcome_columns = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)
@@ -39,9 +40,9 @@ class AttemptWriter:
             return self._batch.fact("attempt_ended", record_date, *end_columns, begun)
         request_columns = (host, target, "" if target else attempt.url, attempt.kind, int(attempt.allowed))
         attempt_number = self._batch.fact("attempt", session, *request_columns, spell(attempt.started), *end_columns)
-        if again is not None:
+        if schedule is not None:
             content_attempt = attempt_number if kept and attempt.status == 200 else None
-            self._batch.row("visited", attempt.kind, beside, *again, content_attempt, target, host)
+            self._batch.row("visited", attempt.kind, beside, *schedule, content_attempt, target, host)
         return attempt_number
 
 

@@ -66,15 +66,15 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 -- An attempt to fetch a file that was interrupted.
 
 -- def open() -> list[OpenAttempt]
--- Return attempts at files that were interrupted before their end and not followed by another attempt.
+-- Return attempts at files that were interrupted before their end, if no other attempt at the file followed.
 SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND k.seq > v.seq) ORDER BY v.seq;
 
 -- row: AttemptCount
 -- The number of attempts at a source with the same outcome, and the bytes that they received.
--- `listed` tells whether they were for listed files; for addresses, `kind` is the collection's own number for their
--- kind. `earlier` tells whether the address had a body before, `taken` whether a capture was used instead of a request.
+-- `listed` is true for listed files; for addresses, `kind` is the collection's own number for their kind. `earlier` is
+-- true if the address had a body before, `taken` if a capture was used instead of a request.
 
 -- def ended_between(facts: tuple[int, int]) -> list[AttemptCount]
 -- Count the attempts that ended between two facts by outcome, without requests for robots.txt.
@@ -110,7 +110,7 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 ) v JOIN host h ON h.seq = v.host GROUP BY h.source;
 
 -- row: FailedSessions
--- The number of sessions that failed to fetch a file, and when the last attempt ended.
+-- The number of sessions that failed to fetch a file, and when the last of the failed attempts ended.
 
 -- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
 -- Count the sessions that failed to fetch each file since an operator last ordered a retry, by file.
@@ -162,7 +162,7 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 -- A failed request for the robots.txt of an origin.
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
--- Return hosts whose robots.txt (the attempts of the kind `kind`) could not be fetched between two facts.
+-- Return the last failed request between two facts for each robots.txt, whose attempts have this kind.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
@@ -177,13 +177,13 @@ SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h O
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
--- Return the last requests for the robots.txt of an origin, which have the kind `kind`, the latest first.
+-- Return the last requests for the robots.txt of an origin, whose attempts have this kind, the latest first.
 SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
 CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;
 
 -- row: AttemptOutcome
--- The number of attempts at a host with a status or reason, and the address of the `latest` one.
+-- The number of attempts at a host with the same status and reason, and the address of the `latest` one.
 
 -- def outcomes(host: int) -> list[AttemptOutcome]
 -- Count the attempts at a host by outcome, the most frequent first.

@@ -1,4 +1,4 @@
-"""Collect the rows that one transaction writes, and write them together, each with a statement known by its name."""
+"""Collect the rows that one transaction writes, and write them together by statements that have names."""
 
 from __future__ import annotations
 
@@ -96,17 +96,17 @@ class LedgerBatch:
         self._at_time, self._at_text = moment, spell(moment)
 
     def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
-        """Collect a fact with these columns and return its number; its time is `at`, or that of the transaction."""
+        """Collect a fact with these columns, and return its number; its time is `at` or, if None, the transaction's."""
         self._seq += 1
         self._rows_by_statement[table].append((self._seq, spell(at) if at else self._at_text, *values))
         return self._seq
 
     def row(self, name: str, *values: Any) -> None:
-        """Collect the values of one run of a statement, which inserts or changes a row."""
+        """Collect the values for one run of the statement `name`, which inserts, changes or deletes a row."""
         self._rows_by_statement[name].append(values)
 
     def rows(self, name: str, new_rows: list[Any]) -> None:
-        """Collect the values of several runs of a statement."""
+        """Collect the values for several runs of the statement `name`."""
         self._rows_by_statement[name] += new_rows
 
     def flush(self) -> None:

@@ -1,4 +1,4 @@
-"""Record captures of other collections and programs that a collection uses, and imported WARC files.
+"""Record which captures of other collections and programs a collection uses, and imported WARC files.
 
 An index lists captures, one a line. A source reads it line by line and takes the captures that its rules allow.
 """
@@ -26,32 +26,32 @@ class CaptureWriter:
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
-    def begin(self, collection: str, source: str, name: str, rules: str) -> None:
-        """Start reading an index from its beginning, with its counts at 0."""
-        self._batch.database.execute("capture_index_begin", collection, source, name, rules)
-        index = TypedCaptures(self._batch.database).index(collection, source, name)
+    def begin(self, collection: str, source: str, index_name: str, rules: str) -> None:
+        """Start reading an index from its beginning, with counts of 0, by the rules that `rules` identifies."""
+        self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
+        index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None
         self._batch.database.execute("capture_index_forget_counts", index.id)
 
-    def record_progress(self, index: int, place: int, seen: int) -> None:
-        """Record that an index was read up to a place, and add `seen` to the number of its lines that were read."""
-        self._batch.database.execute("capture_index_reach", index, place, seen)
+    def record_progress(self, index: int, position: int, seen: int) -> None:
+        """Record the position up to which an index was read, and add `seen` to the number of lines read."""
+        self._batch.database.execute("capture_index_reach", index, position, seen)
 
     def count(self, index: int, taken: int) -> None:
         """Add `taken` to the number of captures taken from an index."""
         self._batch.database.execute("capture_index_count", index, taken)
 
     def leave_out(self, index: int, rule: RuleRow) -> None:
-        """Add to the number of lines of an index that a rule left out."""
+        """Add the lines that `rule` counts to the number of lines of an index that the rule left out."""
         self._batch.database.execute("capture_leave_out", index, *rule)
 
     def fail(self, attempt: int, collection: str, source: str, row: FailedRow) -> None:
-        """Record that the record of a wanted index line could not be read in an attempt."""
+        """Record that the WARC record of a wanted index line could not be read; `attempt` has the reason."""
         columns = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
         self._batch.row("capture_failed", collection, source, *columns, attempt)
 
     def remove_failure(self, collection: str, place: tuple[str, int]) -> None:
-        """Record that the record at a place (WARC file, offset), which failed before, was read."""
+        """Record that the WARC record at a (WARC file, offset), which could not be read before, was read."""
         self._batch.database.execute("capture_mended", collection, *place)
 
     def record_taken(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
@@ -73,7 +73,7 @@ class ImportWriter:
         return intake
 
     def read_to(self, intake: int, offset: int) -> None:
-        """Record that all records of an imported file before an offset are recorded."""
+        """Record that all records before an offset of an imported file are on the ledger."""
         self._batch.row("intake_at", offset, intake)
 
     def name(self, intake: int, name: str) -> None:
@@ -81,13 +81,13 @@ class ImportWriter:
         self._batch.row("intake_named", intake, name[:1024])
 
     def payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record the place of bytes to which revisits refer by the digest `spelled`, unless one is recorded already."""
+        """Record the place of the bytes to which revisits refer by the digest `spelled`, unless it is recorded."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:
-        """Record that the bytes of the revisit at an offset, with the digest `spelled`, are not imported yet."""
+        """Record that the revisit at an offset waits for bytes with the digest `spelled` that are not imported yet."""
         self._batch.row("intake_waits", intake, offset, spelled)
 
     def remove_waiting_revisit(self, intake: int, offset: int) -> None:
-        """Record that the bytes of the revisit at an offset are imported."""
+        """Record that the revisit at an offset no longer waits for its bytes."""
         self._batch.row("intake_waited", intake, offset)

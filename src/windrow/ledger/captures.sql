@@ -7,7 +7,7 @@ SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return the place of an address's bytes with this digest, to which later revisits refer, or None.
+-- Return the first place of an address's bytes with this digest, or None; later revisits refer to it.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
@@ -62,8 +62,8 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 --     -> list[RecordedAttempt]
 -- Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
 -- `origins` are pairs of collection and source whose responses are wanted, with an empty source for all of the
--- collection. Responses with a status in `statuses` are wanted too, although they have no document. The last `seq` is
--- the next `attempt`.
+-- collection. Responses with a status in `statuses` are wanted too, although they have no document. To continue, pass
+-- the last `seq` as `attempt`.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
@@ -85,7 +85,7 @@ WHERE v.address = :address AND h.collection = :collection AND {at_address} AND v
 AND v.reason IS NULL ORDER BY v.seq;
 
 -- row: IndexRow
--- How far a source has read an index: up to `place`, `seen` lines, of which `taken` captures were used.
+-- How far a source has read an index: up to the position `place`; `seen` lines were read, `taken` captures used.
 
 -- def index(collection: str, source: str, name: str) -> IndexRow | None
 -- Return how far a source has read an index, or None if it has not begun.
@@ -136,11 +136,11 @@ FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- row: FailedRow
--- A wanted line of an index, as JSON, whose record could not be read; `address` is what it captured.
+-- A wanted index line, as JSON, whose record could not be read; `address` is the digest of its address.
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return index lines after a place whose record failed for one of these reasons or is to be retried.
+-- Return lines after a (WARC file, offset) whose record failed for one of these reasons or is due again.
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
@@ -165,7 +165,7 @@ SELECT coalesce((SELECT line FROM capture_failed
 -- An index line, as JSON, whose record could not be read, with the reason and the message.
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
--- Return failed index lines that contain a digest, or whose record was found to have it.
+-- Return the lines that contain this digest, or whose failure has a message that contains it.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
 ORDER BY f.attempt LIMIT :limit;

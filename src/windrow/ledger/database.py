@@ -48,10 +48,10 @@ _RowValue = TypeVar("_RowValue")
 
 
 class LedgerDatabase:
-    """The ledger's SQLite file, in which `queries()` are run by name; errors of SQLite become LedgerError."""
+    """The ledger's SQLite file, in which `queries()` are run by name; SQLite's errors are raised as LedgerError."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and create or upgrade its tables; a copy of the file is kept before an upgrade."""
+        """Open the file, only for reading if it cannot be written; create its tables, or copy and upgrade them."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
@@ -69,12 +69,12 @@ class LedgerDatabase:
         version = self.connection.execute("PRAGMA user_version").fetchone()[0]
         if version > newest_version:
             raise LedgerError(
-                f"{self.path} was written by a newer windrow (schema {version}, this one knows {newest_version})",
+                f"{self.path} was written by a newer windrow (schema {version}; this one has schema {newest_version})",
                 hint="pip install --upgrade windrow",
             )
         if 0 < version < all_migrations[0][0]:
             raise LedgerError(
-                f"{self.path} was made by a windrow from before its first release (schema {version})",
+                f"{self.path} was made by a windrow from before the first release (schema {version})",
                 hint="windrow init FOLDER makes a new workspace; the old one is not changed",
             )
         if 0 < version < newest_version:
@@ -133,7 +133,7 @@ class LedgerDatabase:
                 yield
 
     def overwrite_what_is_deleted(self) -> None:
-        """Have SQLite overwrite deleted and changed data with zeros from now on."""
+        """Have SQLite overwrite data with zeros when it is deleted or changed, from now on."""
         self.connection.execute("PRAGMA secure_delete = ON").fetchall()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
@@ -188,7 +188,7 @@ class LedgerQueries:
 
 
 def schema(path: Path) -> int | None:
-    """Return the number of a ledger's last migration, or 0 for a file that is not a database, or None for no file."""
+    """Return the number of a ledger's last migration, 0 if the file is not a database, or None if there is no file."""
     if not path.is_file():
         return None
     try:

@@ -113,7 +113,7 @@ _FACT_KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
 
 
 MAX_FACTS_IN_MEMORY = 4000
-"""The most facts that are in memory at a time."""
+"""The most facts that are read into memory at a time."""
 
 
 def facts(ledger: Ledger, after: int = 0, last: int | None = None) -> Iterator[ledger_facts.Fact]:
@@ -128,7 +128,7 @@ def batches(ledger: Ledger, after: int, max_facts: int = MAX_FACTS_IN_MEMORY) ->
 
 
 def _read_windows(ledger: Ledger, after: int, last: int, max_facts: int) -> Iterator[list[ledger_facts.Fact]]:
-    """Yield the facts from `after` to `last` in lists: in each range of numbers, all kinds are read and then sorted."""
+    """Yield the facts with numbers above `after` and up to `last`: a list for each `max_facts` numbers with facts."""
     while after < last:
         window_end = min(last, after + max_facts)
         window = [fact for kind in _FACT_KINDS for fact in _read_kind(ledger, kind, after, window_end)]

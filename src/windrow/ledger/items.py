@@ -42,7 +42,7 @@ class ItemWriter:
         return number
 
     def retry(self, session: int, item: int, step: str, message: str = "") -> int:
-        """Record an operator's decision that an item is fetched again: it waits for `step`, whatever its state was."""
+        """Record the decision that an item is fetched again: it waits for `step` now; `message` says why."""
         number = self._batch.fact("decision", session, item, Reason.RETRIED, message)
         self._batch.row("item_waits", item, step, Status.PENDING, None, Reason.RETRIED, number)
         return number
@@ -54,7 +54,7 @@ class ItemWriter:
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a fetched file wait for its first step, from the fact `since`, or finish it if `step` is empty."""
+        """Make a fetched file wait for its first step since the fact `since`, or finish it if `step` is empty."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:
@@ -65,7 +65,7 @@ class ItemWriter:
         self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
     def add_findings(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:
-        """Record the findings about an item in one phase."""
+        """Record the findings about an item in one phase, given by its number."""
         for finding in findings:
             position = (finding.line, finding.column)
             self._batch.fact("finding", session, item, phase, finding.kind, finding.level, finding.message, *position)

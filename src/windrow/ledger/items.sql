@@ -55,7 +55,7 @@ WHERE digest = :digest AND step = :step AND version = :version ORDER BY seq LIMI
 SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase = :phase ORDER BY seq;
 
 -- def number(collection: str, key: str, attempt: int) -> int | None
--- Return the number of the item with a key that an attempt fetched (0 for a file), or None.
+-- Return the number of the item with a key that an attempt fetched, or None; `attempt` is 0 for a file.
 SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :key AND i.attempt = :attempt
 ORDER BY i.seq LIMIT 1;
 
@@ -82,7 +82,7 @@ GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 -- The number of items of a kind whose name is valid, or was refused for the same reason.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
--- Count the items of a collection that were first seen between two facts.
+-- Count the items of a collection that were first seen between two facts, by kind and reason.
 SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "number: int" FROM {items}
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
@@ -103,7 +103,8 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
 -- The number of items that failed or were ended for a reason.
 
 -- def by_reason() -> list[ReasonCountRow]
--- Count the items that failed or were ended (members only of the latest attempt) by reason, maybe twice.
+-- Count the items that failed or were ended, and refused entries, by reason: a reason may be returned twice.
+-- Of the members of a file, only those of its latest attempt count.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 WHERE p.status >= 4 AND p.reason IS NOT NULL AND {of_latest} GROUP BY p.reason
 UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
@@ -134,11 +135,11 @@ UNION SELECT l.listed_file, f.file_key FROM listing l JOIN listed_file f ON f.se
 WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1 LIMIT :limit;
 
 -- def by_owner(owner: str, limit: int) -> list[ItemKey]
--- Return the items of an owner, without regard to case.
+-- Return the items of a centre (their `owner`) or, for WARC files, of a source, without regard to case.
 SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:owner) ORDER BY seq LIMIT :limit;
 
 -- def count_by_owner(owner: str) -> int
--- Count the items of an owner, without regard to case.
+-- Count the items that `by_owner` returns without a limit.
 SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 
 -- def leaving_out(name: str, limit: int) -> list[ItemKey]
@@ -212,7 +213,7 @@ LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- The number of items of a kind with this pending step, or without one (None) since all steps are done.
+-- The number of items of a kind with this pending step; `step` is None if all steps are done.
 
 -- def by_step() -> list[KindCount]
 -- Count the items of all collections by the step that they wait for, failed at or were ended before.

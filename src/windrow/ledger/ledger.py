@@ -72,7 +72,7 @@ class Ledger:
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and create or upgrade its tables; a copy of the file is kept before an upgrade."""
+        """Open the file, and create or upgrade its tables (`LedgerDatabase`)."""
         self.path = path
         self.database = LedgerDatabase(path)
         self.sessions = SessionQueries(self.database)
@@ -97,7 +97,7 @@ class Ledger:
             writer.flush()
 
     def copy_unread(self, path: Path) -> Ledger:
-        """Copy the ledger to another file, delete all results of steps there, and open the copy."""
+        """Copy the ledger to another file, delete all results of steps and all members there, and open the copy."""
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 

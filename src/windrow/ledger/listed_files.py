@@ -18,7 +18,7 @@ class ListedFileWriter:
         self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
         size: int | None = None, reason: Reason | None = None,
     ) -> int:  # fmt: skip
-        """Record a listed file and return its number.
+        """Record a listed file and return its number; `owner` is the centre in its key, `size` is in bytes.
 
         The file is refused if there is a `reason`; otherwise it waits for `step`, or is done if `step` is empty.
         """
@@ -39,7 +39,7 @@ class ListedFileWriter:
         return number
 
     def _wait(self, item: int, collection: str, step: str, rank: str, attempt: int, reason: Reason | None) -> None:  # noqa: PLR0917
-        """Record that a new item is refused, if there is a reason, or waits for a step, if `step` is not empty."""
+        """Record that a new item is refused, if `reason` is not None, or waits for `step`, if that is not empty."""
         if reason:
             self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, attempt, reason, item)
         elif step:
@@ -47,7 +47,7 @@ class ListedFileWriter:
 
 
 class MirrorWriter:
-    """Writes mirrors, and what listings said of them."""
+    """Writes mirrors, and the events of listings about them."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -55,8 +55,8 @@ class MirrorWriter:
     def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
         """Record an event of a listing and return the fact's number.
 
-        A source began to list a file (`listed`, or `refused` for its name), `changed` it, or stopped listing it
-        (`gone`); or its file was `compared` with the file fetched from another source.
+        The event is `listed` or, if the name is refused, `refused` (a source began to list a file), `changed`, `gone`
+        (it stopped listing it), or `compared` (its file was compared with the one fetched from another source).
         """
         modified = spell(offer.modified) if offer.modified else None
         columns = (offer.size, modified, offer.sidecar)
@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record, once per source, path and reason, that an entry was refused as its name does not fit the tables."""
+        """Record, once per source, `digest` of the path and reason, that an entry's name does not fit the tables."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

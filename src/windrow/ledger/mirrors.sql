@@ -2,7 +2,7 @@
 -- given by their numbers, and `facts` are the numbers of the first and the last fact of a range.
 
 -- row: Mirror
--- A listed file at a source, as last listed; `present` tells whether the source still lists it.
+-- A listed file at a source, as last listed; `present` is true if the source still lists it.
 
 -- part: mirror
 SELECT o.listed_file AS file, f.file_key AS key, f.owner, o.source, o.path, o.present, o.size, o.modified, o.sidecar
@@ -51,10 +51,11 @@ SELECT o.source, count(*) AS "number: int" FROM failed f JOIN mirror o ON o.list
 WHERE o.present = 1 GROUP BY o.source;
 
 -- row: RefusalRow
--- An entry of a listing whose name cannot be stored in any table of its standard.
+-- An entry of a listing that was refused because its name cannot be stored in the tables of its standard.
 
 -- def refused(name: str) -> list[RefusalRow]
--- Return refused entries by path, by its last part, by source and path, or by the end of an unreadable line.
+-- Return refused entries whose path, last part of the path, or source and path are `name`.
+-- Entries that could not be parsed are returned if their line ends with `name`.
 SELECT seq, at, session, source, path, reason FROM refusal
 WHERE path = :name OR substr(path, -length('/' || :name)) = '/' || :name OR source || '/' || path = :name
 OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :name) ORDER BY seq;

@@ -29,17 +29,17 @@ class RequestQueries(TypedRequests):
         return {source: json.loads(text) for source, text in self.learned_texts_as(collection, name).items()}
 
     def address(self, collection: str, source: str) -> str | None:
-        """Return the address that a source had when it was last requested, or None if none was recorded."""
+        """Return the address that a source had when it was last requested, or None if no address was recorded."""
         address: str | None = self.learned_as(collection, _ADDRESS_NAME).get(source)
         return address
 
     def listing_begun(self, collection: str, source: str) -> int:
-        """Return the attempt with which the current complete listing of a source began, or 0 if there is none."""
+        """Return the attempt with which a source's current complete listing began, or 0 if no listing is under way."""
         return int(self.learned_as(collection, _LISTING_NAME).get(source) or 0)
 
-    def asked(self, attempt: int) -> HttpRequest | None:
+    def of_attempt(self, attempt: int) -> HttpRequest | None:
         """Return the request of an attempt, or None if it was a plain GET of its URL."""
-        row = self.asked_row(attempt)
+        row = self.request_row(attempt)
         return row.request() if row else None
 
 
@@ -59,7 +59,7 @@ class RequestWriter:
             self._batch.row("learned", collection, source, name, json.dumps(learned_value), attempt)
 
     def begin_listing(self, collection: str, source: str, attempt: int) -> None:
-        """Record the attempt with which a complete listing of a source begins, or 0 if it is broken off."""
+        """Record the attempt with which a complete listing of a source begins, or 0 if the listing is broken off."""
         self.learn(collection, source, {_LISTING_NAME: attempt}, attempt)
 
     def end_listing(self, listing: WholeListingRow) -> None:
@@ -67,7 +67,7 @@ class RequestWriter:
         self._batch.row("whole_listing", *listing)
 
     def begin_at(self, collection: str, source: str, address: str) -> None:
-        """Record the address of a source."""
+        """Record the address at which a source is requested now."""
         self.learn(collection, source, {_ADDRESS_NAME: address}, 0)
 
     def offer(self, collection: str, source: str, attempt: int, offers: Iterable[Offering]) -> None:
@@ -78,7 +78,7 @@ class RequestWriter:
             self._batch.row("offer_known", collection, source, offering.key, attempt)
 
     def ask(self, attempt: int, host: int, digest: int) -> None:
-        """Record that the step of an attempt makes the request with this digest to a service."""
+        """Record that the step of an attempt makes the request with this digest to the service at `host`."""
         self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
@@ -88,10 +88,10 @@ class RequestWriter:
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])
 
     def ask_again(self, host: int, digests: Iterable[int]) -> None:
-        """Make addresses of a host due next."""
+        """Make addresses of a host due as if they had never been requested, unless they are taken down."""
         for digest in digests:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due next unless it was requested in this session, since pages may link in a circle."""
+        """Make an address due unless it was requested in this session already, since pages may link in a circle."""
         self._batch.row("asked_when_named", digest, host, session)

@@ -36,7 +36,7 @@ ORDER BY v.seq LIMIT :limit;
 SELECT name, part_offset, part_length, url FROM offered WHERE attempt = :attempt ORDER BY ordinal;
 
 -- def known(collection: str, source: str, keys: Sequence[str]) -> set[str]
--- Return the keys among `keys` that a source has ever offered.
+-- Return those of `keys` that a source has ever offered.
 SELECT name FROM offer_known WHERE collection = :collection AND source = :source
 AND name IN (SELECT value FROM json_each(:keys));
 
@@ -68,16 +68,16 @@ AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.attempt = f
     AND :listing.ended)
 ORDER BY k.name;
 
--- def asked_row(attempt: int) -> RequestRow | None
+-- def request_row(attempt: int) -> RequestRow | None
 -- Return the request of an attempt, or None if it was a plain GET of its URL.
 SELECT r.digest, r.method, r.headers, r.body, r.context, r.attachments, r.seconds
 FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = :attempt;
 
 -- row: RequestAttempt
--- An attempt at a request; `kept` tells whether the bytes of its answer (still) exist.
+-- An attempt at a request; `kept` is true if the bytes of its answer are still stored.
 
 -- def attempts(collection: str, address: int, limit: int) -> list[RequestAttempt]
--- Return the last attempts at a request, the latest first, with the source or service that was asked.
+-- Return the last attempts at a request, the latest first, with the source or service that was requested.
 SELECT v.seq AS attempt, h.source, v.status, v.reason, v.warc <> '' AS "kept: bool", v.digest
 FROM attempt v JOIN host h ON h.seq = v.host AND h.collection = :collection
 WHERE v.address = :address ORDER BY v.seq DESC LIMIT :limit;

@@ -1,6 +1,6 @@
-"""Rows of queries that have methods, and functions that make one value of several columns.
+"""The classes of rows that have methods, and functions that make one value of several columns.
 
-All other rows are generated in `typed`.
+The classes of all other rows are generated in `typed`.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def logged(row: tuple[Any, ...]) -> LoggedAttempt:
 
 
 def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
-    """Return a recorded attempt from the columns of the part `recorded` in attempts.sql."""
+    """Return a recorded attempt from the first 23 columns of the part `recorded` in attempts.sql."""
     number, session, opened, source, address, url, kind, allowed, started, seconds, status, reason, message = row[:13]
     digest, size, warc, offset, length, revisit, mime, etag, modified, location = row[13:23]
     kept = KeptResponse(digest, size, ArchivePlace(warc, offset, length), bool(revisit), mime=mime) if warc else None
@@ -103,7 +103,8 @@ class CapturedRow(NamedTuple):
 
     `collection` and `source` are those of the original. `found_in` names the index in which the capture was found; it
     is empty if the capture was used instead of a request. `line` is the index line of another program's capture, made
-    from the record if there is no index. It is None if the capture was taken down, and in old rows.
+    from the record if there is no index. It is None for captures of this workspace, if the capture was taken down, and
+    in rows of old versions.
     """
 
     attempt: int
@@ -138,7 +139,8 @@ class ItemKey(NamedTuple):
 class Followed(NamedTuple):
     """The result of following the response of an attempt: numbers of requests, offers and new (`fresh`) offers.
 
-    `ending` is the message with which the source ends here, or empty; `findings` are JSON; `seconds` is the time taken.
+    `reason` is why it was not followed. `ending` says why no request follows, and is empty if that is not known.
+    `findings` are JSON; `seconds` is how long following took.
     """
 
     attempt: int
@@ -164,7 +166,7 @@ def offering(row: tuple[Any, ...]) -> Offering:
 class SessionRow(NamedTuple):
     """A session: `seq` is the number of its first fact, `last` that of its last fact so far.
 
-    `number` is shown to people. `outcome` is the exit code.
+    `number` is shown to people. `outcome` is the exit code, None while the session runs and if it was killed.
     """
 
     seq: int
@@ -183,7 +185,7 @@ class SessionRow(NamedTuple):
 
 
 class TargetCapture(NamedTuple):
-    """The capture of an attempt at a target of a takedown; `borrowed` tells whether another collection made it."""
+    """The capture of an attempt at a target of a takedown; `borrowed` is true if another attempt made the capture."""
 
     attempt: int
     session: int

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 OTHER_RULES = "other rules"
-"""The name under which the rules beyond a maximum are counted together."""
+"""The name under which further rules are counted together once a maximum of rules has been counted."""
 
 _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
@@ -36,17 +36,17 @@ class RuleCount(NamedTuple):
     addresses: int
     example: str
 
-    def spelt(self) -> str:
-        """Return the count as the comment of a task.
+    def as_comment(self) -> str:
+        """Return the count in the form in which the comment of a task stores it.
 
-        >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").spelt()
+        >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
         """
         return f"{self.addresses} left out, such as {self.example[:500]}: {self.rule}"
 
     @classmethod
     def read(cls, source: str, reason: str, comment: str) -> Self | None:
-        """Return the count from a comment that `spelt` wrote, or None if the comment is a different one.
+        """Return the count from a comment that `as_comment` returned, or None if the comment has another form.
 
         >>> RuleCount.read("blog", "query_denied", "3 left out, such as https://a.example/?q: q")
         RuleCount(source='blog', reason='query_denied', rule='q', addresses=3, example='https://a.example/?q')
@@ -59,10 +59,10 @@ class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
     def reported_facts(self, session: int) -> tuple[int, int]:
-        """Return the (first, last) number of the facts that a session reports; the last is less if there are none.
+        """Return the (first, last) number of the facts that a session reports; if it reports none, last < first.
 
         A session reports its own changes, and those of killed sessions directly before it. A killed session that is
-        followed by another reports nothing, and neither does one that only recorded an operator's decision.
+        followed by another reports nothing, and neither does a session that only recorded an operator's decision.
         """
         row = self.get(session)
         assert row is not None
@@ -79,7 +79,7 @@ class SessionWriter:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Record the begin of a session; return its number among the facts."""
+        """Record the begin of a session by the process `holder`; return the session's number among the facts."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)
@@ -102,7 +102,7 @@ LEASE_LENGTH = timedelta(seconds=60)
 
 
 def name_this_process() -> str:
-    """Return a name of this process (host, boot, pid, start time) by which others on this host can see if it runs."""
+    """Return a name of this process (machine, boot, pid, start time), which shows on this machine if it still runs."""
     boot_file = Path("/proc/sys/kernel/random/boot_id")
     boot_id = boot_file.read_text().strip()[:8] if boot_file.exists() else "?"
     return f"{socket.gethostname()}/{boot_id} pid {os.getpid()} {_start_tick(os.getpid())}"
@@ -118,28 +118,26 @@ def _start_tick(pid: int) -> str:
 
 
 def is_certainly_dead(holder: str) -> bool:
-    """Return whether the process of a holder has certainly ended: it ran on this host since the last boot."""
-    host, _, pid_and_start = holder.partition(" pid ")
-    this_host, _, _ = name_this_process().partition(" pid ")
+    """Return whether a lease's holder ran on this machine since its last boot, and its process has ended."""
+    machine, _, pid_and_start = holder.partition(" pid ")
+    this_machine, _, _ = name_this_process().partition(" pid ")
     pid, _, start_tick = pid_and_start.partition(" ")
-    return host == this_host and pid.isdigit() and _start_tick(int(pid)) != start_tick
+    return machine == this_machine and pid.isdigit() and _start_tick(int(pid)) != start_tick
 
 
 class Lease:
-    """The exclusive right to write to a workspace, valid as long as it is renewed."""
+    """The exclusive right to run in a workspace, valid for `LEASE_LENGTH` after it was last renewed."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = now) -> None:
-        """Take the lease; raise Locked, with the name of its holder, if another process has it."""
+        """Take the lease; raise Locked, with the name of the holder, if another process has it and may still run."""
         self._ledger = ledger
         self._clock = clock
         self.token = secrets.token_hex(16)
-        self.taken_from = ""
         database = ledger.database
         with database.transaction():
             existing_lease = ledger.sessions.lease()
             if existing_lease is not None:
                 self._refuse_if_held(existing_lease)
-                self.taken_from = existing_lease.holder
                 database.execute("lease_drop")
             at = clock()
             database.execute("lease_take", self.token, name_this_process(), spell(at), spell(at + LEASE_LENGTH))
@@ -157,7 +155,7 @@ class Lease:
             )
 
     def beat(self) -> None:
-        """Renew the lease if a third of it has passed; raise Locked if another run has taken it over."""
+        """Renew the lease if a third of its time has passed; raise Locked if another run has taken it over."""
         at = self._clock()
         if timedelta(0) <= at - self._renewed < LEASE_LENGTH / 3:
             return

@@ -13,10 +13,10 @@ UPDATE counter SET value = ? WHERE name = 'seq';
 SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL SELECT max(at) FROM session_end);
 
 -- row: LeaseRow
--- The lease of a workspace: its holder, since when it has it, and when it expires unless renewed.
+-- The lease of a workspace: its holder, since when it is held, and when it expires unless renewed.
 
 -- def lease() -> LeaseRow | None
--- Return the lease, or None. It may be that of a run that was killed.
+-- Return the lease, or None if there is none; a killed run leaves its lease behind.
 SELECT token, holder, since, expires, beat FROM lease WHERE name = 'workspace';
 
 -- name: lease_drop
@@ -88,11 +88,11 @@ WHERE t.collection = :collection AND t.phase = :phase AND t.session < :before GR
 SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 
 -- def has_task(facts: tuple[int, int]) -> bool
--- Tell whether a task began between two facts, given by the numbers of the first and the last.
+-- Return whether a task began between two facts, given by the numbers of the first and the last.
 SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :facts[0] AND :facts[1]);
 
 -- def last_reported_before(session: int) -> int
--- Return the end of the last session with a task that ended before a session, or 0.
+-- Return the number of the fact that ended the last session with a task before a session, or 0.
 SELECT coalesce((SELECT e.seq FROM session_end e
     WHERE e.seq < :session AND EXISTS (SELECT 1 FROM task t WHERE t.seq BETWEEN e.session AND e.seq)
     ORDER BY e.seq DESC LIMIT 1), 0);
@@ -110,7 +110,7 @@ SELECT t.seq, t.session, t.phase, t.at AS began, e.at AS ended, e.failed, e.reas
 FROM task t LEFT JOIN task_end e ON e.task = t.seq WHERE t.source = :source ORDER BY t.seq;
 
 -- def has_ended(session: int) -> bool
--- Tell whether a session has ended.
+-- Return whether a session has ended.
 SELECT 1 FROM session_end WHERE session = :session;
 
 -- row: SessionEnd
@@ -121,7 +121,7 @@ SELECT 1 FROM session_end WHERE session = :session;
 SELECT session, at FROM session_end WHERE session IN (SELECT value FROM json_each(:sessions)) ORDER BY session;
 
 -- def running() -> bool
--- Tell whether the latest session has not ended.
+-- Return whether the latest session has not ended.
 SELECT 1 FROM session s WHERE s.seq = (SELECT max(seq) FROM session)
 AND NOT EXISTS (SELECT 1 FROM session_end e WHERE e.session = s.seq);
 

@@ -27,7 +27,7 @@ class TakenDownAddresses:
     def __bool__(self) -> bool:
         return bool(self._addresses or self._origins)
 
-    def hold(self, uri: str) -> bool:
+    def contains(self, uri: str) -> bool:
         """Return whether an address is taken down, by itself or with its origin; its spelling does not matter."""
         url = normalise(uri).url
         return bool(url) and (hash64(url) in self._addresses or parts(url).origin in self._origins)
@@ -45,7 +45,7 @@ class TakedownQueries(TypedTakedowns):
         self._database.overwrite_what_is_deleted()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Empty SQLite's log beside the ledger's file; return whether it is empty. `pulse` is called meanwhile."""
+        """Empty SQLite's log beside the ledger's file, calling `pulse` meanwhile; return whether the log is empty."""
         return self._database.empty_log(pulse)
 
 
@@ -58,7 +58,7 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], holder: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that a target (name, address, host) is taken down, and make it never due; return the fact's number."""
+        """Record that `holder` takes down a target (name, address, host), and make it never due; return the number."""
         seq = self._batch.fact("tombstone", session, collection, *target, holder, reason)
         self._batch.flush()
         _, address, host = target
@@ -71,7 +71,7 @@ class TakedownWriter:
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Clear the results of attempts at a target and its host's requests; `attempts_to_keep` keep their captures."""
+        """Delete the results of attempts at a target, without those of `attempts_to_keep`, and the host's requests."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)
@@ -93,7 +93,7 @@ class TakedownWriter:
         execute("takedown_clear_lines", cleared_json)
 
     def _clear_services(self, attempts: Sequence[int]) -> None:
-        """Delete the requests to services for attempts; one that other attempts share is assigned to one of those."""
+        """Delete the requests to services for attempts; those that others share are assigned to the first of these."""
         database, queries = self._batch.database, TypedTakedowns(self._batch.database)
         for request in queries.asked(attempts):
             database.execute("takedown_clear_request", request.digest, request.host)
@@ -114,7 +114,7 @@ class TakedownWriter:
         return self._batch.fact("tombstone_end", session, tombstone, "lifted", 0, 0, 0)
 
     def due_again(self, address: int, host: int) -> None:
-        """Make the addresses of a target due after its tombstone was lifted."""
+        """Make the addresses of a target due that are never due, after its tombstone was lifted."""
         self._batch.flush()
         name, target = ("lift_host", host) if host else ("lift_address", address)
         self._batch.database.execute(name, target)

@@ -15,10 +15,10 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
 FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
 
 -- row: OpenTombstone
--- A takedown that has begun and is not done; a `shared` address is due again when it is.
+-- A takedown that has begun and is not done; a `shared` address is due again when the takedown is done.
 
 -- def open() -> list[OpenTombstone]
--- Return the takedowns that have begun and are not done, because a run was killed.
+-- Return the takedowns that have begun and are not done, for example because a run was killed.
 -- This includes those that were lifted by the session that began them: their address also has other documents, so that
 -- it is due again when the takedown is done.
 SELECT t.seq, t.collection, t.target, t.address, t.host,
@@ -66,7 +66,7 @@ FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- def lent(attempts: Iterable[int], gone: Iterable[int]) -> set[str]
--- Return the digests of these attempts' bytes to which other attempts refer by a revisit alone.
+-- Return the digests of these attempts' bytes to which other attempts refer, without bytes of their own.
 -- Attempts in `gone` are not counted as others.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
 AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:attempts)) AND revisit = 0)
@@ -191,7 +191,7 @@ DELETE FROM unread WHERE attempt IN (SELECT value FROM json_each(?1));
 DELETE FROM offered WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_listings
--- Delete the complete listings of which an answer is taken down: what was missing from them cannot be told.
+-- Delete the complete listings of which an answer is taken down: what was missing from them is not known any more.
 DELETE FROM whole_listing WHERE EXISTS (SELECT 1 FROM json_each(?1) v WHERE v.value BETWEEN began AND ended);
 
 -- name: takedown_clear_known

@@ -1,4 +1,4 @@
-"""Record attempts that a step could not read for a cause outside them: a later run reads them again."""
+"""Record attempts that a step could not read for a cause other than their bytes: a later run reads them again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class UnreadQueries(TypedUnread):
     """Queries on unread attempts and items."""
 
     def items(self, collection: str, step: str) -> list[UnreadDocument]:
-        """Return the items that a step failed to read for a cause outside them."""
+        """Return the items that a step failed to read for a cause other than their bytes."""
         return self.items_failed(collection, step, OWN_FAULTS)
 
 
@@ -34,5 +34,5 @@ class UnreadWriter:
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Have the next run read attempts, given as pairs of phase and attempt number, without waiting."""
+        """Have the next run read attempts again at once, given as pairs of phase and attempt number."""
         self._batch.database.execute_many("unread_ask", attempts)

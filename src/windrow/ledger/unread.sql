@@ -1,4 +1,4 @@
--- Queries on attempts and items that were not read, through no fault of their own, and are to be read again.
+-- Queries on attempts and items that could not be read for a cause other than their bytes, and are to be read again.
 
 -- row: UnreadDocument
 -- An attempt or an item that a version of a step failed to read, how often in a row, and when last.

@@ -226,6 +226,6 @@ def test_endless_paging_ends_with_the_requests_of_a_run_and_the_next_run_goes_on
     ledger = Ledger(workspace.ledger)
     comments = [task.comment for task in ledger.sessions.tasks_of_source("council")]
     ledger.close()
-    assert any("one run asks for 5 addresses at most" in comment for comment in comments)
+    assert any("one run requests at most 5 addresses" in comment for comment in comments)
     run(workspace)
     assert len(events(workspace)) == 10

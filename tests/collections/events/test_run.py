@@ -294,7 +294,7 @@ def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_source
     run(workspace)
     with closing(Ledger(workspace.ledger)) as ledger:
         (target,) = estimate_takedowns(workspace, ledger, ["council"])
-    assert target.target == f"what council asked of {site.url}"
+    assert target.target == f"the requests of council to {site.url}"
     take_down(workspace, session_settings(workspace), ["council"], "asked", {"events": ADAPTER})
     assert [document["title"] for document in events(workspace)] == ["B"]
     asked = len(site.asked)
@@ -305,7 +305,7 @@ def test_forget_of_a_source_takes_down_what_it_asked_and_leaves_the_other_source
     assert set(site.asked[asked:]) - {"/robots.txt"} == {"/c.ics"}
     assert {document["title"] for document in events(workspace)} == {"B", "C"}
     with closing(Ledger(workspace.ledger)) as ledger:
-        assert not ledger.takedowns.addresses().hold(f"{site.url}/z.ics")
+        assert not ledger.takedowns.addresses().contains(f"{site.url}/z.ics")
         assert list(ADAPTER.check(workspace, ledger)) == []
 
 
@@ -376,7 +376,7 @@ def test_why_takes_a_uid_or_an_id_of_either_database_and_says_that_an_event_is_m
             )
         assert ADAPTER.explain(workspace, ledger, board["_id"]).lines[0].endswith("a record of events, scheduled")
         explanation = ADAPTER.explain(workspace, ledger, logs(workspace)[0]["_id"])
-        assert explanation.lines[0].startswith(f"{site.url}/a.ics: asked for events")
+        assert explanation.lines[0].startswith(f"{site.url}/a.ics: requested for events")
         assert ADAPTER.explain(workspace, ledger, "2027 - nobody - knows") is None
 
 

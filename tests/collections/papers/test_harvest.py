@@ -299,7 +299,7 @@ def test_a_paper_taken_down_leaves_no_row(tmp_path):
         assert "asked\n" in f"{text}\n"
     assert "taken for papers" in text
     url = "http://example.org/~ann/pubs/a.pdf"
-    assert f"made of it: sha1:{sha1(GOOD)}" in workspace.why(url)
+    assert f"a record in it: sha1:{sha1(GOOD)}" in workspace.why(url)
     take_down(workspace.workspace(), workspace.setup(), [url], "asked", {"papers": ADAPTER})
     row = decode_row(workspace.rows()[f"sha1:{sha1(GOOD)}"])
     assert row["file:cdx"]["url"] == "http://mirror.example.org/b.pdf"

@@ -277,7 +277,7 @@ class ForeignCapturing:
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
         new_records: dict[tuple[ArchivePlace, str], _WantedRecord] = {}
         for record in wanted:
-            if self._taken_down.hold(record.line.url):
+            if self._taken_down.contains(record.line.url):
                 self._tally.left_out[Reason.FORGOTTEN] += 1
                 continue
             record_id = (record.key, record.line.digest)

@@ -13,10 +13,11 @@ from windrow.clock import now, spell
 from windrow.contract import Crawl
 from windrow.contract.discoveries import BEHIND
 from windrow.engine.captures.shared_answers import SharedAnswers
-from windrow.engine.crawl.asking import RedirectChains
+from windrow.engine.crawl.archiving_client import RedirectChains
 from windrow.engine.crawl.source_tally import SourceTally, close_tallies
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE
+from windrow.engine.listed.rest import describe_pause
 from windrow.engine.requests.answers import context_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.origin_rules import LAST_ATTEMPTS, SERVICE, failures_in_row, service_of
@@ -33,10 +34,10 @@ MAX_PER_HOST = 128
 """The most addresses of a host that a fetcher has at a time; it gets more once half of the host's share is done."""
 
 MAX_IN_HAND = 32_768
-"""About the most addresses that all fetchers have at a time: if there are many hosts, each of them gets fewer."""
+"""About the most addresses that all fetchers have at a time: if there are many hosts, each of these has fewer."""
 
 MIN_PER_HOST = 8
-"""The share of a host, in addresses, however many hosts there are."""
+"""The least number of addresses of a host that fetchers may have at a time, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
 """The most seconds that a run waits for a busy service; its other requests are left to the next run."""
@@ -46,7 +47,10 @@ _NEVER_CAPTURED = KnownCapture()
 
 @dataclass(slots=True)
 class _Host:
-    """An origin in this run; `handed_out` has (interval in seconds, failures in a row, kind) of addresses in hand."""
+    """An origin in this run; `handed_out` has, by digest, the addresses that fetchers have.
+
+    Their values are (interval in seconds, failures in a row, kind).
+    """
 
     number: int  # on the ledger
     source: Source
@@ -64,7 +68,7 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active ones of `sources`, by default those of the run's harvest that have an address."""
+        """Crawl the active ones of `sources` (None: the sources of the run's harvest that have an address)."""
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
@@ -91,10 +95,10 @@ class CrawlDispatcher:
         self._halted = False
 
     def run(self) -> None:
-        """Crawl until no address is due, or a person stops the run."""
+        """Crawl until no address is due, the run's limit is reached, or the run is stopped."""
         run = self._run
         self._store_seeds()
-        run.progress.begin("crawling", None)
+        run.progress.begin("crawling")
         while True:
             if not run.stopping():
                 self._hand_out_more()
@@ -247,8 +251,7 @@ class CrawlDispatcher:
         wait = max(0.0, self._paused_until.get(host.origin, 0) - now().timestamp())
         if wait > MAX_WALK_PAUSE:
             host.is_given_up = True
-            message = f"{host.origin} asked to be left alone for {wait:.0f} seconds more"
-            self._record_give_up(host, Reason.RATE_LIMITED, message)
+            self._record_give_up(host, Reason.RATE_LIMITED, describe_pause(host.origin, wait))
             return False
         host.walk = run.next_batch()
         self._walks[host.walk] = host
@@ -286,11 +289,13 @@ class CrawlDispatcher:
             # A shared response must not be used twice in this run.
             due_at = max(due_at, self._began + 1) if event.held and due_at is not None else due_at
             schedule = (due_at, interval, failures)
-        number = writer.attempts.record_attempt(run.session, host.number, attempt, again=schedule, beside=beside)
+        number = writer.attempts.record_attempt(run.session, host.number, attempt, schedule=schedule, beside=beside)
         if event.held and attempt.kept:
             place = attempt.kept.place
-            captured = CapturedRow(number, event.held, "", "", "", place.warc, place.offset)
-            writer.captures.record_taken(number, run.collection.name, host.source.name, captured, 0)
+            captured = CapturedRow(
+                number, event.held, collection="", source="", found_in="", warc=place.warc, offset=place.offset
+            )
+            writer.captures.record_taken(number, run.collection.name, host.source.name, captured, index=0)
         else:
             self._shared_answers.note_request(host.origin, attempt)
         if attempt.wait:
@@ -306,7 +311,7 @@ class CrawlDispatcher:
         run.progress.step(1, is_failed)
 
     def _final_failures(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Count the failures in a row for reasons that the service declares final; 0 if this one has another reason."""
+        """Count the failures in a row for reasons that a service declares final; 0 if this failure is not final."""
         service = service_of(source)
         if service is None or attempt.reason not in service.final:
             return 0
@@ -335,20 +340,20 @@ class CrawlDispatcher:
                 self._short_hosts.add(host_number)
 
     def _origin_key(self, source: str, origin: str) -> tuple[str, str]:
-        """Return the key of a host: its origin, and its source only if each source has hosts of its own."""
+        """Return the key of a host: its origin and, if each source has hosts of its own, its source (otherwise "")."""
         return origin, source if self._crawl.by_request else ""
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Return the number of an origin on the ledger; it is added, or assigned to this source if it is known."""
+        """Return the number of an origin as a host on the ledger; it is added, or assigned to this source if known."""
         run = self._run
         host_number = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
         if host_number is None:
             return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
-        writer.addresses.give_host(host_number, source.name)
+        writer.addresses.assign_host(host_number, source.name)
         return host_number
 
     def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:
-        """Record the end of a walk; the host may be walked again if the fetcher died, and is given up otherwise."""
+        """Record the end of a walk; the host may be walked again if its fetcher died, otherwise it is given up."""
         broken = event.broken
         assert broken is not None
         if event.culprit in host.handed_out:
@@ -365,7 +370,7 @@ class CrawlDispatcher:
         writer.flush()
 
     def _record_harm(self, writer: LedgerWriter, host: _Host, broken: BatchBroken, culprit: int) -> None:
-        """Record an attempt whose response killed its fetcher: after a time limit, or if it did so twice."""
+        """Record a failed attempt at the address `culprit`: a time limit or, the second time, a dead fetcher."""
         reason = Reason.TIME_LIMIT
         if broken.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:

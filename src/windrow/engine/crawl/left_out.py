@@ -1,4 +1,4 @@
-"""Count by rule the addresses of a source that a run does not request."""
+"""Count by rule the addresses of a source that a run leaves out."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.reasons import Reason
 
 MAX_RULES = COUNTED_RULES.number
-"""The most rules of a source that are counted one by one; the rest are counted together."""
+"""The most rules of a source that are counted one by one; further rules are counted together."""
 
 
 class LeftOutCounter:
@@ -18,7 +18,7 @@ class LeftOutCounter:
         self._counts: dict[tuple[Reason, str], tuple[int, str]] = {}
 
     def add(self, reason: Reason, rule: str, number: int, example: str) -> None:
-        """Add to the number of addresses that a rule leaves out; `example` is one of them."""
+        """Add `number` to the addresses that a rule leaves out; `example` is one of them."""
         key = (reason, rule)
         if key not in self._counts and len(self._counts) >= MAX_RULES:
             key = (reason, OTHER_RULES)
@@ -30,7 +30,9 @@ class LeftOutCounter:
         self._counts[reason, rule] = (number, example)
 
     def record(self, writer: LedgerWriter, session: int, collection: str, source: str, phase: int) -> None:
-        """Record each count as a task of a source in a phase, the greatest first."""
+        """Record each count as a task of a source in a phase, the greatest count first."""
         for (reason, rule), (count, url) in sorted(self._counts.items(), key=lambda rule_count: -rule_count[1][0]):
             task = writer.sessions.open_task(session, collection, source, phase)
-            writer.sessions.close_task(task, reason, RuleCount(source, reason, rule, count, url).spelt(), failed=False)
+            writer.sessions.close_task(
+                task, reason, RuleCount(source, reason, rule, count, url).as_comment(), failed=False
+            )

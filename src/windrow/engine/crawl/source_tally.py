@@ -1,4 +1,4 @@
-"""The counts of each source in a crawl, and how its task ends: with what was requested, left out, and not usable."""
+"""Count the attempts of each source in a crawl, and close its task: it failed if nothing usable was returned."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from windrow.reasons import Reason
 MAX_FAULTS_NAMED = 5
 """The most failed requests that are named in the comment of a source's task."""
 
-ENDLESS_RULE = "{}, where new addresses bring nothing new"
+ENDLESS_RULE = "{}, whose new addresses contain nothing new"
+"""The rule under which the addresses of an endless origin are counted as left out; the origin is inserted."""
+
 FIRST_REDIRECT_STATUS = 300
 
 
@@ -27,10 +29,10 @@ class SourceTally:
     """The counts of one source in this run."""
 
     source: Source
-    task: int
+    task: int  # its number on the ledger
     handed_out: int = 0  # addresses sent to fetchers
-    attempts: int = 0  # requests with a response
-    shared: int = 0  # responses that another collection requested in this run
+    attempts: int = 0  # own requests with a response
+    shared: int = 0  # used responses that another collection requested in this run
     found: int = 0  # addresses that responses link to
     reasons: Counter[str] = field(default_factory=Counter)  # of failures
     seed_origins: set[str] = field(default_factory=set)
@@ -38,14 +40,14 @@ class SourceTally:
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
     usable: int = 0  # responses that the discovery could follow, or with a page, or with status 304
     faults: list[str] = field(default_factory=list)  # why seeds returned no page, or requests nothing usable
-    more_faults: int = 0  # that are not named
+    more_faults: int = 0  # further ones, only counted
     left_out: LeftOutCounter = field(default_factory=LeftOutCounter)
     problem: str = ""  # why an origin was given up, or nothing usable was returned
     is_failed: bool = False
     failure_reason: Reason | None = None
 
     def count_attempt(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count an attempt with its reason, the addresses it found, and those that rules left out."""
+        """Count an attempt with its reason, the addresses it found, and the addresses that rules left out."""
         attempt = event.attempt
         self.shared += bool(event.held and attempt.kept)
         self.attempts += attempt.status is not None and not event.held
@@ -58,7 +60,7 @@ class SourceTally:
             self._check_usable(crawl, event)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count the response if it is a page; note why it is not if it should be a seed's page, or be followed."""
+        """Count a usable response; note why a seed's response is not a page, or why a response cannot be followed."""
         attempt = event.attempt
         if not crawl.by_request:
             self.usable += attempt.status is not None and (
@@ -72,7 +74,7 @@ class SourceTally:
             self.seeds.update(url.digest for url in event.found)
 
     def count_outcome(self, outcome: FollowOutcome) -> None:
-        """Count the outcome of following a response."""
+        """Count the result of following a response."""
         self.found += outcome.found
         self.discovery_end = outcome.end or self.discovery_end
         self.usable += outcome.is_usable
@@ -98,15 +100,15 @@ class SourceTally:
         self.is_failed = self.is_failed or origin in self.seed_origins
 
     def comment(self, error: BaseException | None) -> str:
-        """Return the comment for the source's task."""
+        """Return the comment for the source's task; `error` ended the crawl, or is None."""
         reasons = ", ".join(f"{reason} {count}" for reason, count in self.reasons.most_common(5))
-        comment = f"{self.source.name}: {self.attempts} asked, {self.found} found"
+        comment = f"{self.source.name}: {self.attempts} requested, {self.found} found"
         comment += f" ({reasons})" if reasons else ""
-        comment += f"; {self.shared} were asked for another collection in this run" if self.shared else ""
+        comment += f"; {self.shared} were requested by another collection in this run" if self.shared else ""
         comment += f"; {self.discovery_end}" if self.discovery_end else ""
         comment += f"; {self.problem}" if self.problem else ""
         limit = self.source.most
-        comment += f"; one run asks for {limit} addresses at most" if 0 < limit <= self.handed_out else ""
+        comment += f"; one run requests at most {limit} addresses" if 0 < limit <= self.handed_out else ""
         return comment + (f"; {error}" if error else "")
 
 
@@ -116,23 +118,24 @@ def close_tallies(
 ) -> None:  # fmt: skip
     """Close the task of each source with its counts, as failed if there was an `error` or nothing usable was returned.
 
-    `endless` has the source, origin and number of each host whose new addresses bring nothing new.
+    `endless` has the source, origin and number of each host whose new addresses contain nothing new.
     """
     if error is None:
         for name, origin, host in endless:
-            number, example = run.ledger.addresses.never_asked(host)
+            number, example = run.ledger.addresses.never_requested(host)
             if number:
                 tallies[name].left_out.replace(Reason.CRAWLER_TRAP, ENDLESS_RULE.format(origin), number, example)
     for tally in tallies.values():
         if error is None:
             _check_faults(run, crawl, tally)
-            _record_left_out(run, tally)
+            with run.ledger.writing() as writer:
+                tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)
         failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
         run.close_task(tally.task, tally.comment(error), getattr(error, "reason", None) or reason, failed=failed)
 
 
 def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
-    """Mark a source failed if nothing usable was returned; if it made no request, the last run's requests count."""
+    """Mark a source as failed if nothing usable was returned, by its last attempts if this run made no request."""
     if not tally.attempts and not tally.handed_out:
         tally.faults = _earlier_faults(run, crawl, tally)
     if tally.faults and not tally.usable:
@@ -142,7 +145,7 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return why the last attempt at each seed returned nothing usable; [] if one did, or was not requested."""
+    """Return why the last attempt at each seed returned nothing usable; [] if one did, or was never requested."""
     faults, source = [], tally.source
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
         address = run.ledger.addresses.get(run.collection.name, digest)
@@ -161,9 +164,3 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
         faults.append(fault)
     sources = run.ledger.addresses.by_source(int(now().timestamp())) if faults and not crawl.by_request else ()
     return [] if any(row.source == source.name and row.pages for row in sources) else faults
-
-
-def _record_left_out(run: HarvestRun, tally: SourceTally) -> None:
-    """Store how many addresses of a source each rule left out, as a task for each rule."""
-    with run.ledger.writing() as writer:
-        tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)

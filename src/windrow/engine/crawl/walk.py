@@ -9,7 +9,8 @@ from contextlib import suppress
 from dataclasses import replace
 
 from windrow.clock import now
-from windrow.engine.crawl.asking import ArchivingClient, CrawlResult
+from windrow.contract import OK
+from windrow.engine.crawl.archiving_client import ArchivingClient, CrawlResult
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
 from windrow.errors import WindrowError
@@ -20,7 +21,7 @@ from windrow.model import Attempt, FetchJob, FoundUrl, Site
 from windrow.reasons import Reason
 
 SLOTS = 1 << 20
-"""Addresses that are remembered; a further one replaces another, which may then be reported to the engine again."""
+"""The most addresses that are remembered; a further one replaces another, which may then be reported again."""
 
 
 class RecentUrls:
@@ -39,15 +40,14 @@ class RecentUrls:
         return True
 
 
-OK = 200
-
 MAX_ROBOTS_WAIT = 60.0
-"""The most seconds that a walk waits for a robots.txt that fails; a host that does not answer is given up at once."""
+"""The most seconds that a walk waits for a robots.txt that fails; a host that sends no response is given up at once."""
 
 MAX_HARMFUL = 5
 """Responses over the limits of time or memory after which a host is given up for the run."""
 
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
+"""Reasons for which an attempt is recorded as not allowed."""
 
 
 class OriginCrawler:
@@ -57,7 +57,7 @@ class OriginCrawler:
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the crawl rules with up to `parallel` requests; all origins of the host share `queue`."""
+        """Walk by the crawl rules with up to `parallel` requests at a time; all origins of the host share `queue`."""
         self._walk = walk
         self._parallel = parallel
         self._end: BatchBroken | None = None  # why the walk ends
@@ -77,12 +77,12 @@ class OriginCrawler:
             self._jobs.put_nowait(job)
 
     def halt(self) -> None:
-        """Finish the current requests, and return the other jobs."""
+        """Finish the requests that have begun, and report the other jobs as untouched."""
         self._halted.set()
         self._wake()
 
     def _wake(self) -> None:
-        """Have every worker that waits for a job look whether the walk ends."""
+        """Have every worker that waits for a job check whether the walk ends."""
         for _ in range(self._parallel):
             self._jobs.put_nowait(None)
 
@@ -110,7 +110,7 @@ class OriginCrawler:
         return job
 
     def _report_end(self, end: BatchBroken, last_jobs: list[FetchJob]) -> None:
-        """Report the end of the walk, with the jobs that may not have been done."""
+        """Report the end of the walk, with its untouched jobs: those still queued, and the workers' last ones."""
         untouched = [job.target for job in last_jobs]
         while not self._jobs.empty():
             job = self._jobs.get_nowait()
@@ -118,12 +118,11 @@ class OriginCrawler:
         self._report(BatchEnded(self._walk.number, tuple(untouched), end))
 
     def _make_end(self, reason: Reason, problem: str, wait: float | None = None) -> BatchBroken:
-        return BatchBroken(
-            reason, f"{self._walk.origin} is not requested further: {problem}", "", retry=True, wait=wait
-        )
+        message = f"{self._walk.origin} is not requested again in this run: {problem}"
+        return BatchBroken(reason, message, hint="", retry=True, wait=wait)
 
     def _stop_reason(self) -> BatchBroken | None:
-        """Return why the walk ends if another worker ended it or it was halted."""
+        """Return why the walk ends if another worker ended it or it was halted, otherwise None."""
         if self._end is not None:
             return self._end
         return self._make_end(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
@@ -169,13 +168,13 @@ class OriginCrawler:
         if attempt.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
             return None
         self._harmful += 1
-        message = f"{self._harmful} answers could not be read within the limits of time and memory"
+        message = f"{self._harmful} responses could not be read within the limits of time and memory"
         return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= MAX_HARMFUL else None
 
     async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
-        """Make one request when the pause of the host is over and no other origin of the host is being asked."""
+        """Make one request when the pause of the host is over and no other origin of the host is being requested."""
         async with self._queue.lock:
-            wait = self._queue.left()
+            wait = self._queue.remaining()
             if wait and (end := await self._pause(wait)):
                 return end
             if self._parallel == 1:
@@ -183,7 +182,10 @@ class OriginCrawler:
         return await self._request(client, job)
 
     async def _request(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and repeat it at once as long as the rules allow that; report each failed attempt."""
+        """Make one request, repeat it at once as long as the rules allow that, and return the last result.
+
+        The attempts before the last one are reported.
+        """
         tries = 1
         reply = await self._archiver.fetch(client, job)
         for _ in range(client.stale):
@@ -231,12 +233,12 @@ class OriginCrawler:
             return False
         attempt, urls = self._apply_robots(reply)
         pause = self._rules.pause(held_answer.attempt.seconds, reply.status, None) or 0.0
-        self._queue.rest(max(0.0, self._walk.last + pause - now().timestamp()))
+        self._queue.pause(max(0.0, self._walk.last + pause - now().timestamp()))
         self._report(AttemptEnded(self._walk.number, attempt, urls, held=held_answer.seq))
         return True
 
     def _apply_robots(self, reply: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
-        """Apply a robots.txt, and return its attempt and the sitemaps it names; a broken one counts as unavailable."""
+        """Apply a robots.txt, and return its attempt and sitemaps; if reading it fails, it counts as unavailable."""
         attempt, rules = reply.attempt, self._rules
         if attempt.reason in {None, Reason.TOO_LARGE}:
             try:
@@ -271,13 +273,13 @@ class OriginCrawler:
         """Pause all walks of the host for `pause` seconds; if it is None, give the host up."""
         if pause is None:
             return self._make_end(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
-        self._queue.rest(pause)
+        self._queue.pause(pause)
         return await self._pause(pause)
 
     async def _pause(self, seconds: float) -> BatchBroken | None:
-        """Wait for `seconds` or until the walk is halted; end the walk if that is too long."""
+        """Wait for `seconds` or until the walk is halted; end the walk at once if this is more than MAX_WALK_PAUSE."""
         if seconds > MAX_WALK_PAUSE:
-            return self._make_end(Reason.RATE_LIMITED, f"it asks for {seconds:.0f} seconds", seconds)
+            return self._make_end(Reason.RATE_LIMITED, f"it asks for a pause of {seconds:.0f} seconds", seconds)
         if seconds:
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -316,12 +318,12 @@ class OriginCrawler:
         return tuple(new_urls)
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
-        """Return the addresses that were not found lately, and those for which a sitemap or feed has a last change."""
+        """Return those of `urls` that were not found lately, or for which a sitemap or feed gives a time of change."""
         return tuple(url for url in urls if self._recent.remember(url.digest, url.kind) or url.hinted)
 
 
 def _stale_attempt(attempt: Attempt) -> Attempt:
-    """Return an attempt as failed because the server had closed the connection; the request was repeated."""
+    """Return the failed attempt that came before `attempt`, over a connection that the server had closed."""
     message = "the connection was closed without a response; the request was repeated over a new one"
     return Attempt(*attempt._replace(target=0, seconds=0.0)[:6], reason=Reason.INTERRUPTED, message=message)
 
@@ -336,7 +338,7 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt with `pause` as its `wait`, in seconds, or with None if that is too short to be recorded."""
+    """Return an attempt with `pause` as its `wait`, None if too short to be recorded; without a pause, unchanged."""
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 

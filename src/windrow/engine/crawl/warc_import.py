@@ -35,16 +35,15 @@ BATCH_SIZE = 256
 MAX_FINDINGS = STORED_FINDINGS.number
 """The most findings of one file that are stored; the others are only counted."""
 
-_MAX_HOSTS = 10_000  # whose numbers are remembered
-_MAX_KINDS_NAMED = 8  # kinds of records that a comment names
-
+_MAX_HOSTS = 10_000  # the most hosts whose numbers are remembered
+_MAX_KINDS_NAMED = 8  # the most kinds of records that a comment names
 
 _Batch = list[tuple[WarcRecord, str]]
 """Records, each with the method of its request, which is empty if the request is not in the file."""
 _CRAWLER_RECORDS = frozenset(
     {"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"}
 )
-"""The kinds of records about the crawler and its hosts: it is not a fault if a file has no others."""
+"""The kinds of records about the crawler and its hosts: it is not an error if a file has only these."""
 
 
 class _File(NamedTuple):
@@ -52,14 +51,14 @@ class _File(NamedTuple):
 
     number: int
     source: str
-    warc: str  # its name
+    warc: str  # its name in the archive
 
 
 @dataclass(slots=True)
 class _Tally:
     """The counts of one file, or of all files of a source."""
 
-    task: int
+    task: int  # the number of the source's task
     files: int = 0
     known_files: int = 0  # files that were imported completely before
     other_sources: Counter[str] = field(default_factory=Counter)  # files imported before under another source, by that
@@ -70,31 +69,31 @@ class _Tally:
     errors: list[str] = field(default_factory=list)  # messages about files
 
     def add_file(self, tally: _Tally) -> None:
-        """Add the counts of a file."""
+        """Add the counts of a file to those of its source."""
         self.attempts += tally.attempts
         self.waiting += tally.waiting
         self.faults += tally.faults
         self.skipped += tally.skipped
 
     def is_fruitless(self) -> bool:
-        """Return whether no capture was imported from a file, although it has more than records about its crawler."""
+        """Return whether no capture was imported from a file, unless it only has records about its crawler."""
         return not self.attempts and not (
             self.skipped and not self.faults and not self.waiting and self.skipped.keys() <= _CRAWLER_RECORDS
         )
 
     def has_omissions(self, waiting: int) -> bool:
-        """Return whether some documents were not imported, are `waiting` for originals, or have another source."""
+        """Return whether documents are missing: `waiting` revisits, faulty or other records, or those of other sources."""
         return bool(waiting or self.faults or self.other_sources or self.skipped.keys() - _CRAWLER_RECORDS)
 
     def summary(self, name: str, waiting: int) -> str:
-        """Return the counts of the source `name` as one line; `waiting` counts revisits without their originals."""
+        """Return the counts of the source `name` as one line; `waiting` counts revisits without an original."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
-        clauses += [f"{self.known_files} imported before"] if self.known_files else []
+        clauses += [f"{counted(self.known_files, 'file')} imported before"] if self.known_files else []
         clauses += [f"{files} already imported as source {other}" for other, files in self.other_sources.items()]
         if self.faults:
             clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {_join_counts(self.faults)}")
         if waiting:
-            clauses.append(f"{counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})")
+            clauses.append(f"{counted(waiting, 'revisit')} without an original ({Reason.NO_ORIGINAL})")
         clauses += [f"left out: {_join_counts(self.skipped)}"] if self.skipped else []
         return "; ".join([*clauses, *self.errors])
 
@@ -119,18 +118,17 @@ class WarcImporter:
         self._run = run
         self._page = crawl.page
         self._phase = 1
-        self._host = lru_cache(_MAX_HOSTS)(self._find_host)
+        self._host = lru_cache(_MAX_HOSTS)(lambda origin: run.ledger.addresses.host(origin, run.collection.name))
         self._tallies: dict[str, _Tally] = {}  # by source
         self._taken_down = run.ledger.takedowns.addresses()
-        self._fruitless: list[
-            tuple[_Tally, Path, int, int]
-        ] = []  # (source's tally, path, number, waiting revisits) of files
+        # (source's tally, path, number, waiting revisits) of files
+        self._fruitless: list[tuple[_Tally, Path, int, int]] = []
 
     def run(self) -> None:
         """Import all files, then the revisits whose originals were imported after them."""
         run = self._run
         remove_leftovers(run.archive)
-        run.progress.begin("taking in")
+        run.progress.begin("importing")
         for warc_file in run.harvest.warc_files:
             if run.stopping():
                 break
@@ -155,7 +153,7 @@ class WarcImporter:
             waiting = run.ledger.imports.count_waiting_in(file_number)
             if waiting == waiting_before:
                 explanation = (
-                    f": {counted(waiting, 'revisit')} without their originals ({Reason.NO_ORIGINAL})" if waiting else ""
+                    f": {counted(waiting, 'revisit')} without an original ({Reason.NO_ORIGINAL})" if waiting else ""
                 )
                 tally.errors.append(f"no capture was imported from {path}{explanation}")
         for name, tally in self._tallies.items():
@@ -163,12 +161,11 @@ class WarcImporter:
             summary = tally.summary(name, waiting)
             run.close_task(tally.task, summary, failed=bool(tally.errors))
             if not tally.errors and tally.has_omissions(waiting):
-                run.close_task(
-                    run.open_task(self._phase), summary
-                )  # a task without a source, so that the session's summary shows it
+                # a task without a source, so that the session's summary shows it
+                run.close_task(run.open_task(self._phase), summary)
 
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
-        """Import the rest of one file, from the position that an earlier run reached."""
+        """Import one file from the position that an earlier run reached, or from its beginning."""
         run = self._run
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
@@ -223,7 +220,7 @@ class WarcImporter:
         findings: list[Finding] = []
         batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:
-            if self._taken_down and self._taken_down.hold(target_address(record.fields)):
+            if self._taken_down and self._taken_down.contains(target_address(record.fields)):
                 # Erased before it is counted: if the run is killed in between, the next one imports nothing of it.
                 erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
                 tally.skipped["taken down"] += 1
@@ -248,7 +245,7 @@ class WarcImporter:
         imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
     ) -> bool:
-        """Store a record's attempt, and its payload in `batch_payloads`; return False if its original is missing."""
+        """Store a record's attempt, and its bytes in `batch_payloads`; return False if it waits for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
@@ -264,7 +261,7 @@ class WarcImporter:
         return True
 
     def _record_attempt(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
-        """Store an attempt with its address, and the host of that if it is new."""
+        """Store an attempt with its address, and with its host if that is new."""
         origin = parts(attempt.url).origin
         host = self._host(origin)
         if host is None:
@@ -273,9 +270,6 @@ class WarcImporter:
             self._host.cache_clear()
         writer.addresses.add_known(host, FoundUrl(attempt.target, origin, attempt.url))
         writer.attempts.record_attempt(self._run.session, host, attempt)
-
-    def _find_host(self, origin: str) -> int | None:
-        return self._run.ledger.addresses.host(origin, self._run.collection.name)
 
     def _resolve_revisits(self) -> None:
         """Store the revisits whose originals have been imported since."""
@@ -288,7 +282,7 @@ class WarcImporter:
             run.tick()
 
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
-        """Store the revisit at `offset` of a file with its original, or a finding if it cannot be read any more."""
+        """Store the revisit at an offset of a file with its original, or a finding if it cannot be read any more."""
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
         original = original_response(self._run.ledger, imported.payload)
@@ -303,7 +297,7 @@ class WarcImporter:
 def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
     """Yield batches of about BATCH_SIZE records, none of which ends between a request and its response.
 
-    A long row of requests without responses is cut all the same.
+    Only a long sequence of requests without responses is divided.
     """
     batch: _Batch = []
     for record in records:

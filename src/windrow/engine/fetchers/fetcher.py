@@ -16,7 +16,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from windrow.archive import ArchiveWriter
-from windrow.engine.crawl.asking import ArchivingClient, secrets_of
+from windrow.engine.crawl.archiving_client import ArchivingClient, secrets_of
 from windrow.engine.crawl.walk import OriginCrawler, RecentUrls
 from windrow.engine.fetchers.message import (
     ArchiveSettings,
@@ -50,7 +50,7 @@ class Fetcher:
     _recent = cached_property(lambda _: RecentUrls())
 
     def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Write responses to `archive`; those that are deleted once they were read, to `unarchived`."""
+        """Write responses to `archive`, or to `unarchived` if they are deleted once steps have read them."""
         self._pipe = pipe
         self._archive = archive
         self._unarchived = unarchived
@@ -65,7 +65,7 @@ class Fetcher:
         self._awake = asyncio.Event()
 
     def report(self, event: Event) -> None:
-        """Add an event to the next report; safe in any thread."""
+        """Add an event to the next report; this may be called from any thread."""
         with self._lock:
             self._events.append(event)
         if isinstance(event, BatchEnded):
@@ -107,7 +107,7 @@ class Fetcher:
                     await asyncio.wait(self._tasks)
 
     def _receive(self, end_event: asyncio.Event) -> None:
-        """Act on the messages that the pipe has; set `end_event` if the engine ends the process."""
+        """Receive and process the messages in the pipe; set `end_event` if the engine ends the process."""
         try:
             while self._pipe.poll():
                 message = self._pipe.recv()
@@ -141,20 +141,18 @@ class Fetcher:
             archive, walk.crawl.robots, walk.crawl.large, reading, service,
             secrets=partial(secrets_of, walk.source, walk.origin),
         )  # fmt: skip
-        queue = HostQueue() if service else self._host_queue(walk.origin)
+        name = parts(f"{walk.origin}/").host
+        queue = HostQueue() if service else self._host_queues.setdefault(name, HostQueue())
         parallel = int(service.connections) if service else 1
         try:
             walker = OriginCrawler(walk, archiver, self._recent, self.report, queue, parallel=parallel)
         except Exception as error:  # noqa: BLE001 after a bug in a collection's rules the engine must not wait forever
             fault = BatchBroken.of_fault(error)
-            fault = fault._replace(message=f"the crawl rules of {walk.origin}: {fault.message}")
+            fault = fault._replace(message=f"the crawl rules of {walk.origin} failed: {fault.message}")
             self.report(BatchEnded(walk.number, (), fault))
             return
         self._walkers[walk.number] = walker
         self._start_task(walker.run())
-
-    def _host_queue(self, origin: str) -> HostQueue:
-        return self._host_queues.setdefault(parts(f"{origin}/").host, HostQueue())
 
     def _start_batch(self, batch: TransferBatch) -> None:
         """Start a batch as a task of the loop, or in a thread of its own if its transport's library blocks."""

@@ -105,7 +105,7 @@ class FetcherPool:
         self._size = size
         self._members: dict[Pipe, _RunningFetcher] = {}
         self._started = 0
-        self._owners: dict[str, Pipe] = {}  # by host that has a pace: the only process that asks it
+        self._owners: dict[str, Pipe] = {}  # by host that has a pace: the only process that requests it
         self._halted = False
 
     def submit_batch(self, batch: TransferBatch) -> None:
@@ -132,14 +132,14 @@ class FetcherPool:
         member.begin_batch(batch, batch.jobs)
 
     def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
-        """Return the only process that asks a host; if the host has none, that becomes `least_loaded`."""
+        """Return the only process that requests the host `name`; if there is none yet, `least_loaded` becomes it."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
             pipe = self._owners[name] = least_loaded.pipe
         return self._members[pipe]
 
     def halt(self) -> None:
-        """Have the processes finish the jobs that have begun, and return the others as untouched."""
+        """Have the processes finish the jobs that have begun, and report the others as untouched."""
         self._halted = True
         for member in self._members.values():
             member.send(Halt())
@@ -196,7 +196,7 @@ class FetcherPool:
         return events
 
     def _remove_dead(self, member: _RunningFetcher) -> list[Event]:
-        """Return an event for each unfinished batch of a dead process; one has the target that it was reading."""
+        """Return the end of each unfinished batch of a dead process, with the target that it was reading, if any."""
         del self._members[member.pipe]
         member.pipe.close()
         member.send(None)

@@ -38,14 +38,14 @@ class ArchiveSettings(NamedTuple):
 
 
 class TransferBatch(NamedTuple):
-    """Listed files of one site, to be fetched over one connection, or folders to be listed."""
+    """Files of one site to fetch over one connection (`jobs`), or folders of it to list."""
 
     number: int
     site: Site
     jobs: tuple[FetchJob, ...] = ()
     folders: tuple[str, ...] = ()
-    pace: float = 0.0  # the least seconds between two requests to this host, over all batches
-    parallel: int = 1  # the most requests that are under way on the connection at a time
+    pace: float = 0.0  # the least seconds between two requests to this host in all batches
+    parallel: int = 1  # the most requests on the connection at a time
 
 
 class CloseConnection(NamedTuple):
@@ -55,7 +55,7 @@ class CloseConnection(NamedTuple):
 
 
 class Halt(NamedTuple):
-    """Tells a fetcher to begin no more jobs: it finishes those that have begun, and returns the others."""
+    """Tells a fetcher to begin no more jobs: it finishes the jobs that have begun, and reports the others untouched."""
 
 
 class TransferBegun(NamedTuple):
@@ -80,7 +80,7 @@ class ListedEntries(NamedTuple):
 
 
 class FolderMissing(NamedTuple):
-    """A site does not have one of the folders to list, but has others."""
+    """A site does not have one of the folders to list."""
 
     batch: int
     folder: str
@@ -93,31 +93,31 @@ class BatchBroken(NamedTuple):
     message: str
     hint: str
     retry: bool  # whether another attempt may succeed
-    wait: float | None  # the seconds that the server asked to be left alone
+    wait: float | None  # the pause in seconds that the server asked for, None if it did not
 
     @classmethod
     def of_error(cls, error: WindrowError) -> Self:
-        """Return the end after an error of a transport or of the archive."""
+        """Return why a batch ended, after an error of a transport or of the archive."""
         wait = error.wait if isinstance(error, TransportError) else None
         return cls(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
 
     @classmethod
     def of_fault(cls, error: Exception) -> Self:
-        """Return the end after a fault of windrow: too little memory, or a bug."""
+        """Return why a batch ended, after too little memory or a bug in windrow."""
         if isinstance(error, MemoryError):
             return cls(Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning, "", retry=False, wait=None)
         return cls(Reason.STEP_FAILED, f"{type(error).__name__}: {error}"[:1000], "", retry=False, wait=None)
 
     def describe(self, source: str) -> str:
-        """Return the message with its hint, in which NAME becomes the name of the source."""
+        """Return the message with the hint, in which NAME is replaced by the name of the source."""
         return f"{self.message} ({self.hint.replace('NAME', source)})" if self.hint else self.message
 
 
 class BatchEnded(NamedTuple):
     """A batch is done, or the walk of an origin has ended; `untouched` are the targets of jobs that were not tried.
 
-    If the fetcher died while reading a response, `culprit` is the target of that response, 0 for a robots.txt. In the
-    events for the other batches of that process, `spared` is true.
+    `broken` is None if the batch is done. If the fetcher died while reading a response, `culprit` is the target of that
+    response, 0 for a robots.txt. In the events for the other batches of that process, `spared` is true.
     """
 
     batch: int
@@ -137,7 +137,7 @@ class CrawlOrigin(NamedTuple):
     options: Mapping[str, Any]
     wait: float = 0.0
     rules: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
-    last: float = 0.0  # when another collection last made a request there, in UNIX seconds
+    last: float = 0.0  # when another collection last requested the origin, in UNIX seconds; 0: never
 
 
 class MoreJobs(NamedTuple):
@@ -150,8 +150,8 @@ class MoreJobs(NamedTuple):
 class AttemptEnded(NamedTuple):
     """The attempt at one job of a batch, the addresses that its response links to, and those that a rule left out.
 
-    The attempt has a `wait` only if that is to be stored. `endless` is true if new addresses of the origin have brought
-    no new content for a long time.
+    The attempt has a `wait` only if that is to be stored. `endless` is true if many new addresses of the origin in a
+    row had no new content.
     """
 
     batch: int
@@ -159,7 +159,7 @@ class AttemptEnded(NamedTuple):
     found: tuple[FoundUrl, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     endless: bool = False
-    held: int = 0  # the attempt of another collection whose response was used; 0 if a request was made
+    held: int = 0  # the number of another collection's attempt whose response was used; 0 if a request was made
 
 
 Event = TransferBegun | TransferProgress | ListedEntries | FolderMissing | AttemptEnded | BatchEnded
@@ -172,7 +172,7 @@ class Job(NamedTuple):
     item: Item
     place: ArchivePlace  # of its capture
     options: Mapping[str, str]
-    head: ArchivePlace | None = None  # the place of a later response that repeated those bytes
+    head: ArchivePlace | None = None  # the place of a later response that repeated these bytes, None if none did
     source: Source | None = None  # only for an attempt
     visited: datetime | None = None  # when the attempt was made
     offers: tuple[Offering, ...] = ()

@@ -1,8 +1,8 @@
-"""Compare a file in the archive with the same file at other sources, once, by its last bytes.
+"""Compare a file in the archive, once, with the files of the same key and size at other sources, by their last bytes.
 
-A difference is recorded as a finding. Most differences show in the sizes of the listing. If sizes are equal, the last
-64 kB are fetched and compared with those in the archive. A zip has its table of contents there, with a checksum of
-every member, so that files which differ anywhere differ there too. The fetched bytes are not kept.
+A difference is recorded as a finding; `listing` records files of different sizes. The last 64 KiB are fetched and
+compared with those in the archive. A zip has its table of contents there, with a checksum of every member, so that
+zips which differ anywhere differ there too. The fetched bytes are not kept.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BATCH_SIZE = 64
 
 
 @dataclass(slots=True)
-class _Host:
+class _ComparedSource:
     """A source while its mirrors are compared."""
 
     source: Source
@@ -44,28 +44,28 @@ class _Host:
 
     @property
     def summary(self) -> str:
-        """The comment for its task: how many mirrors were the same, differed or failed."""
+        """The comment for its task: how many mirrors are the same, differ, or could not be compared."""
         message = f"{self.source.name}: compared with the same files from other sources: {self.same} equal"
         message += f", {self.differing} different, {self.failed} not compared"
         return f"{message}; {self.received:,} bytes fetched for this"
 
 
-def compare_hosts(run: HarvestRun, down: set[str]) -> None:
-    """Compare each archived file with its mirrors of equal size, once; sources that are `down` are not asked."""
+def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
+    """Compare each archived file with its mirrors of equal size, once; sources named in `down` are not requested."""
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
-    sources = {source.name: source for source in reachable if not pauses.left(source.site)}
-    hosts: dict[str, _Host] = {}
+    sources = {source.name: source for source in reachable if not pauses.remaining(source.site)}
+    compared_sources: dict[str, _ComparedSource] = {}
     uncompared = run.ledger.mirrors.uncompared(run.collection.name, MAX_COMPARED)
     mirrors = [mirror for mirror in uncompared if mirror.source in sources]
     for mirror in mirrors:
-        if mirror.source not in hosts:
+        if mirror.source not in compared_sources:
             task = run.open_task(run.collection.fetch_phase, mirror.source)
-            hosts[mirror.source] = _Host(sources[mirror.source], task)
-        hosts[mirror.source].waiting.append(mirror)
-    if hosts:
+            compared_sources[mirror.source] = _ComparedSource(sources[mirror.source], task)
+        compared_sources[mirror.source].waiting.append(mirror)
+    if compared_sources:
         run.progress.begin("comparing", len(mirrors))
-        _Comparison(run).run(list(hosts.values()))
+        _Comparison(run).run(list(compared_sources.values()))
         run.progress.end()
 
 
@@ -75,38 +75,38 @@ class _Comparison:
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
         self._pace = paces_by_host(run.harvest.sources)
-        self._batches: dict[int, _Host] = {}  # by number
-        self._mirrors: dict[int, tuple[_Host, UncomparedMirror]] = {}  # by job
+        self._batches: dict[int, _ComparedSource] = {}  # by number
+        self._mirrors: dict[int, tuple[_ComparedSource, UncomparedMirror]] = {}  # by job
         self._last_job = 0  # its number
 
-    def run(self, hosts: list[_Host]) -> None:
-        """Compare the mirrors of all sources, until each is done or its connection breaks, or the run is stopped."""
+    def run(self, compared_sources: list[_ComparedSource]) -> None:
+        """Compare the mirrors of all sources, each until all are done, its connection breaks, or the run is stopped."""
         run = self._run
-        for host in hosts:
-            self._submit_batch(host)
+        for compared in compared_sources:
+            self._submit_batch(compared)
         while self._batches:
             if events := run.fetchers.events(0.1):
                 with run.ledger.writing() as writer:
                     for event in events:
                         self._record_event(writer, event)
             run.tick()
-        for host in hosts:
-            run.close_task(host.task, host.summary)
+        for compared in compared_sources:
+            run.close_task(compared.task, compared.summary)
 
-    def _submit_batch(self, host: _Host) -> None:
-        """Submit the next batch of a source's mirrors."""
+    def _submit_batch(self, compared: _ComparedSource) -> None:
+        """Submit the next batch of a source's mirrors to the fetchers, if any mirror is left."""
         jobs: list[FetchJob] = []
-        while host.waiting and len(jobs) < BATCH_SIZE:
-            mirror = host.waiting.popleft()
+        while compared.waiting and len(jobs) < BATCH_SIZE:
+            mirror = compared.waiting.popleft()
             self._last_job += 1
-            self._mirrors[self._last_job] = host, mirror
+            self._mirrors[self._last_job] = compared, mirror
             file = ListedFile(mirror.path, mirror.size, mirror.modified, compared=True)
-            jobs.append(FetchJob(self._last_job, host.source.site.address(mirror.path), file=file))
+            jobs.append(FetchJob(self._last_job, compared.source.site.address(mirror.path), file=file))
         if jobs:
             batch = self._run.next_batch()
-            self._batches[batch] = host
-            pace = self._pace[host_name(host.source.site)]
-            self._run.fetchers.submit_batch(TransferBatch(batch, host.source.site, tuple(jobs), pace=pace))
+            self._batches[batch] = compared
+            pace = self._pace[host_name(compared.source.site)]
+            self._run.fetchers.submit_batch(TransferBatch(batch, compared.source.site, tuple(jobs), pace=pace))
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
         """Record the outcome of a comparison, or the end of a batch."""
@@ -114,39 +114,41 @@ class _Comparison:
             self._record_comparison(writer, *self._mirrors.pop(event.attempt.target), event.attempt)
             self._run.progress.step(1, event.attempt.reason is not None)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:
-            host = self._batches.pop(event.batch)
+            compared = self._batches.pop(event.batch)
             for number in event.untouched:
                 self._mirrors.pop(number, None)
-                host.failed += 1
+                compared.failed += 1
             if event.broken is None and not self._run.stopping():
-                self._submit_batch(host)
+                self._submit_batch(compared)
 
-    def _record_comparison(self, writer: LedgerWriter, host: _Host, mirror: UncomparedMirror, attempt: Attempt) -> None:
-        """Record the outcome of a comparison; after a failure that may pass, only count it: the next run compares."""
-        host.received += attempt.received or 0
+    def _record_comparison(
+        self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, attempt: Attempt
+    ) -> None:
+        """Record the outcome of a comparison; a failure that may pass is only counted, and the next run tries again."""
+        compared.received += attempt.received or 0
         held_digest = self._held_digest(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held_digest):
-            host.failed += 1
+            compared.failed += 1
             return
         kind = message = ""
         if attempt.reason is not None:
-            host.failed += 1
-            kind, message = "NotCompared", f"{host.source.name} offers it too; not compared: {attempt.message}"
+            compared.failed += 1
+            kind, message = "NotCompared", f"the file of {compared.source.name} was not compared: {attempt.message}"
         elif attempt.checksum != held_digest:
-            host.differing += 1
+            compared.differing += 1
             size = "" if mirror.size is None else f" in the same size, {mirror.size} bytes"
             kind = "ContentDiffers"
             message = (
-                f"{host.source.name} offers other bytes under this name{size} than {mirror.held_from}, whose file"
-                f" is in the archive; {describe_choice(mirror.key, host.source.name)}"
+                f"the file of {compared.source.name} has other bytes{size} than the file of {mirror.held_from}, which"
+                f" is in the archive; {describe_choice(mirror.key, compared.source.name)}"
             )
         else:
-            host.same += 1
+            compared.same += 1
         if kind:
             phase = self._run.collection.fetch_phase
             writer.items.add_findings(self._run.session, mirror.file, phase, [Finding(kind, message, Level.WARN)])
         offer = Offer(mirror.key, mirror.path, mirror.size, mirror.modified, sidecar=mirror.sidecar)
-        writer.mirrors.add(self._run.session, host.source.name, mirror.file, offer, "compared")
+        writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
     def _held_digest(self, mirror: UncomparedMirror) -> str:
         """Return the digest of the last bytes of the archived file, or an empty text if it cannot be read."""

@@ -1,4 +1,4 @@
-"""The connections of a fetcher: kept open for the next batch, and limited to the pace of their host."""
+"""The connections of a fetcher, which stay open for the next batch, and the pauses between requests to a host."""
 
 from __future__ import annotations
 
@@ -40,16 +40,15 @@ class HostQueue:
     __slots__ = ("__weakref__", "_until", "lock")
 
     def __init__(self) -> None:
-        """Start with a host that was not asked yet."""
         self.lock = asyncio.Lock()
         self._until = 0.0
 
-    def left(self) -> float:
-        """Return the seconds until the host may be asked again."""
+    def remaining(self) -> float:
+        """Return the seconds until the host may be requested again, or 0 if it may be requested now."""
         return max(0.0, self._until - time.monotonic())
 
-    def rest(self, seconds: float) -> None:
-        """Pause all requests to the host, whichever of its origins asked for it."""
+    def pause(self, seconds: float) -> None:
+        """Send no further request to any origin of the host for so many seconds; a longer pause is not shortened."""
         self._until = max(self._until, time.monotonic() + seconds)
 
 
@@ -57,12 +56,11 @@ class RequestPacer:
     """Makes requests of all batches of a fetcher, in any thread, wait so that the pace of their host is kept."""
 
     def __init__(self) -> None:
-        """Start with no requests."""
         self._next_turn: dict[str, float] = {}  # by host: the earliest time of its next request, by time.monotonic
         self._lock = threading.Lock()
 
     async def wait_turn(self, name: str, pace: float) -> None:
-        """Wait until the host called `name` may be asked; the next request has to wait for `pace` seconds more."""
+        """Wait until the host called `name` may be requested; the next request has to wait for `pace` seconds more."""
         if pace <= 0:
             return
         with self._lock:
@@ -79,7 +77,7 @@ MAX_IDLE_SECONDS = 10.0
 
 
 class RemainingJobs(deque[FetchJob]):
-    """The remaining jobs of a batch. Once it is halted, it is false, so that no job is begun, but keeps its jobs."""
+    """The remaining jobs of a batch; once `halted` is set, it is false, so that no job is begun, but keeps its jobs."""
 
     halted = False
 
@@ -89,7 +87,7 @@ class RemainingJobs(deque[FetchJob]):
 
 
 class PacedConnection(Connection):
-    """A connection that waits before each request until its host may be asked."""
+    """A connection that waits before each request until its host may be requested."""
 
     def __init__(self, inner: Connection, pacer: RequestPacer, name: str, pace: float) -> None:
         """Make requests over `inner`, each at least `pace` seconds after the last one to the host called `name`."""
@@ -99,12 +97,12 @@ class PacedConnection(Connection):
         self._pace = pace
 
     async def list(self, folder: str) -> Entries:
-        """List a folder once the host may be asked."""
+        """List a folder once the host may be requested."""
         await self._pacer.wait_turn(self._name, self._pace)
         return await self._connection.list(folder)
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get a file once the host may be asked."""
+        """Get a file once the host may be requested."""
         await self._pacer.wait_turn(self._name, self._pace)
         return await self._connection.get(path, sink)
 
@@ -117,7 +115,6 @@ class ConnectionPool:
     """Idle connections by site, and the remaining jobs of each batch; it is used from the threads of all batches."""
 
     def __init__(self) -> None:
-        """Start without connections."""
         self._pacer = RequestPacer()
         self._remaining_jobs: dict[int, RemainingJobs] = {}  # by batch
         self._halted = False
@@ -131,7 +128,7 @@ class ConnectionPool:
             return idle.pop()[1] if idle else None
 
     def register_batch(self, batch: TransferBatch) -> RemainingJobs:
-        """Register a batch, and return its jobs, from which they are taken one by one."""
+        """Register a batch so that `halt` reaches it; return its jobs, which the caller removes one by one."""
         jobs = RemainingJobs(batch.jobs)
         with self._lock:
             jobs.halted = self._halted
@@ -144,7 +141,7 @@ class ConnectionPool:
             self._remaining_jobs.pop(batch.number, None)
 
     def halt(self) -> None:
-        """Let every batch finish its current jobs and start no others."""
+        """Let every batch finish the jobs that have begun, and begin no others."""
         with self._lock:
             self._halted = True
             for jobs in self._remaining_jobs.values():
@@ -160,7 +157,7 @@ class ConnectionPool:
             self._idle.setdefault(site, []).append((time.monotonic(), connection))
 
     async def close_one(self, site: Site) -> None:
-        """Close the longest idle connection to a site, if there is one, since another process gets its next batch."""
+        """Close the connection to a site that was idle longest, if any: another process gets the site's next batch."""
         with self._lock:
             idle = self._idle.get(site)
             connection = idle.pop(0)[1] if idle else None

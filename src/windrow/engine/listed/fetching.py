@@ -45,7 +45,7 @@ class _Host:
     batches: int = 0  # batches under way
     breaks: int = 0  # breaks of batches in this run
     breaks_in_row: int = 0
-    due: float = 0.0  # when it may be asked again, by time.monotonic
+    due: float = 0.0  # when it may be requested again, by time.monotonic
     done: int = 0  # files fetched
     failed: Counter[Reason] = field(default_factory=Counter)  # files that failed, by reason
     last_break: BatchBroken | None = None
@@ -56,7 +56,7 @@ class Fetching:
     """Sends batches of files to the fetchers, and records every attempt on the ledger."""
 
     def __init__(self, run: HarvestRun, down: set[str]) -> None:
-        """Fetch the files that are due from the sources that are not `down`."""
+        """Fetch the files that are due, from the sources whose names are not in `down`."""
         self._run = run
         self._queue = FetchQueue(run, down)
         self._hosts: dict[str, _Host] = {}  # by source
@@ -73,7 +73,7 @@ class Fetching:
         """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` has passed."""
         run, queue = self._run, self._queue
         queue.fill()
-        run.progress.begin("fetching", None)
+        run.progress.begin("fetching")
         deadline = run.harvest.download_deadline or math.inf
         end_time = time.monotonic() + deadline
         while not queue.is_empty:
@@ -117,7 +117,7 @@ class Fetching:
             self._recorded_at = time.monotonic()
 
     def _record_pauses(self) -> None:
-        """Record which files rest from now on, and which are only fetched again if an operator retries them."""
+        """Record which files rest, and which failed so that only an operator's retry fetches them again."""
         run = self._run
         phase = run.collection.fetch_phase
         failed_sessions = run.ledger.attempts.failed_sessions(list(self._given_up))
@@ -131,8 +131,8 @@ class Fetching:
                 soonest = min(rest.until for rest in resting)
                 names = ", ".join(rest.key for rest in resting[:MAX_NAMED])
                 names += ", ..." if len(resting) > MAX_NAMED else ""
-                comment = f"{names}, {len(resting)} in all; the first is asked for again after "
-                comment += f"{soonest:%Y-%m-%d %H:%M} UTC; to ask for a file at once: windrow retry NAME"
+                comment = f"{names}, {len(resting)} in all; the first is requested again after "
+                comment += f"{soonest:%Y-%m-%d %H:%M} UTC; to request a file at once: windrow retry NAME"
                 task = writer.sessions.open_task(run.session, run.collection.name, "", phase)
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
@@ -144,7 +144,7 @@ class Fetching:
                 count = len(in_progress) + len(self._queue.remove_source(name))
                 if not count:
                     continue
-                message = f"left behind with {counted(count, 'transfer')} after {deadline:g} seconds "
+                message = f"{counted(count, 'transfer')} left to the next run after {deadline:g} seconds "
                 message += f"({self._run.collection.name}.download_deadline)"
                 broken = BatchBroken(Reason.TIMEOUT, message, "", retry=True, wait=None)
                 for file in in_progress:
@@ -153,16 +153,16 @@ class Fetching:
                 self._close_host(host, broken, writer)
 
     def _hand_out(self) -> None:
-        """Submit batches for every source that may be asked, up to its number of connections."""
+        """Submit batches for every source that may be requested, up to its number of connections."""
         run = self._run
         for name in list(self._queue.ready):
             host = self._hosts.get(name) or self._open_host(name)
             if host.due > time.monotonic():
                 continue
-            if wait := self._pauses.left(host.source.site):
+            if wait := self._pauses.remaining(host.source.site):
                 host.due = time.monotonic() + wait
                 if not worth_waiting(wait):
-                    message = describe_pause(host.source.site, wait)
+                    message = describe_pause(host.source.site.origin, wait)
                     with run.ledger.writing() as writer:
                         self._leave_host(
                             writer, host, BatchBroken(Reason.RATE_LIMITED, message, "", retry=False, wait=wait)
@@ -177,7 +177,7 @@ class Fetching:
                     self._in_hand[file.due.item.id] = file
                 self._batches[number] = (name, host.breaks)
                 host.batches += 1
-                jobs = tuple(wanted_file.hosts[0].job for wanted_file in files)
+                jobs = tuple(wanted_file.source_jobs[0].job for wanted_file in files)
                 parallel_requests = transport_for(host.source.site.scheme).parallel
                 pace = self._paces[host_name(host.source.site)]
                 run.fetchers.submit_batch(
@@ -196,7 +196,7 @@ class Fetching:
         return host
 
     def _close_host(self, host: _Host, broken: BatchBroken | None = None, writer: LedgerWriter | None = None) -> None:
-        """Close the task of a source with its counts; `broken` says why it is not asked any more."""
+        """Close the task of a source with its counts; `broken` is why it is not requested any more, or None."""
         if host.is_closed:
             return
         host.is_closed = True
@@ -208,7 +208,9 @@ class Fetching:
         if broken:
             comment += f"; {broken.describe(host.source.name)}"
         elif host.last_break:
-            comment += f"; asked again after {host.breaks} breaks, the last: {host.last_break.message}"
+            comment += (
+                f"; requested again after {counted(host.breaks, 'interruption')}, the last: {host.last_break.message}"
+            )
         self._run.close_task(host.task, comment, reason, failed=bool(broken or failed), writer=writer)
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
@@ -229,7 +231,7 @@ class Fetching:
     def _begin_attempt(self, writer: LedgerWriter, file: WantedFile, started: datetime) -> None:
         """Record the begin of an attempt, and the file's conflict between sources, unless that is recorded already."""
         if not file.attempt:
-            source, job = file.hosts[0]
+            source, job = file.source_jobs[0]
             file.attempt = writer.attempts.begin(
                 self._run.session, self._hosts[source.name].number, file.due.item.id, job.url, started
             )
@@ -239,7 +241,7 @@ class Fetching:
                 file.conflict = None
 
     def _record_attempt(self, writer: LedgerWriter, wanted_file: WantedFile, attempt: Attempt) -> None:
-        """Record an ended attempt; the file is then done, tried again later, asked of its next source, or given up."""
+        """Record an ended attempt; its file is done, tried again later, queued for its next source, or given up."""
         run, source, file = self._run, wanted_file.source, wanted_file.due.item.id
         host = self._hosts[source.name]
         self._begin_attempt(writer, wanted_file, attempt.started)
@@ -267,13 +269,13 @@ class Fetching:
             return
         host.failed[attempt.reason] += 1
         self._next_host(wanted_file)
-        if not wanted_file.hosts:
+        if not wanted_file.source_jobs:
             self._given_up[file] = (wanted_file.due.item.key, attempt.reason)
 
     def _record_cut(self, writer: LedgerWriter, wanted_file: WantedFile, broken: BatchBroken) -> None:
-        """Record that the attempt under way at a file failed because its batch broke."""
+        """Record that the attempt under way at a file failed with the reason for which its batch broke."""
         run, file = self._run, wanted_file.due.item.id
-        job = wanted_file.hosts[0].job
+        job = wanted_file.source_jobs[0].job
         received = run.received_bytes.pop(wanted_file.attempt, 0)
         attempt = job.attempt(now())._replace(received=received, reason=broken.reason, message=broken.message)
         host = self._hosts[wanted_file.source.name].number
@@ -298,7 +300,7 @@ class Fetching:
             self._leave_host(writer, host, broken)
 
     def _leave_host(self, writer: LedgerWriter, host: _Host, broken: BatchBroken) -> None:
-        """Stop asking a source in this run, and queue its files for the next sources that list them."""
+        """Stop requesting a source in this run, and queue its files for the next sources that list them."""
         self._close_host(host, broken, writer)
         for file in self._queue.remove_source(host.source.name):
             if file.attempt:
@@ -308,14 +310,14 @@ class Fetching:
     def _next_host(self, file: WantedFile) -> None:
         """Queue a file for the next available source that lists it; if there is none, drop it from the queue."""
         file.attempts = 0
-        file.hosts = [host for host in file.hosts[1:] if host.source.name not in self._queue.down]
-        if file.hosts:
+        file.source_jobs = [job for job in file.source_jobs[1:] if job.source.name not in self._queue.down]
+        if file.source_jobs:
             self._queue.put(file)
         else:
             self._queue.in_memory -= 1
 
     def _end_batch(self, writer: LedgerWriter, host: _Host, event: BatchEnded, breaks: int) -> None:
-        """Record the end of a batch and queue its untried files; the source had `breaks` breaks when it began."""
+        """Record the end of a batch, and queue its untried files; `breaks` is the source's count when it began."""
         host.batches -= 1
         untried = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         broken = event.broken

@@ -31,7 +31,7 @@ class _SourceListing:
     entries: list[ListingEntry] = field(default_factory=list)
     missing_folders: list[str] = field(default_factory=list)
     attempts: int = 0
-    due: float = 0.0  # when it may be asked, by time.monotonic
+    due: float = 0.0  # when it may be requested, by time.monotonic
 
 
 @dataclass(slots=True)
@@ -44,10 +44,10 @@ class _Listings:
     down: set[str] = field(default_factory=set)
 
     def take_due(self, now: float) -> list[_SourceListing]:
-        """Return the listings that are due at the time `now`; a source whose server asked for a long pause is down."""
+        """Return the listings that are due at `now` (time.monotonic); a source that asked for a long pause is down."""
         due_listings = []
         for listing in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
-            wait = self.pauses.left(listing.source.site)
+            wait = self.pauses.remaining(listing.source.site)
             if not wait:
                 due_listings.append(listing)
             elif worth_waiting(wait):
@@ -116,18 +116,18 @@ def list_all(run: HarvestRun) -> set[str]:
 
 def _record_pause(run: HarvestRun, listing: _SourceListing, seconds: float) -> None:
     """Record that a source is not listed because its server asked for a pause of `seconds`."""
-    message = f"{listing.source.name}: {describe_pause(listing.source.site, seconds)}"
+    message = f"{listing.source.name}: {describe_pause(listing.source.site.origin, seconds)}"
     run.close_task(listing.task, message, Reason.RATE_LIMITED, failed=True)
-    run.progress.step(1, 1)
+    run.progress.step(failed=1)
 
 
 def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline: float) -> None:
-    """Record that the `late_listings` listings failed because they took longer than the deadline, in seconds."""
+    """Record that listings failed because they had not ended `deadline` seconds after the begin of the phase."""
     for listing in late_listings:
-        message = f"{listing.source.name}: left behind: its listing had not ended after {deadline:g} seconds"
+        message = f"{listing.source.name}: left to the next run: its listing had not ended after {deadline:g} seconds"
         message += f" ({run.collection.name}.listing_deadline)"
         run.close_task(listing.task, message, Reason.TIMEOUT, failed=True)
-        run.progress.step(1, 1)
+        run.progress.step(failed=1)
 
 
 def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken) -> bool:
@@ -140,7 +140,7 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
     run.close_task(
         listing.task, f"{listing.source.name}: {broken.describe(listing.source.name)}", broken.reason, failed=True
     )
-    run.progress.step(1, 1)
+    run.progress.step(failed=1)
     return False
 
 
@@ -185,9 +185,9 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
     for folder, count in lost.items():
         comment += (
-            f"; the folder {folder!r} is missing, so its {count:,} files are not listed as gone: if it was removed"
+            f"; the folder {folder!r} is missing, and its {count:,} files were not recorded as gone: if the folder was"
         )
-        comment += " on purpose, make it again, empty"
+        comment += " removed on purpose, create it again and leave it empty"
     run.close_task(listing.task, comment, Reason.NOT_FOUND if lost else None, failed=bool(lost))
     run.progress.step(1, bool(lost))
 
@@ -206,12 +206,12 @@ def _retry_renewed(
 
 
 def _missing_folder(listing: _SourceListing, path: str) -> str | None:
-    """Return the missing folder of a listing in which a file was, or None if its folder is there."""
+    """Return the missing folder of a listing that a file was in, or None if the file's folder is not missing."""
     return next((name for name in listing.missing_folders if not name or path.startswith(f"{name}/")), None)
 
 
 def _first_event(offer: Offer) -> str:
-    """Return the event to record if a source did not offer this before: "refused" or "listed"."""
+    """Return the event to record for an offer that a source did not make before: "refused" or "listed"."""
     return "refused" if offer.reason else "listed"
 
 
@@ -227,14 +227,14 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file if it differs from `known`, the source's last offer of it."""
+    """Record a source's offer of a known file if it differs from `known`, its last offer, or if that is None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.
         writer.items.retry(run.session, file, collection.listing.fetch_phase)
     if known is None or not known.present:
         writer.mirrors.add(run.session, source, file, offer, _first_event(offer))
-        _compare_hosts(run, writer, source, file, offer)
+        _compare_sizes(run, writer, source, file, offer)
         return
     version = (offer.path, offer.size, offer.modified, offer.sidecar)
     if (known.path, known.size, known.modified, known.sidecar) == version:
@@ -243,7 +243,7 @@ def _update_mirror(  # noqa: PLR0917
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
         message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
         message += f", before {_describe_version(known.size, known.modified)}"
-        finding = Finding("ContentChanged", f"{message}; windrow retry {offer.key}", Level.WARN)
+        finding = Finding("ContentChanged", f"{message}; to fetch it: windrow retry {offer.key}", Level.WARN)
         writer.items.add_findings(run.session, file, collection.fetch_phase, [finding])
 
 
@@ -252,7 +252,7 @@ def _describe_version(size: int | None, modified: datetime | None) -> str:
     return f"{size_text} of {show(modified)}" if modified else size_text
 
 
-def _compare_hosts(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
+def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
     """Record a finding if other sources offer an archived file in another size; `comparing` handles equal sizes."""
     if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return

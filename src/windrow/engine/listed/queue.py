@@ -44,26 +44,26 @@ class SourceJob(NamedTuple):
 
 @dataclass(slots=True)
 class WantedFile:
-    """A file to fetch, and the sources that list it (`hosts`), the best one first."""
+    """A file to fetch, and the sources that list it, each with its job, the best one first."""
 
     due: Due
-    hosts: list[SourceJob]
+    source_jobs: list[SourceJob]
     attempts: int = 0  # failed ones in this run at the first source
     attempt: int = 0  # the number of its attempt that is open on the ledger, 0 if none is
     conflict: Finding | None = None  # that sources list it in different sizes; recorded with the next attempt
 
     @property
     def source(self) -> Source:
-        """The source that is asked next."""
-        return self.hosts[0].source
+        """The source that is requested next."""
+        return self.source_jobs[0].source
 
 
 @dataclass(slots=True)
 class FetchQueue:
-    """The files in memory: by the source that is asked next (`ready`), or waiting for another attempt (`later`).
+    """The files in memory: by the source that is requested next (`ready`), or waiting for another attempt (`later`).
 
-    `later` is a heap of (due time by time.monotonic, number of the file, file). Sources that are `down`, given by their
-    names, are not asked.
+    `later` is a heap of (due time by time.monotonic, number of the file, file). Sources whose names are in `down` are
+    not requested.
     """
 
     run: HarvestRun
@@ -90,15 +90,15 @@ class FetchQueue:
             allowed = MAX_IN_MEMORY if limit is None else limit - self.drawn
             due_items = list(islice(self._due_items, max(0, min(PAGE_SIZE, allowed))))
             self._ended = not due_items
-            for file in _find_hosts(self.run, due_items):
-                file.hosts = [host for host in file.hosts if host.source.name not in self.down]
-                if not file.hosts:
+            for file in _find_sources(self.run, due_items):
+                file.source_jobs = [job for job in file.source_jobs if job.source.name not in self.down]
+                if not file.source_jobs:
                     self.unavailable += 1
                     continue
                 open_attempt = self._open.pop(file.due.item.id, None)
-                if open_attempt and any(source.name == open_attempt.source for source, _ in file.hosts):
+                if open_attempt and any(source.name == open_attempt.source for source, _ in file.source_jobs):
                     file.attempt = open_attempt.seq
-                    file.hosts.sort(key=lambda host: host.source.name != open_attempt.source)
+                    file.source_jobs.sort(key=lambda job: job.source.name != open_attempt.source)
                 self.in_memory += 1
                 self.drawn += 1
                 self.put(file)
@@ -108,7 +108,7 @@ class FetchQueue:
         self.ready.setdefault(wanted.source.name, deque()).append(wanted)
 
     def put_later(self, wanted: WantedFile, seconds: float) -> None:
-        """Queue a file after `seconds`."""
+        """Queue a file for its first source once `seconds` have passed."""
         heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
 
     def take_batch(self, source: str) -> list[WantedFile]:
@@ -120,7 +120,7 @@ class FetchQueue:
         limit = max(MIN_BATCH_FILES, min(MAX_BATCH_FILES, len(waiting) // 4 + 1))
         while waiting and len(files) < limit and size < MAX_BATCH_BYTES:
             files.append(waiting.popleft())
-            size += files[-1].hosts[0].job.file.size or 0
+            size += files[-1].source_jobs[0].job.file.size or 0
         return files
 
     def remove_source(self, source: str) -> list[WantedFile]:
@@ -139,12 +139,14 @@ class FetchQueue:
 
 
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield new, interrupted, then failed files that are due; add failed files that are not due to `resting`."""
+    """Yield the files that are due, those that failed last; add failed files that rest to `resting`."""
     collection = run.collection
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
     failed_files = (
-        due_item for due_item in due(run.ledger, collection, phase, Status.FAILED) if _failed_earlier(run, due_item)
+        due_item
+        for due_item in due(run.ledger, collection, phase, Status.FAILED)
+        if due_item.reason in RETRIED_REASONS and due_item.since < run.session  # failed in an earlier session
     )
     current_time = now()
     while page := list(islice(failed_files, PAGE_SIZE)):
@@ -153,11 +155,7 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
         yield from due_again
 
 
-def _failed_earlier(run: HarvestRun, due_item: Due) -> bool:
-    return due_item.reason in RETRIED_REASONS and due_item.since < run.session
-
-
-def _find_hosts(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
+def _find_sources(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
     """Return files with the sources that list them and the jobs to fetch them there, the best source first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     source_records = run.ledger.attempts.by_source() if due_items else {}
@@ -175,7 +173,7 @@ def _find_hosts(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
         source_jobs = []
         for host in ranked_hosts:
             source, mirror = sources[host.source], mirrors_by_source[host.source]
-            if not _is_too_old(run, mirror):
+            if run.since is None or mirror.modified is None or mirror.modified >= run.since:
                 source_jobs.append(SourceJob(source, _make_job(due_item, source, mirror, latest)))
         files.append(WantedFile(due_item, source_jobs, conflict=_find_conflict(due_item.item.key, source_jobs)))
     return files
@@ -200,11 +198,6 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
     return FetchJob(due_item.item.id, source.site.address(mirror.path), last=previous, file=file)
 
 
-def _is_too_old(run: HarvestRun, mirror: Mirror) -> bool:
-    """Return whether a file is older than `--since`; a file without a date never is."""
-    return run.since is not None and mirror.modified is not None and mirror.modified < run.since
-
-
 def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
     """Return a finding if sources list different sizes for the same key; the first source's file is fetched."""
     sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
@@ -213,10 +206,10 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
     sizes = ", ".join(f"{name} {size}" for name, size in sizes_by_source)
     first_source, first_size = sizes_by_source[0]
     other_source = next(name for name, size in sizes_by_source if size != first_size)
-    message = f"offered in different sizes: {sizes}; {first_source} is asked first"
+    message = f"its sources list different sizes: {sizes}; {first_source} is requested first"
     return Finding("ContentDiffers", f"{message}; {describe_choice(key, other_source)}", Level.WARN)
 
 
 def describe_choice(key: str, source: str) -> str:
-    """Return how to fetch a file from a certain source: after a retry alone, the best source is asked again."""
+    """Return how to fetch a file from a certain source: after a retry alone, the best source is requested again."""
     return f"to fetch the file of {source}: windrow retry {key}, then: windrow run {source}"

@@ -24,12 +24,13 @@ RETRIED_REASONS = TRANSIENT_REASONS | {
     Reason.TLS_FAILED, Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
     Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED, Reason.DIGEST_MISMATCH,
 }  # fmt: skip
-"""Reasons of failures that may pass: later sessions try again without being asked."""
+"""Reasons of failures that may pass: later sessions try again without an operator's retry."""
 
 MAX_SESSIONS_UNPAUSED = 5
-"""Sessions that try a failed transfer one after the other before it rests."""
+"""The number of failed sessions in a row after which a file rests."""
 
 FIRST_PAUSE = timedelta(hours=6)
+"""The shortest time for which a file rests; it doubles with each further failed session, up to 30 days."""
 
 
 class RestingFile(NamedTuple):
@@ -51,25 +52,27 @@ def pause_after(sessions: int) -> timedelta:
     return unread.pause_after(sessions - MAX_SESSIONS_UNPAUSED + 2, FIRST_PAUSE)
 
 
-def describe_rest(key: str, reason: Reason, sessions: int, at: datetime) -> Finding | None:
+def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) -> Finding | None:
     """Return the finding for a file that failed at every source; None if the next run tries it without a pause."""
     if reason not in RETRIED_REASONS:
-        return Finding("GivenUp", f"not requested again automatically; windrow retry {key}", Level.WARN)
+        return Finding("GivenUp", f"runs do not request it again; to do so: windrow retry {key}", Level.WARN)
     if not (wait := pause_after(sessions)):
         return None
-    message = f"failed in {sessions} sessions; a run after {at + wait:%Y-%m-%d %H:%M} UTC asks again"
-    return Finding("RestingFile", f"{message}; to ask for it at once: windrow retry {key}", Level.WARN)
+    message = f"failed in {sessions} sessions; a run after {failed_at + wait:%Y-%m-%d %H:%M} UTC requests it again"
+    return Finding("RestingFile", f"{message}; to request it at once: windrow retry {key}", Level.WARN)
 
 
-def split_resting(ledger: Ledger, failed_files: Iterable[Due], at: datetime) -> tuple[list[Due], list[RestingFile]]:
-    """Return the failed files that are due at the time `at`, and those that rest; leave out files not retried."""
+def split_resting(
+    ledger: Ledger, failed_files: Iterable[Due], current_time: datetime
+) -> tuple[list[Due], list[RestingFile]]:
+    """Return the failed files that are due at `current_time`, and the resting ones, without those never retried."""
     retryable = {due_item.item.id: due_item for due_item in failed_files if due_item.reason in RETRIED_REASONS}
     failed_sessions = ledger.attempts.failed_sessions(list(retryable))
     due_files, resting = [], []
     for file, due_item in retryable.items():
         failures = failed_sessions.get(file)
-        until = failures.last + pause_after(failures.number) if failures else at
-        if failures is None or until <= at:
+        until = failures.last + pause_after(failures.number) if failures else current_time
+        if failures is None or until <= current_time:
             due_files.append(due_item)
         else:
             assert due_item.reason is not None
@@ -77,25 +80,25 @@ def split_resting(ledger: Ledger, failed_files: Iterable[Due], at: datetime) -> 
     return due_files, resting
 
 
-def resting(ledger: Ledger, collection: Collection, at: datetime) -> list[RestingFile]:
-    """Return all files of a collection that rest at the time `at`."""
+def resting(ledger: Ledger, collection: Collection, current_time: datetime) -> list[RestingFile]:
+    """Return all files of a collection that rest at `current_time`."""
     failed_files = due(ledger, collection, collection.listing.fetch_phase, Status.FAILED)
-    return split_resting(ledger, failed_files, at)[1]
+    return split_resting(ledger, failed_files, current_time)[1]
 
 
 class OriginPauses:
-    """The pauses that servers asked for, in this run or an earlier one; they are kept by all collections."""
+    """The pauses that servers asked for, in this run or an earlier one; they are valid for all collections."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """Load the pauses that have not ended."""
+        """Load the pauses on the ledger that have not ended."""
         self._until: dict[str, float] = {**ledger.addresses.rests(int(now().timestamp()))}
 
-    def left(self, site: Site) -> float:
-        """Return the seconds until the pause of a site's origin ends."""
+    def remaining(self, site: Site) -> float:
+        """Return the seconds until the pause of a site's origin ends, or 0 if it does not pause."""
         return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
     def record_pause(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
-        """Record that the server of a site asked for a pause of `seconds` from now on, unless that is very short."""
+        """Record that a site's server asked for a pause of `seconds` from now on, unless that is None or very short."""
         if not seconds or seconds < MIN_RECORDED_PAUSE_SECONDS:
             return
         origin = _origin(site)
@@ -105,14 +108,14 @@ class OriginPauses:
 
 
 def _origin(site: Site) -> str:
-    """Return the origin of a site; that of a web site without the default port, as in addresses of pages."""
+    """Return the origin of a site; the default port of http and https is left out, as in addresses of pages."""
     url = normalise(f"{site.origin}/").url if site.scheme in {"http", "https"} else ""
     return parts(url).origin if url else site.origin
 
 
-def describe_pause(site: Site, seconds: float) -> str:
-    """Return the message for a site that is not requested for `seconds` more."""
-    return f"{site.origin} asked to be left alone for {seconds:.0f} seconds more"
+def describe_pause(origin: str, seconds: float) -> str:
+    """Return the message for an origin that asked not to be requested for `seconds` more."""
+    return f"{origin} asked not to be requested for {seconds:.0f} more seconds"
 
 
 MAX_RECORDED_PAUSE = 366 * 86400.0
@@ -125,7 +128,9 @@ LONGEST_WAIT = 300.0
 
 
 def worth_waiting(requested: float | None) -> bool:
-    """Return whether this run waits for the seconds that a server requested; a longer pause is left to the next run.
+    """Return whether a run waits for a pause of `requested` seconds, or continues at once if that is None.
+
+    After a longer pause, the next run continues.
 
     >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
     (True, True, False)
@@ -134,9 +139,9 @@ def worth_waiting(requested: float | None) -> bool:
 
 
 def wait_after(failures: int, requested: float | None = None) -> float:
-    """Return the seconds to wait before the next attempt if `failures` attempts have failed.
+    """Return the seconds to wait before the next attempt if `failures` attempts in a row have failed.
 
-    The result is at least `requested`, the seconds that the server asked for with Retry-After.
+    The result is partly random, and at least `requested`, the seconds that the server asked for with Retry-After.
 
     >>> 0.25 <= wait_after(1) <= 0.5, wait_after(1, requested=7.0) >= 7.0
     (True, True)

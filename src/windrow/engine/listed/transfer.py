@@ -100,7 +100,7 @@ async def _run_jobs(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List folders, fetch jobs, and return the connection's state; raises TerminalFailure if no folder exists."""
+    """List folders, fetch jobs, and return the connection's state; raise TerminalFailure if all folders are missing."""
     missing_folders = 0
     for folder in batch.folders:
         try:
@@ -118,7 +118,9 @@ async def _run_jobs(
     if batch.folders and missing_folders == len(batch.folders):
         # An unmounted disk or a wrong path looks like this, so do not conclude that everything is gone.
         message = f"none of the folders {', '.join(batch.folders)} exists"
-        raise TerminalFailure(f"{batch.site.address()}: {message}", Reason.NOT_FOUND, hint="check the source's path")
+        raise TerminalFailure(
+            f"{batch.site.address()}: {message}", Reason.NOT_FOUND, hint="check the path of the source"
+        )
     if batch.folders and batch.site.manifest:
         unwanted = await _list_unwanted(batch.folders, connection)
         for start in range(0, len(unwanted), ENTRIES_PER_MESSAGE):
@@ -132,7 +134,7 @@ async def _run_jobs(
 
 
 async def _list_unwanted(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
-    """Return the entries of a manifest that are outside the folders, with the reason NOT_WANTED."""
+    """Return the entries of a site's manifest that are not in `folders`, with the reason NOT_WANTED."""
     entries = await connection.list("") or []
     outside = [entry for entry in entries if entry.name.partition("/")[0] not in folders]
     return [entry._replace(reason=Reason.NOT_WANTED) for entry in outside]
@@ -168,7 +170,7 @@ async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at one job; errors become part of it. The first of `later_jobs` may be pipelined."""
+    """Make one attempt at one job, with its error if it fails; the first of `later_jobs` may be requested early."""
     started, clock = now(), time.monotonic()
     file = job.file
     sink: CaptureSink | None = None
@@ -222,12 +224,12 @@ async def fetch(
 
 
 def _is_small(file: ListedFile) -> bool:
-    """Return whether a file is small by its listing and is fetched whole, so that its request may be pipelined."""
+    """Return whether a file is small by its listing and is fetched whole, so that it may be requested early."""
     return not file.compared and file.size is not None and file.size <= MAX_BODY_IN_MEMORY
 
 
 class _Rate:
-    """Compares the bytes that a batch receives in `window` seconds with the least rate that its source allows."""
+    """Counts the bytes that a batch receives, to compare those of `window` seconds with the source's least rate."""
 
     def __init__(self, site: Site) -> None:
         self._address = site.address()
@@ -237,16 +239,16 @@ class _Rate:
         self.is_slow = False
 
     def check_rate(self, before: int) -> None:
-        """Raise TransientFailure if too few bytes were received since `before`, the count one window ago."""
+        """Raise TransientFailure if too few bytes were received since the count was `before`, one window ago."""
         self.is_slow = self.is_slow or self.received - before < self._min_bytes
         if self.is_slow:
             rate = f"{self._min_bytes / self.window:g} bytes a second"
-            message = f"{self._address}: less than {rate} in {self.window:g} seconds"
+            message = f"{self._address}: received less than {rate} in {self.window:g} seconds"
             raise TransientFailure(message, Reason.TIMEOUT, hint="the option min_rate of the source sets the limit")
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a callback for received bytes, which reports a long transfer and raises TransientFailure if it is slow."""
+    """Return a function that, called with the bytes received so far, reports a long transfer or fails a slow batch."""
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
@@ -297,7 +299,7 @@ class _TailSink:
         return digest(bytes(self._last[-COMPARED_SIZE:]))
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Check the size, as a server that cannot start near the end sends the whole file; raise TerminalFailure."""
+        """Raise TerminalFailure if too much would be received: a server may have to send the whole file."""
         del head, request
         if (size or 0) - self.start > _LARGEST_COMPARED:
             self._fail_too_large()
@@ -337,6 +339,7 @@ class _ChecksumSink:
     def __init__(self, address: str, seconds: float) -> None:
         self.content = b""
         self._address = address
+        self._seconds = seconds
         self._until = time.monotonic() + seconds
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
@@ -350,9 +353,10 @@ class _ChecksumSink:
         """Keep the bytes; raise TerminalFailure above the size limit, TransientFailure after the time limit."""
         self.content += block
         if len(self.content) > _MAX_CHECKSUM_FILE:
-            raise TerminalFailure(f"{self._address}: more than {_MAX_CHECKSUM_FILE} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{self._address}: has more than {_MAX_CHECKSUM_FILE} bytes", Reason.TOO_LARGE)
         if time.monotonic() > self._until:
-            raise TransientFailure(f"{self._address}: no complete answer in time", Reason.TIMEOUT)
+            message = f"{self._address}: not received completely within {self._seconds:g} seconds"
+            raise TransientFailure(message, Reason.TIMEOUT)
 
 
 _MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
@@ -360,7 +364,7 @@ _MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
 
 
 async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
-    """Fetch the checksum beside a file; return it, or an empty text and a message that says why it is missing."""
+    """Fetch the checksum in the file at `path`; return it and "", or "" and a message on why there is no checksum."""
     sink = _ChecksumSink(site.address(path), site.timeout)
     try:
         await connection.get(path, sink)
@@ -371,4 +375,4 @@ async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tupl
             raise
         return "", f"not compared with a checksum: {error}"
     checksum = read_checksum(sink.content, path)
-    return checksum, "" if checksum else f"not compared with a checksum: {path} has none"
+    return checksum, "" if checksum else f"not compared with a checksum: {path} does not contain one"

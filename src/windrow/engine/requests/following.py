@@ -124,7 +124,7 @@ class AnswerFollower:
         if old_address is None:
             return
         taken_down = run.ledger.takedowns.addresses()
-        seed_digests = [seed.digest for seed in seeds if not taken_down.hold(seed.url)]
+        seed_digests = [seed.digest for seed in seeds if not taken_down.contains(seed.url)]
         writer.addresses.begin_anew(name, source.name, REQUEST, seed_digests, allowed_origins(run.collection, source))
         writer.addresses.due_at(name, seed_digests, 1)
 
@@ -178,7 +178,7 @@ class AnswerFollower:
             return
         answer = kept_answer(self._run, recorded)
         if 300 <= answer.status < 400 and answer.location and requests_of(self._run.collection, source):
-            hops = context_of(self._run.ledger.requests.asked(recorded.seq)).get("hops", 0)
+            hops = context_of(self._run.ledger.requests.of_attempt(recorded.seq)).get("hops", 0)
             self._complete.append(_Follow(recorded, follow_redirect(self._run.collection, source, answer, hops)))
             return
         job = FollowJob(source, self._learned[recorded.source], answer, attempt.kind == CAPTURED)
@@ -290,7 +290,7 @@ def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
     assert place is not None
     head = response.place if response.revisit else None
     status = OK if attempt.status == NOT_MODIFIED else attempt.status or 0
-    request = request_of(attempt.url, run.ledger.requests.asked(recorded.seq))
+    request = request_of(attempt.url, run.ledger.requests.of_attempt(recorded.seq))
     return KeptAnswer(request, attempt.url, status, attempt.started, place, head, attempt.location)
 
 

@@ -142,7 +142,7 @@ class ServiceRequests:
             with ledger.writing() as writer:
                 writer.addresses.due_at(name, [address], None)  # not requested again
             answer = recorded.attempt
-            request = request_of(answer.url, ledger.requests.asked(attempt.attempt))
+            request = request_of(answer.url, ledger.requests.of_attempt(attempt.attempt))
             return KeptAnswer(request, answer.url, answer.status or 0, answer.started, None, reason=answer.reason)
         return None
 

@@ -341,7 +341,7 @@ class Settling:
         """Return an entry in which Skips replace the observations of addresses that were taken down."""
         results = tuple(
             Skip(Reason.FORGOTTEN, result.key)
-            if isinstance(result, Observation) and self._taken_down.hold(result.url)
+            if isinstance(result, Observation) and self._taken_down.contains(result.url)
             else result
             for result in entry.results
         )

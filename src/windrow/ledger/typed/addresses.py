@@ -23,7 +23,7 @@ class HostRow(NamedTuple):
 class DueAddress(NamedTuple):
     """An address to request, with the validators of its last response with a body.
 
-    `last` is the digest of that body, or empty, and `at` the date of the archive record with the body.
+    `last` is the digest of that body, or empty if there is none; `at` is the date of the archive record with the body.
     """
 
     digest: int
@@ -39,14 +39,17 @@ class DueAddress(NamedTuple):
 
 
 class FoundAddress(NamedTuple):
-    """An address, and its place in the order in which addresses were found."""
+    """An address, and its `position`, a number that increases in the order in which addresses were found."""
 
-    place: int
+    position: int
     url: str
 
 
 class AddressCount(NamedTuple):
-    """Counts of a source's addresses of one kind: known, with a body, failing and due, and the next due time."""
+    """Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), failing and due.
+
+    `next_due` is the next time when one is due, without addresses that were never requested, or None.
+    """
 
     collection: str
     source: str
@@ -58,7 +61,7 @@ class AddressCount(NamedTuple):
     next_due: int | None
 
 
-class NeverAsked(NamedTuple):
+class NeverRequested(NamedTuple):
     """The number of a host's addresses that were never requested, and one of them."""
 
     number: int
@@ -74,7 +77,7 @@ class DueCount(NamedTuple):
 
 
 class AddressRow(NamedTuple):
-    """An address, its origin and source, and `via`, the address on which it was found (0 for a seed).
+    """An address, its origin and source, and `via`, the digest of the address at which it was found (0 for a seed).
 
     `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `interval` is in seconds, or
     `ELSEWHERE` if the address is only known from a WARC file of another program.
@@ -96,7 +99,7 @@ class AddressRow(NamedTuple):
 
 
 class HostState(NamedTuple):
-    """An origin with counts of its addresses, the next time when one is due, and the last attempt (`asked`)."""
+    """A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`)."""
 
     seq: int
     origin: str
@@ -120,7 +123,7 @@ class ChosenAddress(NamedTuple):
 
 
 class InconsistentAddress(NamedTuple):
-    """An address whose due time, or last `capture`, is not that of its attempts: `attempts` and `last`."""
+    """An address whose due time or last `capture` contradicts its `attempts`, or their last capture (`last`)."""
 
     url: str
     due: int
@@ -156,7 +159,7 @@ class TypedAddresses(LedgerQueries):
     """The queries of addresses.sql."""
 
     def hosts(self, collection: str) -> list[HostRow]:
-        """Return the origins that a collection's crawls may request, as hosts of its sources."""
+        """Return the hosts of a collection, in the order in which they were added."""
         return self._database.rows(HostRow._make, "addresses.hosts", collection)
 
     def hosts_crawled(self, collection: str) -> list[HostRow]:
@@ -164,56 +167,56 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
-        """Return the number of an origin as a host of a source (empty: of any), or None if it is not known."""
+        """Return the number of an origin as a host of a source (empty: of any source), or None if it is not known."""
         value: int | None = self._database.value("addresses.host", origin, collection, source)
         return value
 
     def due_between(self, host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]:
         """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 
-        Only addresses with a `place` under `below` are returned. If the last response was a revisit, `at` is the date
-        of the record with the bytes. An address whose kind has changed since its last response is requested without
-        conditions.
+        Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit,
+        `at` is the date of the record with the bytes. An address whose kind has changed since its last response is
+        requested without conditions.
         """
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
 
-    def rests(self, at: int) -> dict[str, int]:
-        """Return the times until which origins ask all collections to pause, by origin, if after the time `at`."""
-        return dict(self._database.rows(tuple, "addresses.rests", at))
+    def rests(self, now: int) -> dict[str, int]:
+        """Return the times after `now` until which origins asked not to be requested, by origin."""
+        return dict(self._database.rows(tuple, "addresses.rests", now))
 
     def found_after(self, collection: str, after: int, limit: int) -> list[FoundAddress]:
-        """Return a collection's addresses in the order in which they were found, after the place `after`."""
+        """Return a collection's addresses in the order in which they were found, after the position `after`."""
         return self._database.rows(FoundAddress._make, "addresses.found_after", collection, after, limit)
 
-    def count_upto(self, collection: str, place: int) -> int:
-        """Count a collection's addresses up to and including a place in that order, without those taken down."""
-        value: int = self._database.value("addresses.count_upto", collection, place)
+    def count_upto(self, collection: str, position: int) -> int:
+        """Count a collection's addresses up to and including a position (`FoundAddress`), without those taken down."""
+        value: int = self._database.value("addresses.count_upto", collection, position)
         return value
 
-    def last_place(self) -> int:
-        """Return the place of the address found last, or 0 if there are no addresses."""
-        value: int = self._database.value("addresses.last_place")
+    def last_position(self) -> int:
+        """Return the position of the address found last, in any collection, or 0 if there are no addresses."""
+        value: int = self._database.value("addresses.last_position")
         return value
 
-    def by_source(self, at: int) -> list[AddressCount]:
-        """Count the addresses of each source by kind; due addresses are those due at the time `at`."""
-        return self._database.rows(AddressCount._make, "addresses.by_source", at)
+    def by_source(self, now: int) -> list[AddressCount]:
+        """Count the addresses of each source by kind; due addresses are those due at the time `now`."""
+        return self._database.rows(AddressCount._make, "addresses.by_source", now)
 
-    def never_asked(self, host: int) -> NeverAsked:
+    def never_requested(self, host: int) -> NeverRequested:
         """Count the addresses of a host that were never requested, and return one of them as an example."""
-        (row,) = self._database.rows(NeverAsked._make, "addresses.never_asked", host)
+        (row,) = self._database.rows(NeverRequested._make, "addresses.never_requested", host)
         return row
 
-    def due_by_host(self, collection: str, at: int) -> list[DueCount]:
-        """Count the addresses of each host of a collection that are due at the time `at`."""
-        return self._database.rows(DueCount._make, "addresses.due_by_host", at, collection)
+    def due_by_host(self, collection: str, until: int) -> list[DueCount]:
+        """Count the addresses of each host of a collection that are due until `until` (included)."""
+        return self._database.rows(DueCount._make, "addresses.due_by_host", until, collection)
 
-    def next_of_source(self, collection: str, source: str, at: int, limit: int) -> list[str]:
-        """Return the addresses of a source that would be requested first at the time `at`."""
-        return self._database.column("addresses.next_of_source", at, collection, source, limit)
+    def next_of_source(self, collection: str, source: str, until: int, limit: int) -> list[str]:
+        """Return the addresses of a source that are due until `until` (included), host by host, by due time."""
+        return self._database.column("addresses.next_of_source", until, collection, source, limit)
 
     def is_known(self, collection: str, digest: int) -> bool:
-        """Tell whether a collection knows the address with this digest."""
+        """Return whether a collection knows the address with this digest."""
         return bool(self._database.value("addresses.is_known", collection, digest))
 
     def get(self, collection: str, digest: int) -> AddressRow | None:
@@ -224,23 +227,23 @@ class TypedAddresses(LedgerQueries):
         """Return an address once for each source of a collection that has it."""
         return self._database.rows(AddressRow._make, "addresses.of_sources", collection, digest)
 
-    def host_states(self, source: str, host: str, at: int) -> list[HostState]:
-        """Return the hosts of a source, or those at a host name, with counts of their addresses at the time `at`.
+    def host_states(self, source: str, host_name: str, now: int) -> list[HostState]:
+        """Return the hosts of a source, or those with a host name and any port; their addresses are counted at `now`.
 
-        One of `source` and `host` is empty, which means any. Hosts with another port are included.
+        One of `source` and `host_name` may be empty, which means any.
         """
-        return self._database.rows(_make_host_state, "addresses.host_states", at, source, host)
+        return self._database.rows(_make_host_state, "addresses.host_states", now, source, host_name)
 
     def chosen(self, collection: str, digests: Sequence[int]) -> list[ChosenAddress]:
         """Return the addresses with these digests that a collection knows and that are not taken down."""
         return self._database.rows(ChosenAddress._make, "addresses.chosen", collection, json.dumps([*digests]))
 
     def failing(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return addresses that fail, of a source and with the reason of the last attempt; empty means any."""
+        """Return addresses whose last attempt failed; an empty `source` or `reason` means any source or reason."""
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return addresses of a source (empty: any) that were never requested, or that fail for `reason` if given."""
+        """Return addresses of a source (empty: any) that are new or next; with a `reason`, those that failed for it."""
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
     def inconsistent(self) -> Iterator[InconsistentAddress]:
@@ -251,7 +254,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.stream(InconsistentAddress._make, "addresses.inconsistent")
 
     def next_due(self, host: int) -> int | None:
-        """Return the time when the next address of a host is due, or None if none is ever due."""
+        """Return the time when the next address of a host is due, or None if all its addresses are never due."""
         value: int | None = self._database.value("addresses.next_due", host)
         return value
 

@@ -59,9 +59,8 @@ class OpenAttempt(NamedTuple):
 class AttemptCount(NamedTuple):
     """The number of attempts at a source with the same outcome, and the bytes that they received.
 
-    `listed` tells whether they were for listed files; for addresses, `kind` is the collection's own number for their
-    kind. `earlier` tells whether the address had a body before, `taken` whether a capture was used instead of a
-    request.
+    `listed` is true for listed files; for addresses, `kind` is the collection's own number for their kind. `earlier` is
+    true if the address had a body before, `taken` if a capture was used instead of a request.
     """
 
     collection: str
@@ -88,7 +87,7 @@ class LatestCapture(NamedTuple):
 
 
 class FailedSessions(NamedTuple):
-    """The number of sessions that failed to fetch a file, and when the last attempt ended."""
+    """The number of sessions that failed to fetch a file, and when the last of the failed attempts ended."""
 
     file: int
     number: int
@@ -116,7 +115,7 @@ class RulesFailure(NamedTuple):
 
 
 class AttemptOutcome(NamedTuple):
-    """The number of attempts at a host with a status or reason, and the address of the `latest` one."""
+    """The number of attempts at a host with the same status and reason, and the address of the `latest` one."""
 
     reason: Reason | None
     status: int | None
@@ -245,7 +244,7 @@ class TypedAttempts(LedgerQueries):
         return self._database.first(_make_attempt_row, "attempts.get", attempt)
 
     def open(self) -> list[OpenAttempt]:
-        """Return attempts at files that were interrupted before their end and not followed by another attempt."""
+        """Return attempts at files that were interrupted before their end, if no other attempt at the file followed."""
         return self._database.rows(OpenAttempt._make, "attempts.open")
 
     def ended_between(self, facts: tuple[int, int]) -> list[AttemptCount]:
@@ -299,7 +298,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
-        """Return hosts whose robots.txt (the attempts of the kind `kind`) could not be fetched between two facts."""
+        """Return the last failed request between two facts for each robots.txt, whose attempts have this kind."""
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
@@ -309,7 +308,7 @@ class TypedAttempts(LedgerQueries):
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
-        """Return the last requests for the robots.txt of an origin, which have the kind `kind`, the latest first."""
+        """Return the last requests for the robots.txt of an origin, whose attempts have this kind, the latest first."""
         return self._database.rows(_make_robots_attempt, "attempts.of_rules", origin, collection, kind, limit)
 
     def outcomes(self, host: int) -> list[AttemptOutcome]:

@@ -38,7 +38,7 @@ class HeldCapture(NamedTuple):
 
 
 class IndexRow(NamedTuple):
-    """How far a source has read an index: up to `place`, `seen` lines, of which `taken` captures were used."""
+    """How far a source has read an index: up to the position `place`; `seen` lines were read, `taken` captures used."""
 
     id: int
     collection: str
@@ -60,7 +60,7 @@ class RuleRow(NamedTuple):
 
 
 class FailedRow(NamedTuple):
-    """A wanted line of an index, as JSON, whose record could not be read; `address` is what it captured."""
+    """A wanted index line, as JSON, whose record could not be read; `address` is the digest of its address."""
 
     found_in: int
     warc: str
@@ -106,7 +106,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return the place of an address's bytes with this digest, to which later revisits refer, or None."""
+        """Return the first place of an address's bytes with this digest, or None; later revisits refer to it."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
@@ -138,8 +138,8 @@ class TypedCaptures(LedgerQueries):
         """Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
 
         `origins` are pairs of collection and source whose responses are wanted, with an empty source for all of the
-        collection. Responses with a status in `statuses` are wanted too, although they have no document. The last `seq`
-        is the next `attempt`.
+        collection. Responses with a status in `statuses` are wanted too, although they have no document. To continue,
+        pass the last `seq` as `attempt`.
         """
         return self._database.rows(
             recorded, "captures.after", attempt, json.dumps([*statuses]), json.dumps([*origins]), limit
@@ -173,7 +173,7 @@ class TypedCaptures(LedgerQueries):
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return index lines after a place whose record failed for one of these reasons or is to be retried."""
+        """Return lines after a (WARC file, offset) whose record failed for one of these reasons or is due again."""
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
         )
@@ -193,7 +193,7 @@ class TypedCaptures(LedgerQueries):
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return failed index lines that contain a digest, or whose record was found to have it."""
+        """Return the lines that contain this digest, or whose failure has a message that contains it."""
         return self._database.rows(_make_failed_claim, "captures.failed_of_digest", collection, digest, limit)
 
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:

@@ -202,7 +202,7 @@ class SeenItem(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """The number of items of a kind with this pending step, or without one (None) since all steps are done."""
+    """The number of items of a kind with this pending step; `step` is None if all steps are done."""
 
     collection: str
     kind: str
@@ -376,7 +376,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(finding, "items.findings_in_phase", item, phase)
 
     def number(self, collection: str, key: str, attempt: int) -> int | None:
-        """Return the number of the item with a key that an attempt fetched (0 for a file), or None."""
+        """Return the number of the item with a key that an attempt fetched, or None; `attempt` is 0 for a file."""
         value: int | None = self._database.value("items.number", collection, key, attempt)
         return value
 
@@ -389,7 +389,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_step_count, "items.read_between", facts[0], facts[1])
 
     def named_between(self, collection: str, facts: tuple[int, int]) -> list[NamedCount]:
-        """Count the items of a collection that were first seen between two facts."""
+        """Count the items of a collection that were first seen between two facts, by kind and reason."""
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
@@ -401,7 +401,10 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_finding_count_row, "items.found_between", facts[0], facts[1])
 
     def by_reason(self) -> list[ReasonCountRow]:
-        """Count the items that failed or were ended (members only of the latest attempt) by reason, maybe twice."""
+        """Count the items that failed or were ended, and refused entries, by reason: a reason may be returned twice.
+
+        Of the members of a file, only those of its latest attempt count.
+        """
         return self._database.rows(_make_reason_count_row, "items.by_reason")
 
     def get(self, item: int) -> ItemRow | None:
@@ -417,11 +420,11 @@ class TypedItems(LedgerQueries):
         return self._database.rows(ItemKey._make, "items.by_tail", tail, limit)
 
     def by_owner(self, owner: str, limit: int) -> list[ItemKey]:
-        """Return the items of an owner, without regard to case."""
+        """Return the items of a centre (their `owner`) or, for WARC files, of a source, without regard to case."""
         return self._database.rows(ItemKey._make, "items.by_owner", owner, limit)
 
     def count_by_owner(self, owner: str) -> int:
-        """Count the items of an owner, without regard to case."""
+        """Count the items that `by_owner` returns without a limit."""
         value: int = self._database.value("items.count_by_owner", owner)
         return value
 

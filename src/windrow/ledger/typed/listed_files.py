@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class KnownFile(NamedTuple):
-    """A listed file: the step at which it failed ('' if its name is refused), and its last attempt, or 0."""
+    """A listed file: the step at which it failed, if it did ('' if its name is refused), and its last attempt, or 0."""
 
     key: str
     file: int
@@ -22,7 +22,7 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched (with or without a side-car to compare), or failed for a reason."""
+    """The number of files that were fetched, or failed for a reason; `compared` is true if they had a checksum file."""
 
     reason: Reason | None
     compared: bool
@@ -63,7 +63,7 @@ class TypedListedFiles(LedgerQueries):
         return self._database.rows(ItemKey._make, "listed_files.of_attempt", attempt)
 
     def keys_by_status(self, collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]:
-        """Return the keys of files in one of two statuses, of a source and with a reason; empty means any.
+        """Return the keys of files in one of two statuses; an empty `source` or `reason` means any source or reason.
 
         A file without a pending step has the statuses of the members that its latest attempt fetched.
         """

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class Mirror(NamedTuple):
-    """A listed file at a source, as last listed; `present` tells whether the source still lists it."""
+    """A listed file at a source, as last listed; `present` is true if the source still lists it."""
 
     file: int
     key: str
@@ -43,7 +43,7 @@ class RefusalCount(NamedTuple):
 
 
 class RefusalRow(NamedTuple):
-    """An entry of a listing whose name cannot be stored in any table of its standard."""
+    """An entry of a listing that was refused because its name cannot be stored in the tables of its standard."""
 
     seq: int
     at: datetime
@@ -167,7 +167,10 @@ class TypedMirrors(LedgerQueries):
         return dict(self._database.rows(tuple, "mirrors.count_failing"))
 
     def refused(self, name: str) -> list[RefusalRow]:
-        """Return refused entries by path, by its last part, by source and path, or by the end of an unreadable line."""
+        """Return refused entries whose path, last part of the path, or source and path are `name`.
+
+        Entries that could not be parsed are returned if their line ends with `name`.
+        """
         return self._database.rows(_make_refusal_row, "mirrors.refused", name)
 
     def listings(self, file: int) -> list[ListingRow]:

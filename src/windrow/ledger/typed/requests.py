@@ -23,7 +23,7 @@ class WholeListingRow(NamedTuple):
 
 
 class RequestAttempt(NamedTuple):
-    """An attempt at a request; `kept` tells whether the bytes of its answer (still) exist."""
+    """An attempt at a request; `kept` is true if the bytes of its answer are still stored."""
 
     attempt: int
     source: str
@@ -89,7 +89,7 @@ class TypedRequests(LedgerQueries):
         return self._database.rows(offering, "requests.offers", attempt)
 
     def known(self, collection: str, source: str, keys: Sequence[str]) -> set[str]:
-        """Return the keys among `keys` that a source has ever offered."""
+        """Return those of `keys` that a source has ever offered."""
         return {*self._database.column("requests.known", collection, source, json.dumps([*keys]))}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:
@@ -120,12 +120,12 @@ class TypedRequests(LedgerQueries):
             "requests.missing", listing.collection, listing.source, listing.began, listing.ended
         )
 
-    def asked_row(self, attempt: int) -> RequestRow | None:
+    def request_row(self, attempt: int) -> RequestRow | None:
         """Return the request of an attempt, or None if it was a plain GET of its URL."""
-        return self._database.first(RequestRow._make, "requests.asked_row", attempt)
+        return self._database.first(RequestRow._make, "requests.request_row", attempt)
 
     def attempts(self, collection: str, address: int, limit: int) -> list[RequestAttempt]:
-        """Return the last attempts at a request, the latest first, with the source or service that was asked."""
+        """Return the last attempts at a request, the latest first, with the source or service that was requested."""
         return self._database.rows(_make_request_attempt, "requests.attempts", collection, address, limit)
 
     def unarchived(self, collection: str) -> list[UnarchivedAnswer]:

@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 
 class LeaseRow(NamedTuple):
-    """The lease of a workspace: its holder, since when it has it, and when it expires unless renewed."""
+    """The lease of a workspace: its holder, since when it is held, and when it expires unless renewed."""
 
     token: str
     holder: str
@@ -140,7 +140,7 @@ class TypedSessions(LedgerQueries):
         return value
 
     def lease(self) -> LeaseRow | None:
-        """Return the lease, or None. It may be that of a run that was killed."""
+        """Return the lease, or None if there is none; a killed run leaves its lease behind."""
         return self._database.first(_make_lease_row, "sessions.lease")
 
     def get(self, session: int) -> SessionRow | None:
@@ -187,11 +187,11 @@ class TypedSessions(LedgerQueries):
         return value
 
     def has_task(self, facts: tuple[int, int]) -> bool:
-        """Tell whether a task began between two facts, given by the numbers of the first and the last."""
+        """Return whether a task began between two facts, given by the numbers of the first and the last."""
         return bool(self._database.value("sessions.has_task", facts[0], facts[1]))
 
     def last_reported_before(self, session: int) -> int:
-        """Return the end of the last session with a task that ended before a session, or 0."""
+        """Return the number of the fact that ended the last session with a task before a session, or 0."""
         value: int = self._database.value("sessions.last_reported_before", session)
         return value
 
@@ -205,7 +205,7 @@ class TypedSessions(LedgerQueries):
         return self._database.rows(_make_source_task, "sessions.tasks_of_source", source)
 
     def has_ended(self, session: int) -> bool:
-        """Tell whether a session has ended."""
+        """Return whether a session has ended."""
         return bool(self._database.value("sessions.has_ended", session))
 
     def ended(self, sessions: Sequence[int]) -> list[SessionEnd]:
@@ -213,7 +213,7 @@ class TypedSessions(LedgerQueries):
         return self._database.rows(_make_session_end, "sessions.ended", json.dumps([*sessions]))
 
     def running(self) -> bool:
-        """Tell whether the latest session has not ended."""
+        """Return whether the latest session has not ended."""
         return bool(self._database.value("sessions.running"))
 
     def collections(self) -> set[str]:

@@ -27,7 +27,7 @@ class TombstoneRow(NamedTuple):
 
 
 class OpenTombstone(NamedTuple):
-    """A takedown that has begun and is not done; a `shared` address is due again when it is."""
+    """A takedown that has begun and is not done; a `shared` address is due again when the takedown is done."""
 
     seq: int
     collection: str
@@ -126,7 +126,7 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(_make_tombstone_row, "takedowns.of", address, host)
 
     def open(self) -> list[OpenTombstone]:
-        """Return the takedowns that have begun and are not done, because a run was killed.
+        """Return the takedowns that have begun and are not done, for example because a run was killed.
 
         This includes those that were lifted by the session that began them: their address also has other documents, so
         that it is due again when the takedown is done.
@@ -150,7 +150,7 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*attempts]))
 
     def lent(self, attempts: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return the digests of these attempts' bytes to which other attempts refer by a revisit alone.
+        """Return the digests of these attempts' bytes to which other attempts refer, without bytes of their own.
 
         Attempts in `gone` are not counted as others.
         """

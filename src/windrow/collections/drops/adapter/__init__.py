@@ -11,7 +11,7 @@ ADAPTER = LazyAdapter(
         "adopt": "replay",
         "check": "check",
         "check_source": "harvest",
-        "count_stops": "current_states",
+        "count_reached": "current_states",
         "count_states": "current_states",
         "harvest": "harvest",
         "predict": "harvest",

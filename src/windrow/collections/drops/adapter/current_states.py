@@ -12,7 +12,7 @@ from itertools import chain, groupby
 from operator import attrgetter
 from typing import TypeVar
 
-from windrow.adapters.adapter import StopCount
+from windrow.adapters.adapter import ReachedCount
 from windrow.collections.drops.collection import COLLECTION, XML_KIND, ZIP_KIND
 from windrow.collections.drops.phase import PHASES, parent_state
 from windrow.collections.drops.states import (
@@ -180,7 +180,7 @@ StateReason = tuple[str, int, Status, Reason | None]
 """Kind of item, phase id, status, and the reason of a failure."""
 
 
-def count_stops(ledger: Ledger, facts: tuple[int, int]) -> list[StopCount]:
+def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
     """Count the zips and XML files that reached each state, by reason; `facts` has the first and last fact."""
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
@@ -188,7 +188,7 @@ def count_stops(ledger: Ledger, facts: tuple[int, int]) -> list[StopCount]:
     ):
         counts[state_reason] += number
     return [
-        StopCount(COLLECTION.name, kind, PHASES[phase - 1], status, reason, number)
+        ReachedCount(COLLECTION.name, kind, PHASES[phase - 1], status, reason, number)
         for (kind, phase, status, reason), number in sorted(counts.items(), key=lambda rest: rest[0][1])
     ]
 

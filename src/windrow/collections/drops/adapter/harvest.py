@@ -283,17 +283,17 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
     return {"centres": centres, "zip_name": drops.zip_name, "xml_name": drops.xml_name, "today": today}
 
 
-def predict(workspace: Workspace, path: str) -> str:
-    """Return the end of a message about how a run would treat the file at `path`, or an empty text if unknown."""
-    folder, _, name = path.rpartition("/")
+def predict(workspace: Workspace, name: str) -> str:
+    """Return the end of a message about how a run would treat the file at a path, or an empty text if unknown."""
+    folder, _, file_name = name.rpartition("/")
     folder = folder.rpartition("/")[2]
     in_action_folder = folder in FOLDERS
-    entry = ListingEntry(folder if in_action_folder else FOLDERS[0], name or path)
+    entry = ListingEntry(folder if in_action_folder else FOLDERS[0], file_name or name)
     offers = plan(Source("", "drops", Site("")), [entry], make_step_options(workspace))
     if offers and offers[0].reason:
         return f"; a file of this name would be refused: {offers[0].reason.meaning}"
     if offers:
         return "; its name is valid, but no source has offered it so far"
-    if in_action_folder or "." in name:
+    if in_action_folder or "." in file_name:
         return "; runs ignore files of this name at sources of drops and do not record them"
     return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from windrow.adapters.adapter import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
+from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.collections.drops.adapter.harvest import make_step_options, read_resources, read_schema
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.elements import TABLES, ElementTable

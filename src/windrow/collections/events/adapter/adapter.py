@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 
-from windrow.adapters.adapter import DocumentFinding, Explanation, Export, FetchedBytes, ReplayResult, TrialPart
+from windrow.adapters.adapter import Explanation, Export, ReplayResult
 from windrow.adapters.records import RecordAdapter
 from windrow.adapters.selection import EVERYTHING, ExportSelection
+from windrow.adapters.trial import DocumentFinding, FetchedBytes, TrialPart
 from windrow.clock import now
 from windrow.collections.events.adapter.databases import (
     EventDatabases,

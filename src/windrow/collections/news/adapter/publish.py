@@ -168,7 +168,7 @@ class _RunWriter:
 
     def _request_name(self, recorded: RecordedAttempt) -> str:
         """Return the name that the discovery gave the request of an attempt, or an empty text if there is none."""
-        request = self._ledger.requests.asked(recorded.seq)
+        request = self._ledger.requests.of_attempt(recorded.seq)
         return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
     def _write_response(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:

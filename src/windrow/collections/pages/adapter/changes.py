@@ -268,18 +268,16 @@ def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str
     return counts
 
 
-def compare(
-    workspace: Workspace, what: str, since: str = "", until: str = "", *, context: int = 2
-) -> Comparison | None:
+def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
     `what` is the address; `since` and `until` are days, months, years or times, as in the search language. Without
     `until` the latest version is used, without `since` the one before it. A page that was gone counts as empty. Returns
     None for an unknown page; raises UsageError for an invalid address, WindrowError without two versions to compare.
     """
-    url = normalise_web_address(what)
+    url = normalise_web_address(name)
     if not url:
-        raise UsageError(f"{what!r} is not an address of the web", hint="windrow diff https://...")
+        raise UsageError(f"{name!r} is not an address of the web", hint="windrow diff https://...")
     with open_summary(workspace) as summary:
         reader = VersionReader(summary)
         versions = reader.read_versions(url)

@@ -114,11 +114,11 @@ class CrawlerProjection:
     def _project_addresses(self, ledger: Ledger) -> bool:
         """Project the next batch of addresses; tell whether there may be more."""
         last_address = self.store.checkpoint(ADDRESS)
-        if last_address > ledger.addresses.last_place():
+        if last_address > ledger.addresses.last_position():
             last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
         addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
-            self.store.offer([address.url for address in addresses], addresses[-1].place)
+            self.store.offer([address.url for address in addresses], addresses[-1].position)
         return len(addresses) == self._batch_size
 
     def _project_descriptions(self) -> bool:

@@ -11,7 +11,7 @@ from threading import Lock
 from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
-from windrow.adapters.adapter import SearchAnswer, SearchResult, SnippetMark, snippet_marks
+from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.lookup import require_summary
 from windrow.collections.pages.adapter.search_index import decode_links, open_to_search

@@ -8,14 +8,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.adapters.adapter import (
-    DocumentFinding,
-    DocumentReport,
-    FetchedBytes,
-    RecordPreview,
-    TrialPart,
-    refuse_without_contact,
-)
+from windrow.adapters.adapter import refuse_without_contact
+from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.harvest import find_agent, require_agent
 from windrow.collections.pages.code import Destination, Locality

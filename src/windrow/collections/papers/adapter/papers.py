@@ -10,16 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from windrow.adapters.adapter import (
-    DocumentFinding,
-    Explanation,
-    FetchedBytes,
-    Message,
-    RecordPreview,
-    ReplayResult,
-    TrialPart,
-)
+from windrow.adapters.adapter import Explanation, Message, ReplayResult
 from windrow.adapters.records import RecordAdapter
+from windrow.adapters.trial import DocumentFinding, FetchedBytes, RecordPreview, TrialPart
 from windrow.collections.papers.adapter.exports import make_exports
 from windrow.collections.papers.adapter.rows import (
     PaperSettings,

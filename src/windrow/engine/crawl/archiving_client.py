@@ -1,4 +1,4 @@
-"""Make one request within the limits of the run, archive its response, and count redirects in a row."""
+"""The HTTP client of a walk: send a request within the run's limits and archive its response; count redirects too."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _Segment(NamedTuple):
 
 
 class Upload:
-    """The body of a request that sends kept documents; `size` is in bytes. It must be closed after use."""
+    """The body of a request that sends kept documents; `size` is its length in bytes. It must be closed after use."""
 
     def __init__(self, folder: Path, request: HttpRequest, limits: Limits) -> None:
         """Open the documents to send, in the archive's `folder`; raises StepError if one is missing or too short."""
@@ -64,7 +64,7 @@ class Upload:
             self._segments.append(_Segment(view, attachment.offset, length))
             if not 0 <= attachment.offset <= attachment.offset + length <= size:
                 end = attachment.offset + length
-                message = f"the request sends bytes {attachment.offset} to {end} of a document of {size}"
+                message = f"the request sends bytes {attachment.offset} to {end} of a document of {size} bytes"
                 raise StepError(message, Reason.STEP_FAILED)
         self._add_bytes(request.body[position:])
 
@@ -73,7 +73,7 @@ class Upload:
             self._segments.append(_Segment(io.BytesIO(content), 0, len(content)))
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the body in blocks of at most BLOCK_BYTES; raises StepError if a document has become shorter."""
+        """Yield the body in blocks of at most BLOCK_BYTES; raises StepError if a document became shorter meanwhile."""
         for view, offset, length in self._segments:
             view.seek(offset)
             remaining = length
@@ -95,8 +95,9 @@ MAX_ROBOTS_BYTES = 1 << 20
 
 PARTIAL_CONTENT = 206  # the HTTP status
 
-Reading = Callable[[int], AbstractContextManager[None]]
-"""Returns a context that limits the time for reading the response to an address, 0 for robots.txt."""
+ReadingLimit = Callable[[int], AbstractContextManager[None]]
+"""A function that returns, for the digest of an address (0: robots.txt), a context which limits the time for reading
+the response in it."""
 
 
 def secrets_of(source: Source, origin: str) -> SentSecrets | None:
@@ -107,7 +108,10 @@ def secrets_of(source: Source, origin: str) -> SentSecrets | None:
 
 
 class CrawlResult(NamedTuple):
-    """The attempt of one request, the response's header fields, and its decoded body (empty if decoding failed)."""
+    """The attempt of one request, and the header fields and decoded body of the response.
+
+    The body is empty if the status is not a success, or if the body cannot be used, for example not be decoded.
+    """
 
     attempt: Attempt
     fields: Mapping[str, str] = {}
@@ -123,13 +127,13 @@ class ArchivingClient:
     """Makes the requests of one walk, and archives the responses."""
 
     def __init__(
-        self, archive: ArchiveWriter, robots_kind: int, large: Mapping[int, int], reading: Reading,
+        self, archive: ArchiveWriter, robots_kind: int, large: Mapping[int, int], reading: ReadingLimit,
         service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
     ) -> None:  # fmt: skip
         """Write to `archive`; `robots_kind` is the kind of a robots.txt, `large` has byte limits by kind of address.
 
-        A `service` has its own limits. `secrets` is called at the first request; they are sent with all requests but
-        those for robots.txt. `reading` limits the time for reading a response.
+        A `service`, if it is not None, has its own limits. `secrets` is called once; the secrets that it returns, if
+        any, are sent with all requests except those for robots.txt. `reading` limits the time for reading a response.
         """
         self._archive = archive
         self._look_up_secrets = secrets
@@ -141,7 +145,7 @@ class ArchivingClient:
         self._limits_by_kind: dict[int, ResponseLimits] = {}
 
     def _reply_limits(self, kind: int, seconds: float) -> ResponseLimits:
-        """Return the limits for responses of a kind; a service may take `seconds`, if that is not 0."""
+        """Return the limits for responses of a kind; a service may take `seconds` (0: as many as it declares)."""
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
@@ -159,7 +163,7 @@ class ArchivingClient:
         if self._secrets is None and job.kind != self._robots_kind:
             self._secrets = self._look_up_secrets()
         if not request.attachments:
-            return await self._request(client, job, request, None)
+            return await self._request(client, job, request, upload=None)
         try:
             upload = await asyncio.to_thread(Upload, self._archive.folder, request, self._archive.limits)
         except (StepError, ArchiveError) as error:
@@ -170,7 +174,7 @@ class ArchivingClient:
             upload.close()
 
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
-        """Return the response that another collection requested; None if it cannot be read or is too large."""
+        """Return the response that another collection requested, as the result of `job`; None if it cannot be used."""
         attempt, limits = held.attempt, self._archive.limits
         response, max_bytes = attempt.kept, self._reply_limits(job.kind, 0.0).max_size
         if response is None or response.size > max_bytes:
@@ -201,7 +205,7 @@ class ArchivingClient:
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
-        """Send a request, conditional if the address has validators, and return the attempt."""
+        """Send a request, conditional if the address has validators; `upload` is its body if it sends documents."""
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
         headers = {"If-None-Match": etag} if etag else {}
@@ -225,7 +229,7 @@ class ArchivingClient:
     def _keep_reply(
         self, attempt: Attempt, sink: CaptureSink, reply: ClientResponse, bounds: ResponseLimits, job: FetchJob
     ) -> CrawlResult:
-        """Archive a response, and decode its body if its status is a success."""
+        """Archive a response, and return its attempt with the decoded body if its status is a success."""
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
@@ -244,7 +248,7 @@ class ArchivingClient:
         if not reason and (fault := _find_fault(reply.status, fields, is_range_request=is_range_request)):
             (reason, message), body = fault, b""
         if reply.is_cut:
-            reason, message, sink.cut = Reason.TOO_LARGE, f"more than {bounds.max_size} bytes", True
+            reason, message, sink.cut = Reason.TOO_LARGE, f"the response has more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
             message = "the response may contain the secret, compressed although that was not requested: it was not kept"
@@ -274,21 +278,21 @@ class ArchivingClient:
 
 
 def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: bool) -> tuple[Reason, str] | None:
-    """Return the reason and a message if a response is partial, or in a transfer coding that was not requested."""
+    """Return a reason and a message if a response is partial, or has a transfer coding, that was not requested."""
     if status == PARTIAL_CONTENT and not is_range_request:
-        return Reason.PROTOCOL_ERROR, "the response is partial (206), but the request was for the whole"
+        return Reason.PROTOCOL_ERROR, "the response is partial (206), but the whole document was requested"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")
     unknown_codings = [coding for word in codings if (coding := word.strip(" \t")) not in {"", "chunked", "identity"}]
     if not unknown_codings:
         return None
-    message = f"sent in the transfer coding {', '.join(unknown_codings)[:200]}, which was not requested"
+    message = f"the response has the transfer coding {', '.join(unknown_codings)[:200]}, which was not requested"
     return Reason.UNSUPPORTED, message
 
 
 def _content_codings(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields of codings that the body still has; chunks were removed during the transfer."""
+    """Return the header field with the codings that the archived body still has; chunks were removed before."""
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
@@ -304,19 +308,19 @@ def _discard_response(attempt: Attempt, sink: CaptureSink, error: TransportError
 
 
 HOPS = 20
-"""Redirects in a row that are followed, as many as in browsers."""
+"""The most redirects in a row that are followed, as in browsers."""
 ENDLESS_REDIRECTS = f"more than {HOPS} redirects in a row"
 _MAX_REMEMBERED = 10_000  # targets of redirects that are remembered until they are requested
 
 
 class RedirectChains:
-    """Counts redirects in a row over all hosts of a run: an `OriginCrawler` could count those of one origin only."""
+    """Counts redirects in a row over all hosts of a run: an `OriginCrawler` can only count those of its own origin."""
 
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return an attempt's event, with the target of its redirect left out if there were HOPS redirects before."""
+        """Return an attempt's event; if HOPS redirects led to it, the target of its own redirect is left out."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

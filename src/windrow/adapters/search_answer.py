@@ -1,0 +1,63 @@
+"""What a search returns: its results, and the ranges of matches in their snippets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from windrow.query.spelling import Suggestion
+
+
+class SnippetMark(NamedTuple):
+    """A match in a snippet, as a range of characters from `start` to before `end`."""
+
+    start: int
+    end: int
+
+
+def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]:
+    """Return the ranges of the matches in a text given as pieces: (text, whether it is a match)."""
+    marks, start = [], 0
+    for text, is_match in pieces:
+        if is_match:
+            marks.append(SnippetMark(start, start + len(text)))
+        start += len(text)
+    return tuple(marks)
+
+
+class SearchResult(NamedTuple):
+    """One search result. Title and snippet are given as pieces: (text, whether it is a match).
+
+    `details` is its collection's own description, such as a `PageHit`, and `type` the type of `details` in JSON; `at`
+    is when the page or record was last changed or published, None if that is not known.
+    """
+
+    title: Sequence[tuple[str, bool]]
+    url: str
+    about: str
+    snippet: Sequence[tuple[str, bool]]
+    remarks: tuple[str, ...]
+    type: str
+    details: Any
+    at: datetime | None = None
+
+
+class SearchAnswer(NamedTuple):
+    """The results of a query from `offset` on, best first; whether there are `further` results, and notes for people.
+
+    `relaxed` is true if no document has all the words, so that documents with most of them are shown. `frequency` is
+    the number of documents that have each word, of the `documents` searched. `suggestions` are for words that none has;
+    `did_you_mean` is the query with these suggestions, or an empty text.
+    """
+
+    query: str
+    offset: int
+    results: tuple[SearchResult, ...]
+    notes: tuple[str, ...]
+    further: bool
+    relaxed: bool
+    frequency: Mapping[str, int] = {}
+    documents: int = 0
+    suggestions: Mapping[str, Suggestion] = {}
+    did_you_mean: str = ""
