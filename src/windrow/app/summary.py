@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.adapters.adapter import CHANGED, GONE, NEW, SourceChange, ReachedCount
+from windrow.adapters.adapter import CHANGED, GONE, NEW, ReachedCount, SourceChange
 from windrow.app.item_states import count_reached
 from windrow.engine.source_counts import FrontierCount, OutcomeCount, SessionCounts, count_frontiers, count_session
 from windrow.ledger import Ledger

@@ -82,7 +82,7 @@ class _Tally:
         )
 
     def has_omissions(self, waiting: int) -> bool:
-        """Return whether documents are missing: `waiting` revisits, faulty or other records, or those of other sources."""
+        """Return whether documents are missing: `waiting` revisits, bad or skipped records, files of other sources."""
         return bool(waiting or self.faults or self.other_sources or self.skipped.keys() - _CRAWLER_RECORDS)
 
     def summary(self, name: str, waiting: int) -> str:
