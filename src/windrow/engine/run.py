@@ -231,11 +231,7 @@ class HarvestRun:
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
         """Return where an attempt's bytes are, which for a revisit are those of the original; None if it has none."""
-        response = attempt.kept
-        if response is None or not response.revisit:
-            return response.place if response else None
-        captures = self.ledger.captures
-        return captures.original(attempt.target, response.digest) or captures.payload(response.digest) or response.place
+        return self.ledger.captures.place_of(attempt)
 
     def tick(self, *, force: bool = False) -> None:
         """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""

@@ -1,4 +1,4 @@
-"""Record captures of other collections and programs that a collection uses, and imported WARC files.
+"""Find the bytes of captures; record those of other collections and programs that are used, and imported WARC files.
 
 An index lists captures, one a line. A source reads it line by line and takes the captures that its rules allow.
 """
@@ -10,7 +10,18 @@ import json
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.typed.captures import FailedRow, RuleRow, TypedCaptures
-from windrow.model import KeptResponse, Status
+from windrow.model import ArchivePlace, Attempt, KeptResponse, Status
+
+
+class CaptureQueries(TypedCaptures):
+    """Queries on captures."""
+
+    def place_of(self, attempt: Attempt) -> ArchivePlace | None:
+        """Return where an attempt's bytes are, which for a revisit are those of the original; None if it has none."""
+        response = attempt.kept
+        if response is None or not response.revisit:
+            return response.place if response else None
+        return self.original(attempt.target, response.digest) or self.payload(response.digest) or response.place
 
 
 class CaptureWriter:

@@ -1,4 +1,4 @@
-"""Find the first and the last day in a text that has a range of days, such as `December 3-5, 2026`."""
+"""Find the first and the last day in a text that is a range of days, such as `December 3-5, 2026`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLOCK = re.compile(r"\d\s*:\s*\d|\d\s*[ap]\.?\s?m\b|\d\s*(?:uhr|h)\b", re.IGNOR
 
 
 class DayRange(NamedTuple):
-    """The first and the last day of an event."""
+    """The first and the last day of a range, both inclusive."""
 
     first: date
     last: date
@@ -58,7 +58,7 @@ def find_days(text: str) -> DayRange | None:
 
 
 def has_range_within(text: str) -> bool:
-    """Return whether a text has a range of days beside other things, so that its last day may be taken for its first.
+    """Return whether a text has a range of days beside other words; a text with two clock times has one of times.
 
     >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
     (True, False)
@@ -76,5 +76,5 @@ def _read_day(text: str) -> date | None:
 
 
 def _in_order(first: date | None, last: date | None) -> DayRange | None:
-    """Return the range of two days, or None if one is missing or the last is not after the first."""
+    """Return the range of two days, or None if either is None or the last is not after the first."""
     return DayRange(first, last) if first and last and first < last else None
