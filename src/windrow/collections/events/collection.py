@@ -34,7 +34,7 @@ _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
 
 
 def _parse_json(setting: Any) -> Any:
-    """Parse a text, as an environment variable has it, as JSON; return any other value, from the file, unchanged."""
+    """Parse a setting that is a text (from the environment) as JSON; return any other one (from the file) unchanged."""
     if not isinstance(setting, str):
         return setting
     try:
@@ -184,7 +184,7 @@ def _refuse_secrets(table: SourceTable, address: str) -> None:
 def _build_parser(
     table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, built_in: EventParser | None
 ) -> EventParser:
-    """Build the parser of a source from its settings, which override those of the built-in parser, if it has one."""
+    """Build the parser of a source from its settings, which override those of `built_in`, if that is not None."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
     if built_in is None and not configured.get("reader"):

@@ -27,7 +27,7 @@ _MIN_ANSWERS = 3
 """How many responses in a row must have had events before a change counts as drift."""
 
 _MIN_SHARE_BEFORE, _MAX_SHARE_NOW = 0.8, 0.2
-"""A field has drifted if at least the first share of the events had it before, and at most the second share has it."""
+"""A field has drifted if at least the first share of the events had it before, and at most the second has it now."""
 
 _MIN_EVENTS = 3
 """A response with fewer events is not examined for fields that drifted."""
@@ -90,7 +90,7 @@ _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the request for a source's address, sent once if its options say ONCE; nothing if it has no address."""
+    """Return the request for a source's address, sent only once if the option ONCE is set; nothing without address."""
     del learned
     if not source.options[ADDRESS]:
         return ()
@@ -149,14 +149,14 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule of a source for captures: `check_capture` with the media types that its newest version reads."""
+    """Return the rule of a source for captures: `check_capture` for the reader of its parser's newest version."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))
 
 
 def check_capture(media_part: str, line: CdxLine) -> Skip | None:
-    """Return why the capture of an index line is not wanted; None if it is 200 and its media type has `media_part`."""
+    """Return why a capture is not wanted, or None if its status is 200 and its media type contains `media_part`."""
     if line.status != 200:
         return _WRONG_STATUS
     return None if media_part in (line.mime or "") else _OTHER_MEDIA

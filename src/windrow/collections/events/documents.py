@@ -93,7 +93,7 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Sightings(NamedTuple):
-    """The versions of an event that its dates are taken from: the first, and those that the other fields name."""
+    """The versions from which the dates of an event's document are taken, and its status if it is lost."""
 
     first: EventVersion
     first_current: EventVersion  # the first one with the current content
@@ -167,7 +167,7 @@ def web_address(url: Any) -> str:
 
 
 def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document without its `source_text`, but with the length of that, for a store that refuses its size."""
+    """Return a document for a store that refused its size: only the length of its `source_text` is kept."""
     return {**document, "source_text": "", LEFT_OUT_KEY: len(document["source_text"])}
 
 
@@ -243,7 +243,7 @@ class RequestedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """One run of a parser; `attempt` is the number of its first attempt, or 0, and `text` the response to that."""
+    """One run of a parser; `attempt` is the number of its first attempt, or 0, and `text` its response."""
 
     parser_name: str
     parser_version: str
@@ -285,7 +285,7 @@ def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
 
 
 def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
-    """Return the outcome of a run, which has `drifts`, in one word: failed, drift, partial, read or empty."""
+    """Return the outcome of a run with these drifts in one word: failed, drift, partial, read or empty."""
     failed_count = sum(bool(address.result) for address in run.addresses)
     if failed_count == len(run.addresses):
         return "failed"

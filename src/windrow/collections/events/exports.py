@@ -196,7 +196,7 @@ def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell_value(content: Any) -> Any:
-    """Return a value as it is written to a cell of CSV: a text that a program might run as a formula gets a quote."""
+    """Return a value as it is written to a cell of CSV: an apostrophe precedes what may be run as a formula."""
     if isinstance(content, bool):
         return "true" if content else "false"
     if isinstance(content, str) and content.startswith(_FORMULA_STARTS):

@@ -140,14 +140,17 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 
 
 def _usable_ids(ids: list[str]) -> set[str]:
-    """Return the ids that identify events; an id that half of three or more parts share (rounded down) does not."""
+    """Return the ids that identify events.
+
+    An id that half of the parts have (rounded down, but at least 2) does not, unless there are only 2 parts.
+    """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, len(ids) // 2)
     return {id_ for id_, count in counts.items() if count == 1 or count < too_many or len(ids) <= 2}
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the keys of the standard, except those of its history; `source_id` may be empty."""
+    """Build an event with the keys of the standard, except those from its history; `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     # A source without a field for the status writes it into the title or text.

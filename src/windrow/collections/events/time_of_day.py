@@ -82,7 +82,7 @@ class TimeOfDay(NamedTuple):
     zone: str = ""
 
     def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
-        """Return this time on a day, or None if it or its zone is not valid; without a zone if that is `zone`."""
+        """Return this time on a day, None if it or its zone is not valid; aware only if its zone is not `zone`."""
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
         local_time = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
@@ -139,7 +139,7 @@ def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times, or None if they are not clear; without a zone it gets the second one's."""
+    """Return the first of two times, in the second one's zone if it has none; None if their meaning is not clear."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if text_between == "-" and second.hour < 13:

@@ -178,7 +178,7 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip; `feed_entry` has `title` and `published` date of a feed, or is empty."""
+    """Return the article of a page, or a skip; `feed_entry` may have `title` and `published`, as a feed has them."""
     url = task.request.url if task.request else task.item.key
     if read_media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"type {read_media_type(task.fields)}")
@@ -237,7 +237,7 @@ def _find_substitute(
 
 
 def _has_words_of(title: str, text: str) -> bool:
-    """Return whether a text has at least half of the words of a title with more than 3 letters, or there are none."""
+    """Return whether a text has at least half of a title's words of 4 letters or more, or it has no such words."""
     long_words = {word for word in _words(title) if len(word) > 3}
     return not long_words or 2 * len(long_words & {*_words(text)}) >= len(long_words)
 

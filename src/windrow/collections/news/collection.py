@@ -66,7 +66,7 @@ SOURCE = (
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; raise ConfigError for another scheme than http, or for `until` before `since`."""
+    """Build a source from its table; raise ConfigError if it is not http(s), or if `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: url: expected an http or https address", hint=f"edit {table.file}")

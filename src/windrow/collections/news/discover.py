@@ -91,7 +91,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect the kind of a site by its front page; return its first requests or, of a list, those for its articles."""
+    """Detect a site's kind by its front page; return its first requests or, for a list, those for its articles."""
     url = answer.request.url
     if answer.status != 200:
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
@@ -116,7 +116,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 
 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
-    """Return `failure`, the result for a front page, with requests for feeds and sitemaps that it may not link to.
+    """Return `failure`, the result for a front page, with requests for feeds and sitemaps that it need not link to.
 
     They are for those that were found earlier or, if none were found, once a day for robots.txt and _USUAL_PATHS. An
     overloaded server gets no requests.
@@ -134,7 +134,7 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the articles of a guessed feed or sitemap and remember its address; of robots.txt, its sitemaps."""
+    """Request the articles of a guessed feed or sitemap and remember its address; for robots.txt, its sitemaps."""
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
@@ -217,7 +217,7 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200 or 304")
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the rule for captures, which are wanted if they are HTML pages, or show that a page does not exist."""
+    """Return the rule for captures: HTML pages are wanted, and pages with a status of GONE_STATUSES."""
     return _check_capture
 
 

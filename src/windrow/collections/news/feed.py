@@ -88,7 +88,7 @@ def _finite_number(text: str) -> float | None:
 
 
 def strip_html(html: Any) -> str:
-    """Return the text of a piece of HTML, without tags and scripts, with entities decoded once; else an empty text.
+    """Return the text of a piece of HTML, without tags and scripts, with entities decoded once; empty for other types.
 
     >>> strip_html("<i>Crabs</i> &#038; &#8220;quotes&#8221;<script>x()</script> &amp;lt;")
     'Crabs & \u201cquotes\u201d &lt;'
@@ -100,7 +100,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the texts that are not empty in a list, among the values of an object, or a text itself."""
+    """Return the texts that are not empty in a list or among the values of an object; for a text, the text itself."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
@@ -260,7 +260,7 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
-    """Return the `title` and the date `published` of each entry of a feed, by address; nothing if it is not valid."""
+    """Return the `title` and the date `published` of each entry of a feed, by address; nothing if it is invalid."""
     try:
         parsed = entries.read_feed(body)
     except StepError:

@@ -43,7 +43,7 @@ def _page_request(source: Source, offset: int, *, every: int | None = None, only
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the rows of a page; request the next until the oldest row or, if all were read before, known ones."""
+    """Offer the rows of a page; request the next page, until the oldest row or, in later runs, until no row is new."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if (
         isinstance(content, RefusedResponse)

@@ -40,7 +40,7 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return the name of a post that stays if its address changes; `url` is an address of the site's API."""
+    """Return a name for a post, which stays if its address changes; `url` is an address of the site's API."""
     return f"wordpress:{site_of(url)}/{number}"
 
 
@@ -54,7 +54,7 @@ def begin(source: Source, api: str) -> Request:
 def _numbers_request(
     base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
 ) -> Request:
-    """Return the request for a page; the previous one ended with `last_number` at `previous_time` (since 1970)."""
+    """Return the request for a page; the previous one ended with `last_number` at `previous_time` (Unix time)."""
     count = (
         f"&count={previous_time}" if previous_time else ""
     )  # makes the address new, as each is requested once; the site ignores it
@@ -63,7 +63,7 @@ def _numbers_request(
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Compare a page of numbers with the known ones; request the posts whose number only one has, and the next page."""
+    """Compare a page of numbers with the known ones; request the posts that are in only one, and the next page."""
     base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:

@@ -65,7 +65,7 @@ class EventAdapter(RecordAdapter):
     def _export_form(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection = EVERYTHING
     ) -> int:
-        """Write the selected events, ordered by start, or in jsonl all versions, to `out`; return their number."""
+        """Write the selected events, or in jsonl all versions of all events; return how many were written."""
         if form == "jsonl" and selection != EVERYTHING:
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         if form == "jsonl":
@@ -125,7 +125,7 @@ class EventAdapter(RecordAdapter):
         return LateAttemptStore(path)
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
-        """Write the documents of all records and runs again, and remove all others of windrow."""
+        """Write the documents of all records and runs again, and remove windrow's other documents."""
         with open_databases(workspace) as databases:
             databases.store.rewind()
         self._derive(workspace, lambda: True)
@@ -143,7 +143,7 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records; if no documents are to be written, compare each document with records and ledger."""
+        """Check the records; unless documents are still to be written, compare each with the records and ledger."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
@@ -190,7 +190,7 @@ class EventAdapter(RecordAdapter):
         return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count events that were not read, by reason, of the attempts `facts` (first, last); if None, of the latest."""
+        """Count by reason the events not read from attempts `facts` (first, last); if None, from the latest ones."""
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
         with self._store(workspace) as records:
@@ -212,7 +212,7 @@ class EventAdapter(RecordAdapter):
         return explanation._replace(lines=tuple(lines))
 
     def _find_named(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
-        """Return (uid, document) of an event by uid or document id, (address, None) of a log, or else (name, None)."""
+        """Return (uid, document) for an event's uid or document id, (address, None) for a log's id, or (name, None)."""
         with self._store(workspace) as records:
             is_uid = records is not None and records.has_record(name_or_id)
             last_versions = records.history(name_or_id)[-1:] if records is not None and is_uid else []

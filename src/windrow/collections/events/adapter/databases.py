@@ -45,9 +45,11 @@ class EventDatabases(NamedTuple):
     events: str
     log: str
 
-    def write(self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()) -> WriteResult:
-        """Write documents, those that the store refuses without `source_text`; remove those with the ids `removed`."""
-        refused = self.store.write(database, documents, removed)
+    def write(
+        self, database: str, documents: Sequence[Mapping[str, Any]], removed_ids: Iterable[str] = ()
+    ) -> WriteResult:
+        """Write documents, refused ones again without `source_text`, and remove the documents with `removed_ids`."""
+        refused = self.store.write(database, documents, removed_ids)
         refused_documents = [document for document in documents if document["_id"] in refused]
         shorter = [without_source_text(document) for document in refused_documents if document["source_text"]]
         if not shorter:
@@ -65,7 +67,7 @@ class WriteResult(NamedTuple):
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:
-    """Open both databases, and create missing ones; raise ConfigError if they cannot be used as configured."""
+    """Open both databases and create missing ones; raise ConfigError for equal names or an unencrypted password."""
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:

@@ -78,7 +78,7 @@ class EventProjection:
         self._write_late(last_attempt, pulse)
 
     def differences(self) -> Iterator[str]:
-        """Yield a message for each document that is missing, is not as it was read, or is not of an event or run.
+        """Yield a message for each document that is missing or wrong, and for each that has no event or run.
 
         Nothing is written.
         """
@@ -157,7 +157,7 @@ class EventProjection:
     def _write_events(
         self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write the documents of events, and remove that of an event that has no versions any more.
+        """Write the documents of events; remove the document of an event that has no versions any more.
 
         Their ids are added to `current_ids`, unless that is None. `removed_ids` has, by uid, the ids that an event had
         in versions that were removed.
@@ -243,7 +243,7 @@ class DocumentChanges(NamedTuple):
 
 
 def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChanges]:
-    """Yield changes joined to groups of the size of one request; a change, of one event, is not divided."""
+    """Join changes to groups that are small enough for one request, and yield these; a change is not divided."""
     documents: list[dict[str, Any]] = []
     removed_ids: list[str] = []
     size = 0

@@ -34,7 +34,7 @@ _GOOD_STATUSES = frozenset({200, 304})
 
 
 class _SourceRun(NamedTuple):
-    """The attempts of a session for one source, in order; without a failed task, `failed_task` is None."""
+    """The attempts of a session for one source, in order, and its failed task of the phase `ask`, or None."""
 
     session: int
     source: str
@@ -219,7 +219,7 @@ class RunLogs:
     def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
         """Return the last attempt at each address, in the order of the first attempts, without followed redirects.
 
-        Of the requests for robots.txt that failed, of whose origins nothing else was requested, the last is included.
+        The last failed request for a robots.txt is included if nothing else was requested from its origin.
         """
         last = {recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS}
         requested_origins = {parts(recorded.attempt.url).origin for recorded in last.values()}
@@ -233,7 +233,7 @@ class RunLogs:
         return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
 
     def _is_followed_redirect(self, recorded: RecordedAttempt) -> bool:
-        """Return whether an attempt is a redirect to another address that the discovery requested for it."""
+        """Return whether an attempt is a redirect to another address that was requested after it."""
         attempt = recorded.attempt
         followed = self._ledger.requests.followed(recorded.seq) if _is_redirect(attempt) else None
         return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)

@@ -94,7 +94,7 @@ _MAX_EXACT_INTEGER = 1 << 53
 def build_event(
     document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
 ) -> RawEvent | SkippedPart:
-    """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or its start is not read.
+    """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or has no readable start.
 
     A withdrawn event with an id needs no start. `text` is the part of the document with the event. `lookup_json` is
     given for JSON, so that extra keys have numbers and booleans as they are in the document.
@@ -236,7 +236,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document; an object at `items` is a single event.
 
     Yield nothing if the document only lists the events' own documents, or if it has the key `root` but nothing at
-    `items` and no such list elsewhere. Raise StepError for any other value at `items`, and for a document without JSON.
+    `items` and no such list elsewhere. Raise StepError for any other value at `items`, and if it is not JSON.
     """
     tree = parse_json(document)
     if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):
@@ -276,7 +276,7 @@ def _has_list(tree: Any, name: str) -> bool:
 
 
 def parse_json(document: SourceDocument) -> Any:
-    """Parse a document as JSON; raise StepError if it is not JSON, as an error page is not."""
+    """Parse a document as JSON; raise StepError if it is not JSON, such as an error page."""
     try:
         return json.loads(decode_text(document.content, document.media))
     except (ValueError, RecursionError):

@@ -60,7 +60,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; raise StepError if it is not well-formed, too large, or its root is not the one in the rules."""
+    """Parse XML; raise StepError if it is not well-formed or too large, or has another root than the rules."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
@@ -79,7 +79,7 @@ def any_namespace(path: str) -> str:
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the texts (for `@NAME`, attributes) of the elements at a path, joined by commas; None without any."""
+    """Return the texts (for `@NAME`, attributes) of all elements at a path, joined by commas; None if there is none."""
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]
@@ -197,7 +197,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the first text or link of an entry's children NAME, for NAME@ATTRIBUTE that of the first, or None."""
+    """Return the first text or link in children NAME; for NAME@ATTRIBUTE that of the first child. It may be None."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

@@ -1,4 +1,4 @@
-"""Read iCalendar (RFC 5545) and expand repetitions; each VEVENT is parsed alone, so that others do not fail with it."""
+"""Read iCalendar (RFC 5545) and expand repetitions; each VEVENT is parsed alone, so that only invalid ones are lost."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORE
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
 _MAX_WHOLE_TEXT = 10_000  # characters
-"""In the text of a longer event, of which each repetition has a copy, its lists of dates are left out."""
+"""The repetitions of an event with a longer text are stored with this text without its lists of dates."""
 
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
 _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
@@ -63,7 +63,7 @@ _LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, I
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a calendar, and parts for those not read; raise StepError if it is not an iCalendar."""
+    """Yield the events of a calendar, and a SkippedPart for each one not read; raise StepError for other documents."""
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar", Reason.WRONG_ROOT)
@@ -98,7 +98,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
 
 
 def _uid_of_single(event_text: str) -> str:
-    r"""Return the UID in the text of an event, or an empty text if it has none or repeats, so that several share it.
+    r"""Return the UID in the text of an event, or an empty text if it has none, or repetitions, which share it.
 
     >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
     'budget@example.org'
@@ -143,7 +143,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts texts of events: future and repeated ones before past ones, each by nearness."""
+    """Return a key that sorts texts of events: future and repeated ones first, then past ones, both by nearness."""
     start = _START_DAY.search(event_text)
     day = int(start[1]) if start else 0
     today = int(f"{visited - timedelta(days=1):%Y%m%d}")
@@ -151,7 +151,7 @@ def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, int]:
 
 
 class _Overrides(NamedTuple):
-    """The repetitions in a calendar that have a VEVENT of their own: (UID, original start) in UTC (RECURRENCE-ID).
+    """The repetitions in a calendar that have a VEVENT of their own, by (UID, original start in UTC).
 
     `changes_of_following` has, by UID and in order of time, (original start, event) of the VEVENTs that also change the
     repetitions after them (RANGE=THISANDFUTURE).
@@ -194,7 +194,7 @@ def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEven
 def _expand_event(
     document: SourceDocument, event_text: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event or, if it repeats, its repetitions in the window that have no VEVENT of their own."""
+    """Yield an event or, if it repeats, its repetitions in the parser's window that have no VEVENT of their own."""
     raw_event = _raw_event(document, event_text, event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
@@ -346,7 +346,7 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
-    """Return a property as a time, in the calendar's or source's zone if it has none; None for any other property."""
+    """Return a property as EventTime, in the calendar's or source's zone if it has none; None for other properties."""
     time = _date_or_duration(ical_property)
     if isinstance(time, datetime):
         return from_zoned(time, document.zone) if time.tzinfo else _from_naive(document, ical_property, time, None)

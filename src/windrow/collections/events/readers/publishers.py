@@ -48,7 +48,7 @@ _FORM_HEADERS = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event in a meeting's XML, or nothing for an HTML page of the calendar; raise StepError for others."""
+    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for other pages."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
@@ -190,7 +190,7 @@ def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def next_house_vote(document: SourceDocument) -> str:
-    """Return the address of the next vote; an empty text if this one does not exist yet, or has another address."""
+    """Return the address of the next vote; an empty text if this one does not exist yet or has no number."""
     roll = _ROLL_FILE.search(document.url)
     if roll is None or reports_missing_vote(document):
         return ""

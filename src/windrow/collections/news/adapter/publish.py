@@ -341,7 +341,7 @@ def _read_file(path: Path) -> str | None:
 
 
 def _parse_article(text: str | None) -> dict[str, Any]:
-    """Return the article in the text of a file, or an empty one if the text is not an article or None."""
+    """Return the article in the text of a file, or an empty dict if the text is None or not a JSON object."""
     try:
         article = json.loads(text or "")
     except (ValueError, RecursionError):

@@ -81,7 +81,7 @@ class RawRun:
     def add_response(
         self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add a response and, unless it is an article's page, its error; without `followed` it was not used."""
+        """Add a response and, unless it is an article's page, its error; `followed` is None if it was not followed."""
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
         domain = self._domain(attempt.url)
@@ -120,7 +120,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site: one response unchanged, of several one list of all rows."""
+        """Add a response to the file of its site: a single one unchanged, several as one list of their rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:

@@ -76,7 +76,7 @@ class TreeIndex(SqliteStore):
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article that has the first of these aliases that belongs to any; None if all are unknown."""
+        """Return the article of the first alias that belongs to an article, or None if none of them does."""
         for alias in aliases:
             row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
@@ -119,7 +119,7 @@ class TreeIndex(SqliteStore):
         self._connection.execute("DELETE FROM written WHERE id = ?", (article_id,))
 
     def epoch_of_run(self, session: int, kind: str, began: int) -> int:
-        """Return a run's number: the stored one, or else `began` (seconds since 1970) or the next free one."""
+        """Return the number of a run's directory: the stored one, or the first free second from `began` on."""
         query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
         row = self._connection.execute(query, (session, kind)).fetchone()
         if row:
