@@ -149,7 +149,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule of a source for captures: `check_capture` for the reader of its parser's newest version."""
+    """Return the rule of a source for captures: `check_capture` for the reader of its parser's last version."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))

@@ -126,7 +126,7 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield DTSTART and, if the event has an end, DTEND, which for whole days is the day after the last one."""
+    """Yield DTSTART and, for whole days or with an end, DTEND, which for whole days is the day after the last one."""
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:

@@ -117,7 +117,9 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
             break
         kept_numbers.add(number)
     is_full = len(kept_numbers) == max_events
-    limit = f"most_events is {max_events}" if is_full else f"their texts may have {MAX_TEXT_CHARACTERS} characters"
+    limit = (
+        f"most_events is {max_events}" if is_full else f"the limit of their texts is {MAX_TEXT_CHARACTERS} characters"
+    )
     limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept_numbers]
     return [*limited, SkippedPart(Reason.TOO_LARGE, describe_left_out(len(events), len(kept_numbers), limit))]
 

@@ -134,7 +134,7 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the articles of a guessed feed or sitemap and remember its address; for robots.txt, its sitemaps."""
+    """Request the articles of a guessed list and remember its address, or request the sitemaps in a robots.txt."""
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
@@ -185,15 +185,15 @@ def read(task: Task) -> list[Observation | Skip]:
     return [] if name == HOME else list(SITE_KINDS[kind_of(name)].read(task))
 
 
-def article_entry(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt; with the status 404 or 410, only one, that the article is gone.
+def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
+    """Return the observations of an attempt: the `result` of `read`, or for GONE_STATUSES that the article is gone.
 
-    If the address is not that of an article, this observation changes nothing, as no record has its name.
+    For an address without an article this changes nothing, as no record has its name.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
-        observation = Observation(attempt.url, None, names=(attempt.url,))
-    return observed(recorded, observation)
+        result = Observation(attempt.url, None, names=(attempt.url,))
+    return observed(recorded, result)
 
 
 def origins(source: Source) -> tuple[str, ...]:

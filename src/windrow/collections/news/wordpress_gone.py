@@ -55,15 +55,13 @@ def _numbers_request(
     base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
 ) -> Request:
     """Return the request for a page; the previous one ended with `last_number` at `previous_time` (Unix time)."""
-    count = (
-        f"&count={previous_time}" if previous_time else ""
-    )  # makes the address new, as each is requested once; the site ignores it
+    count = f"&count={previous_time}" if previous_time else ""  # the site ignores it; it makes the address new
     url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
     return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Compare a page of numbers with the known ones; request the posts that are in only one, and the next page."""
+    """Request the posts whose numbers are on a page and not known, or known and not on the page; and the next page."""
     base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:

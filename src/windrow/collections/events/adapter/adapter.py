@@ -53,13 +53,11 @@ class EventAdapter(RecordAdapter):
 
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
-        forms = ("jsonl", *FORMS)
+        forms, write = ("jsonl", *FORMS), self._export_form
         self.EXPORTS = (
-            Export(
-                "events", forms, "events by start; jsonl: all versions", self._export_form, "events", self._export_form
-            ),
-            Export("vd_events", ("jsonl",), "a line for each document of an event", self._export_events, "events"),
-            Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, "attempts"),
+            Export("events", forms, "events by start; jsonl: all versions", write, unit="events", write_selected=write),
+            Export("vd_events", ("jsonl",), "a line for each document of an event", self._export_events, unit="events"),
+            Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, unit="attempts"),
         )
 
     def _export_form(
@@ -190,7 +188,7 @@ class EventAdapter(RecordAdapter):
         return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the events not read from attempts `facts` (first, last); if None, from the latest ones."""
+        """Count by reason the events not read from attempts `facts`; if None, from the last one at each address."""
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
         with self._store(workspace) as records:
@@ -207,7 +205,7 @@ class EventAdapter(RecordAdapter):
         lines = [f"{key}: a record of {COLLECTION.name}, {document['status']}", *explanation.lines[1:]]
         lines.append(f"  its document is {document['_id']}")
         for change in document.get("history", ()):
-            fields = (f"{name} {old!r} -> {new!r}" for name, (old, new) in change["fields"].items())
+            fields = (f"{field} {old!r} -> {new!r}" for field, (old, new) in change["fields"].items())
             lines.append(f"      {change['at']}  {'; '.join(fields)[:_MAX_LINE_CHARACTERS]}")
         return explanation._replace(lines=tuple(lines))
 

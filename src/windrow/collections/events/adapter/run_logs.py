@@ -292,7 +292,7 @@ def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
     """Return the reason and message for a document of whose events none could be read; `skips` has at least one."""
     rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
     first = rejected[0]
-    message = f"none of the document's {counted(len(rejected), 'event')} could be read, such as {first.key}"
+    message = f"none of the document's {counted(len(rejected), 'event')} could be read; the first is {first.key}"
     return first.reason, f"{message}: {first.message or first.reason.meaning}"
 
 

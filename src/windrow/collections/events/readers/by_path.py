@@ -98,7 +98,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page; raise StepError if it lacks `root`, or if it has no events and `root` is not set."""
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:
-        raise StepError(f"{rules.root!r} selects nothing", Reason.WRONG_ROOT)
+        raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
     if not nodes and not rules.root:
         raise StepError(f"{rules.items!r} {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
@@ -197,7 +197,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the first text or link in children NAME; for NAME@ATTRIBUTE that of the first child. It may be None."""
+    """Return the first text or link in children NAME or, for NAME@ATTRIBUTE, the first child's attribute, or None."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

@@ -304,7 +304,7 @@ def _refuse_endless(rule: Any) -> None:
         raise StepError("the RRULE has INTERVAL=0", Reason.NOT_WELL_FORMED)
     filters = _RULE_FILTERS & {name.upper() for name in rule}
     if frequency in {"SECONDLY", "MINUTELY", "HOURLY"} and filters:
-        problem = f"the RRULE has FREQ={frequency} and {', '.join(sorted(filters))}"
+        problem = f"the RRULE is not expanded, as it has FREQ={frequency} and {', '.join(sorted(filters))}"
         raise StepError(problem, Reason.NOT_WELL_FORMED)
 
 

@@ -67,8 +67,8 @@ def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
     for link in page.css("a[href]"):
         href = link.attributes.get("href") or ""
         for name, pattern in (("day", _DAY_PAGE), ("meeting", _MEETING_PAGE)):
-            if page_name := pattern.search(href):
-                url = urljoin(document.url, page_name[0])
+            if match := pattern.search(href):
+                url = urljoin(document.url, match[0])
                 requests[url] = Request(_add_day(document, url), name, priority=1)
     if next_week := _next_week(document):
         requests[next_week] = Request(_add_day(document, next_week), "week", priority=1)
@@ -134,7 +134,7 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     document = document._replace(rules=rules)
     for number, meeting in enumerate(listed):
         if not isinstance(meeting, dict) or "EventDate" not in meeting:
-            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not a meeting")
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not a meeting with a date")
             continue
         fields = {**meeting, "Day": (json_to_text(meeting["EventDate"]) or "")[:10]}
         text = json.dumps(meeting, ensure_ascii=False)

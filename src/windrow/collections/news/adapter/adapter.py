@@ -38,7 +38,8 @@ class NewsAdapter(RecordAdapter):
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
         forms = ("jsonl", "atom", "parquet", "warc")
-        self.EXPORTS = (Export("news", forms, "all articles, or all responses as WARC", self._export_form, "articles"),)
+        help_text = "all articles, or all responses as WARC"
+        self.EXPORTS = (Export("news", forms, help_text, self._export_form, unit="articles"),)
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Return the harvest of the configuration, with the function that writes the tree."""
@@ -60,7 +61,7 @@ class NewsAdapter(RecordAdapter):
             for file in index.files():
                 if not (tree / file).is_file():
                     yield Fault(
-                        file, "was written and does not exist any more", "windrow replay; the next run writes it"
+                        file, "was written and does not exist any more", "windrow replay; the next run then writes it"
                     )
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:

@@ -90,7 +90,7 @@ class Publisher:
                     store.remove_late_attempts(late_attempts)
             except OSError as error:
                 error_class = DiskFull if error.errno == errno.ENOSPC else StoreError
-                raise error_class(f"the tree of articles cannot be written: {error}") from error
+                raise error_class(f"an article or the directory of a run cannot be written: {error}") from error
         return Derived(f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}", failed_sources)
 
 
