@@ -196,7 +196,7 @@ def _build_parser(
     versions = built_in.versions if built_in else (ParserRules(),)
     versions = tuple(replace(version, **own_rules) for version in versions) if own_rules else versions
     versions += tuple(replace(versions[-1], **overrides) for overrides in values["versions"].value)
-    base_parser = built_in or EventParser(name, "", "")
+    base_parser = built_in or EventParser(name, branch="", entity="")
     branches = BRANCHES + tuple(surroundings.values["events.branches"].value)
     entities = ENTITIES + tuple(surroundings.values["events.entities"].value)
     zone = configured.get("timezone") or (built_in.zone if built_in else "")

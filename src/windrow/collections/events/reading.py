@@ -38,7 +38,7 @@ _SEARCHED_KEYS = ("title", "description", "location", "entity")
 MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
 """The most characters in the `text` of all events of a document together."""
 
-UNKNOWN_PARSER = EventParser("unknown", "Other", "Other", zone="UTC")
+UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UTC")
 """The parser for a source without one, such as an address that is not configured; it reads iCalendar."""
 
 

@@ -62,7 +62,7 @@ class FoundArticle:
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
     """Return an article with the standard's fields except `first_seen_timestamp_gmt`, or a skip if it is not complete.
 
-    `zone` is the IANA name of the zone of dates without one, or empty. `seen` is when the article was requested.
+    `zone` is the IANA name of the zone of dates without one, or empty. `seen` is when it was requested, or None.
     """
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
@@ -128,7 +128,7 @@ def _words(text: str) -> list[str]:
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
     """Return (seconds, doubt): a date in seconds since 1970, or None, and what is doubtful about it, or an empty text.
 
-    `zone` is the IANA name of the zone of dates without one, or empty. A date more than a day after `seen` is doubtful.
+    `zone` is the IANA name of the zone of dates without one, or empty; a date more than a day after `seen` is doubtful.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')

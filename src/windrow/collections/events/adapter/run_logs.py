@@ -275,7 +275,7 @@ class RunLogs:
         )  # fmt: skip
 
     def _response_text(self, attempt: Attempt) -> str:
-        """Return the document of an attempt as text; an empty text without one, or if it cannot be read."""
+        """Return the document of an attempt as text, or an empty text if it has none that can be read."""
         place = self._ledger.captures.place_of(attempt)
         if place is None:
             return ""

@@ -331,7 +331,7 @@ def _to_naive(moment: date | datetime, zone: tzinfo | None) -> datetime:
 def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: tzinfo | None) -> EventTime | None:
     """Return a time without a zone as one in `zone` or, if that is None, in the calendar's or the source's zone.
 
-    It has the note UNKNOWN_ZONE if the property, from which it was read, names a zone that is not known.
+    It has the note UNKNOWN_ZONE if the property from which it was read names a zone that is not known.
     """
     zone = zone or document.calendar_zone
     is_local = zone is None

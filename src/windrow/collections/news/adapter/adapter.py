@@ -116,13 +116,14 @@ class NewsAdapter(RecordAdapter):
         """Yield the targets for the takedown of an article: its addresses, and lists that have other articles, too."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
-        own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by the ledger's number
+        own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by their numbers on the ledger
         for url in urls or (name,):
             for target in super().takedown_targets(workspace, ledger, url):
                 yield target._replace(shared=True) if target.address not in own_urls else target
         for address, url in own_urls.items():
-            if urls or ledger.takedowns.of(address, -1):  # an article that was taken down earlier has no record
-                yield TakedownTarget(url, address, 0, self._collection.name)
+            # an article that was taken down earlier has no record; no host has the number -1
+            if urls or ledger.takedowns.of(address, host=-1):
+                yield TakedownTarget(url, address, collection=self._collection.name)
 
     def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
         """Return the addresses that any version of these articles has; `urls` are their keys."""
