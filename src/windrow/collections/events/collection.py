@@ -43,14 +43,14 @@ def _parse_json(setting: Any) -> Any:
         raise ConfigError("expected JSON") from None
 
 
-def _read_table(setting: Any, _root: Path) -> dict[str, str]:
+def _read_text_table(setting: Any, _root: Path) -> dict[str, str]:
     table = _parse_json(setting)
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
         raise ConfigError("expected a table of texts")
     return dict(table)
 
 
-def _read_tables(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
+def _read_versions(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
     tables = _parse_json(setting)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise ConfigError("expected a list of tables, each under [[source.NAME.versions]]")
@@ -75,9 +75,9 @@ def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
     return version
 
 
-_TEXT_TABLE = ValueKind("table of texts", _read_table, show=lambda value: json.dumps(value, ensure_ascii=False))
+_TEXT_TABLE = ValueKind("table of texts", _read_text_table, show=lambda value: json.dumps(value, ensure_ascii=False))
 _VERSION_TABLES = ValueKind(
-    "list of tables", _read_tables, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
+    "list of tables", _read_versions, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
 )
 
 SOURCE = (

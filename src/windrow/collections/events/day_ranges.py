@@ -49,8 +49,8 @@ def find_days(text: str) -> DayRange | None:
     if written is None:
         return None
     last_month, last_year = written["last_month"] or written["month"], int(written["last_year"])
-    month, day = written["month"] or last_month, _number(written["day"])
-    last = _read_day(f"{_number(written['last_day'])} {last_month} {last_year}")
+    month, day = written["month"] or last_month, _day_number(written["day"])
+    last = _read_day(f"{_day_number(written['last_day'])} {last_month} {last_year}")
     first = _read_day(f"{day} {month} {written['year'] or last_year}")
     if first and last and first > last and month != last_month and not written["year"]:
         first = _read_day(f"{day} {month} {last_year - 1}")
@@ -66,7 +66,7 @@ def has_range_within(text: str) -> bool:
     return _RANGE_WITHIN.search(text) is not None and not (text.count(":") > 1 and _CLOCK.search(text))
 
 
-def _number(day: str) -> int:
+def _day_number(day: str) -> int:
     return int(re.sub(r"\D", "", day))
 
 

@@ -160,6 +160,7 @@ def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
 
 
 def _refuse_constant(name: str) -> None:
+    """Raise StepError for NaN or an infinity, by its name in JSON."""
     raise StepError(f"{name} is not a number in JSON")
 
 

@@ -45,13 +45,13 @@ class EventApi:
             return
         if scope["type"] != "http":
             return
-        status, media, content = self.answer(scope["method"], scope["path"], scope.get("query_string", b""))
+        status, media, content = self.respond(scope["method"], scope["path"], scope.get("query_string", b""))
         headers = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
         headers += [(b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
-    def answer(self, method: str, path: str, query: bytes) -> tuple[int, str, bytes]:
+    def respond(self, method: str, path: str, query: bytes) -> tuple[int, str, bytes]:
         """Return status, media type and content of the response to a request; `query` is percent-encoded."""
         if method not in {"GET", "HEAD"}:
             return _error_response(405, "only GET and HEAD are allowed")

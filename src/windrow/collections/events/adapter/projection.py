@@ -46,7 +46,7 @@ class EventProjection:
         self._databases = databases
         sources_by_name = {source.name: source for source in sources}
         self._logs = RunLogs(records, ledger, databases, sources_by_name, archive=archive, limits=limits)
-        self._written: Counter[str] = Counter()
+        self._written: Counter[str] = Counter()  # new, changed and shortened documents of events
 
     def run(self, pulse: Callable[[], bool]) -> Derived:
         """Write the documents that changed since the checkpoint, until `pulse` returns False; return a summary.
@@ -59,6 +59,7 @@ class EventProjection:
 
     def _write_all(self, pulse: Callable[[], bool]) -> None:
         checkpoint, last_attempt = self._store.checkpoint(), self._records.checkpoint()
+        # None unless all documents are written and others removed
         event_ids: set[str] | None = set() if checkpoint == 0 else None
         log_ids: set[str] | None = set() if checkpoint == 0 else None
         refused = self._records.refused_documents()

@@ -61,7 +61,7 @@ class RunLogs:
         self._sources = sources
         self._archive = archive
         self._limits = limits
-        self.written = 0
+        self.written = 0  # logs
         self._runs_by_id: dict[str, tuple[int, str]] = {}  # by id of the logs written: (session, source)
         self.rejected = 0  # events that could not be read, in the logs written
         self.shortened = 0  # logs written without their source_text
