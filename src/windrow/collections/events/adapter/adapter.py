@@ -141,7 +141,7 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records; unless documents are still to be written, compare each with the records and ledger."""
+        """Check the records; compare each document with the records and ledger, unless some are still to be written."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
