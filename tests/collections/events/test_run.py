@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
+from tests.collections.events.place import ADAPTER, LOG_KEYS, calendar, configured, event, events, logs, run, serving
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
 from windrow.app.check import estimate_takedowns, take_down
@@ -17,7 +17,7 @@ from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.documents import LOG_KEYS, NULLABLE_KEYS, STANDARD_KEYS, ParserRun, RequestedAddress
+from windrow.collections.events.documents import NULLABLE_KEYS, STANDARD_KEYS, ParserRun, RequestedAddress
 from windrow.collections.pages import adapter as pages_adapter
 from windrow.collections.pages import collection as pages
 from windrow.config import load

@@ -178,7 +178,7 @@ def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
 
 def test_the_published_schema_and_the_rules_agree_on_what_is_required():
     schema = json.loads((ROOT / SCHEMA).read_text())
-    assert tuple(schema["required"]) == standard.REQUIRED_FIELDS
+    assert tuple(schema["required"]) == (*standard.REQUIRED_TEXT_FIELDS, "first_seen_timestamp_gmt")
     assert tuple(sorted(schema["properties"])) == tuple(sorted(standard.FIELDS))
     chance = random.Random(7)
     strange = ["", " ", None, 0, -1, 1763670600, 10**15, 1.5, True, [], ["a"], [1], {}, "text", "https://a.example/"]

@@ -19,10 +19,6 @@ STANDARD_KEYS = (
 NULLABLE_KEYS = ("description", "end_datetime", "event_url")
 """The standard keys of an event that may be null."""
 
-LOG_KEYS = (
-    "parser_name", "parser_version", "parser_runtime", "source_url", "source_text", "access_datetime", "insert_count",
-    "result", "traceback",
-)  # fmt: skip
 SUCCESS = "success"
 LEFT_OUT_KEY = "source_text_left_out"
 """The key with the length, in characters, of a `source_text` that the store did not accept."""

@@ -251,12 +251,12 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
     >>> _find_removed(dict.fromkeys(["/d", "/c", "/b", "/a"], ""), dict.fromkeys(["/e", "/d", "/b"], ""))
     ['/c']
     """
-    known = list(known_times)
-    still_named = [number for number, address in enumerate(known) if address in listed]
+    known_addresses = list(known_times)
+    still_named = [number for number, address in enumerate(known_addresses) if address in listed]
     if not still_named:
         return []
-    newest = 0 if known_times[known[still_named[-1]]] else still_named[0]
-    return [address for address in known[newest : still_named[-1]] if address not in listed]
+    newest = 0 if known_times[known_addresses[still_named[-1]]] else still_named[0]
+    return [address for address in known_addresses[newest : still_named[-1]] if address not in listed]
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:

@@ -19,8 +19,7 @@ FIELDS = (
 )  # fmt: skip
 """The fields of an article, in the order of the standard's example."""
 
-REQUIRED_FIELDS = ("url", "title", "article_text", "source_domain", "first_seen_timestamp_gmt")
-_TEXT_FIELDS = ("url", "title", "article_text", "source_domain")
+REQUIRED_TEXT_FIELDS = ("url", "title", "article_text", "source_domain")
 _OPTIONAL_TEXT_FIELDS = ("image_url", "excerpt")
 _MAX_SECONDS = 10**12  # since 1970; a larger number is in milliseconds
 _HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
@@ -96,7 +95,7 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
     if not isinstance(article, dict):
         yield "", "is not a JSON object"
         return
-    for name in _TEXT_FIELDS:
+    for name in REQUIRED_TEXT_FIELDS:
         text = article.get(name)
         if not isinstance(text, str) or not text.strip():
             yield name, "is missing or empty" if text is None or isinstance(text, str) else "is not a text"

@@ -76,8 +76,8 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
         return FollowResult(end="the numbers are not in order")
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
-    known = list(_known_between(learned, last_number, None if is_last else listed[-1]))
-    differing = sorted(set(known) ^ set(listed))
+    known_numbers = list(_known_between(learned, last_number, None if is_last else listed[-1]))
+    differing = sorted(set(known_numbers) ^ set(listed))
     now = f"{answer.at.timestamp():.0f}"
     api = base_url.partition("_fields=")[0].rstrip("?&")
     requests = [

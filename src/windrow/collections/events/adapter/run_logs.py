@@ -166,8 +166,8 @@ class RunLogs:
         for number, next_session in zip(numbers, [*numbers[1:], _AFTER_LAST_SESSION], strict=True):
             if number < first_session and number not in late_sessions:
                 continue
-            span = (number, next_session - 1)
-            attempts = [*self._ledger.attempts.logged_between(COLLECTION.name, *span)]
+            first_and_last = (number, next_session - 1)
+            attempts = [*self._ledger.attempts.logged_between(COLLECTION.name, *first_and_last)]
             numbers_of_documents = [recorded.seq for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS]
             last_document = numbers_of_documents[-1] if numbers_of_documents else None
             is_logged = last_document is not None and last_document <= checkpoint and number not in late_sessions
@@ -175,7 +175,7 @@ class RunLogs:
             if is_logged or is_unread:
                 continue
             tasks = {
-                task.source: task for task in self._ledger.sessions.tasks(span)
+                task.source: task for task in self._ledger.sessions.tasks(first_and_last)
                 if task.collection == COLLECTION.name and task.phase == _ASK_PHASE and task.failed
                 and task.reason not in {None, Reason.STOPPED}
             }  # fmt: skip

@@ -219,9 +219,9 @@ def decode_text(content: bytes, media: str = "") -> str:
         (codecs.BOM_UTF16_LE, "utf-16-le"),
         (codecs.BOM_UTF16_BE, "utf-16-be"),
     )
-    for mark, name in byte_order_marks:
-        if content.startswith(mark):
-            return content[len(mark) :].decode(name, "replace")
+    for byte_order_mark, name in byte_order_marks:
+        if content.startswith(byte_order_mark):
+            return content[len(byte_order_mark) :].decode(name, "replace")
     charset = _CHARSET.search(media)
     for name in (charset[1] if charset else "utf-8", "utf-8"):
         try:
