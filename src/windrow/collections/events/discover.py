@@ -90,7 +90,7 @@ _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the request for a source's address, sent only once if the option ONCE is set; nothing without address."""
+    """Return the request for a source's address, sent only once with the option ONCE, or () if it has no address."""
     del learned
     if not source.options[ADDRESS]:
         return ()
@@ -99,7 +99,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the events of a response, and request its next page and the documents of events; skip an invalid one."""
+    """Offer the events of a response, and request its next page and the documents of events, or skip the response."""
     parser = parser_of(source)
     if answer.status != 200:
         return FollowResult(skip=Reason.PROTOCOL_ERROR)

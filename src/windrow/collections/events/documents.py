@@ -1,4 +1,4 @@
-"""Make the documents of VotersDaily's two databases: those of events, from their versions, and those of parser runs."""
+"""Make the documents of VotersDaily's two databases: of events, from their versions, and of runs of parsers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LEFT_OUT_KEY = "source_text_left_out"
 """The key with the length, in characters, of a `source_text` that the store did not accept."""
 
 MISSING, WITHDRAWN = "missing", "withdrawn"
-"""The status of an event that its source no longer lists, and that of an event that its source withdrew."""
+"""The status of an event that its source no longer lists, and of an event that its source withdrew."""
 
 _NOT_COMPARED = frozenset({"local_datetime"})  # it changes with `datetime`
 _WINDROW_KEYS = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})

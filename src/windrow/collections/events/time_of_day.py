@@ -105,7 +105,7 @@ class DayAndTime(NamedTuple):
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day, of a range the first; return None if it cannot be read.
+    """Split a text into its date and its time of day (the first of a range); return None if it cannot be read.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
@@ -151,7 +151,7 @@ def _start_of_range(
 
 
 def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
-    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; of a range of hours, the start."""
+    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; the start if it is a range of hours."""
     fields = time.groupdict()
     zone = (fields["zone"] or "").strip()
     if not fields.get("meridiem"):

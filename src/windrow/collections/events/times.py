@@ -140,7 +140,7 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day as a source writes it, of a range of days the first; return None if it cannot be parsed.
+    """Parse a time or a day (the first of a range) as a source writes it; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is
     "UTC", and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.

@@ -173,7 +173,7 @@ _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
 """A parameter of a query whose value may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""What the last segment of an article's path mostly has, and that of a section lacks, such as a digit or a hyphen."""
+"""What the last segment of a path mostly has if it is an article's, and mostly lacks if it is a section's."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
@@ -220,7 +220,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 def _find_substitute(
     page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, str]
 ) -> Skip | None:
-    """Return why a page is not an article, or not the one that `feed_entry` describes; None if it may be that."""
+    """Return why a page is not an article, or not the article of `feed_entry`, or None if it may be this article."""
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
     if reason := recognise_substitute((page.title, *page.blocks[:1]), "\n".join(page.blocks)):

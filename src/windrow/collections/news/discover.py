@@ -70,7 +70,7 @@ def kind_of(name: str) -> str:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run for the kind of the site; for an unknown kind, that for its front page."""
+    """Return the first requests of a run for the kind of the site or, if it is unknown, the one for its front page."""
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -91,7 +91,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page; return its first requests or, for a list, those for its articles."""
+    """Detect a site's kind by its front page; return its first requests or, for a list, requests for its articles."""
     url = answer.request.url
     if answer.status != 200:
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
@@ -118,8 +118,8 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
     """Return `failure`, the result for a front page, with requests for feeds and sitemaps that it need not link to.
 
-    They are for those that were found earlier or, if none were found, once a day for robots.txt and _USUAL_PATHS. An
-    overloaded server gets no requests.
+    They are for the ones that were found earlier or, if none was found, once a day for robots.txt and _USUAL_PATHS.
+    A server that may be overloaded gets no requests.
     """
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
         return failure
@@ -197,7 +197,7 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 
 
 def origins(source: Source) -> tuple[str, ...]:
-    """Return the origins of a site's articles: those configured, and http and https with and without `www.`."""
+    """Return the origins of a site's articles: the configured ones, and http and https with and without `www.`."""
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]
     home_url = normalise(source.site.address("") if source.site.scheme else "").url

@@ -100,7 +100,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the texts that are not empty in a list or among the values of an object; for a text, the text itself."""
+    """Return the texts that are not empty in a list or among the values of an object, or a text itself in a list."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
@@ -188,7 +188,7 @@ def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
 
 
 def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
-    """Request the sitemaps of an index: the newest ones, and those without a time, as often as the index itself.
+    """Request the sitemaps of an index: the newest ones, and sitemaps without a time, as often as the index itself.
 
     Each older one is requested once, and again when its time of change in the index differs from the remembered one.
     """

@@ -39,7 +39,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """The progress of reading a list of all posts, or of those in a window; the ledger stores it with each request."""
+    """The progress of reading a list of posts, all or the ones in a window; the ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME

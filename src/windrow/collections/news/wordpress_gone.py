@@ -3,7 +3,7 @@
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
 time to time, in their order, a hundred in a response of about a kilobyte. If a page lacks a known number between its
 first and its last one, that post may be deleted; if it has an unknown number, that post was missed. The posts with such
-numbers are requested by number; those that the response lacks are gone. `learned` is what the ledger remembers of a
+numbers are requested by number; a post that the response lacks is gone. `learned` is what the ledger remembers of a
 source.
 """
 

@@ -76,7 +76,7 @@ class EventApi:
         return self._select_events(form, view, view_range, parameters.get("q", "")[:_MAX_TEXT_LENGTH])
 
     def _select_events(self, form: EventForm, view: str, view_range: ViewRange, words: str) -> tuple[int, str, bytes]:
-        """Return the response with the events in a range of a view; with `words`, only those that have all of them."""
+        """Return the response with the events in a range of a view, or with the events in it that have all `words`."""
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)

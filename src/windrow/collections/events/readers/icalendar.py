@@ -122,7 +122,7 @@ def _library() -> Any:
 
 
 def _define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
+    """Register the VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars."""
     library = _library()
     library.timezone.tzp.use_zoneinfo()
     zone_definitions = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(text), 50))
@@ -409,7 +409,7 @@ def _extra_keys(event: Any) -> dict[str, Any]:
 
 
 def _web_properties(event: Any, name: str) -> list[Any]:
-    """Return the properties of a name whose values are web addresses, without those that contain a file."""
+    """Return the properties of a name whose values are web addresses; properties that contain a file are left out."""
     return [value for value in _as_list(event.get(name)) if web_address(str(value).strip())]
 
 

@@ -57,7 +57,7 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
 
 
 def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the days, meetings and next week of a page; of a meeting's page, that for its XML."""
+    """Return requests for the days, meetings and next week that a page has or, for a meeting's page, for its XML."""
     if not _is_html(document):
         return ()
     page = html_tree(document)
@@ -98,7 +98,7 @@ def _next_week(document: SourceDocument) -> str:
 
 
 def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Request, ...]:
-    """Return the request that posts the form of a meeting's page for its XML; nothing if the page has no such link."""
+    """Return the request that posts the form of a meeting's page for its XML, or () if the page has no such link."""
     link = page.css_first(f"a[href*='{_XML_BUTTON}'], a[id*='{_XML_BUTTON}']")
     if link is None:
         return ()
@@ -248,7 +248,7 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     """Return an event from an object of JSON-LD, or a SkippedPart if its start cannot be read."""
 
     def field(name: str) -> str:
-        """Return a field of the event as text with entities decoded, of a list the first value."""
+        """Return a field of the event as text with entities decoded; of a list, only the first value."""
         content = event.get(name)
         if isinstance(content, list):
             content = content[0] if content else None

@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets for the takedown of an article: its addresses, and lists that have other articles, too."""
+        """Yield the targets of an article's takedown: its addresses, and lists, which other articles share."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
         own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by their numbers on the ledger

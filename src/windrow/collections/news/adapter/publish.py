@@ -267,9 +267,9 @@ class _RunWriter:
         """Rewrite the file of an article if its content changed; return whether it did.
 
         `observed` was read in the session that began at `seen_at` (seconds since 1970) from a site of `kind` with the
-        domain `site`. It is ignored if the kind is less reliable than that of the written content, or if the site is
-        neither that of the written content nor that of the article, as any site may list addresses of others. The
-        article's own site may replace the content from another one.
+        domain `site`. A site that is neither the article's own nor the one that its file was written from changes
+        nothing, as any site may list addresses of others. A kind that is less reliable than the written one changes
+        nothing either, unless the article's own site replaces content of another site.
         """
         own_domain = standard.domain(written.url)
         written_from = written.site
