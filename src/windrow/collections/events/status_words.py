@@ -1,4 +1,4 @@
-"""Find the status of an event in its title or text, where sources write it that have no field for it.
+"""Find the status of an event in its title or text, as sources write it there that do not have a field for it.
 
 A word such as "cancelled" gives the status only before or after the title with a dash or after its noun, in brackets,
 in capitals, or in a sentence about the event. So `Cancelled checks: a workshop` is not cancelled.
