@@ -178,9 +178,11 @@ def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPa
             "page": _SENATE_VOTE_URL.format(congress, session, element_text(vote, "vote_number") or ""),
         }
         text = etree.tostring(vote, encoding="unicode", with_tail=False)
-        yield build_event(
-            document, lambda path, vote=vote, added=added_fields: added.get(path) or element_text(vote, path), text
-        )  # type: ignore[misc]
+        yield build_event(document, partial(_vote_text, vote, added_fields), text)
+
+
+def _vote_text(vote: etree._Element, added_fields: dict[str, str], path: str) -> str | None:
+    return added_fields.get(path) or element_text(vote, path)
 
 
 def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
