@@ -11,7 +11,16 @@ from tests.house.tree import at, nodes, parsed, python
 MIN_SLICE = 32
 """The least length of a literal slice: shorter ones take parts of a fixed form, such as the year of a date."""
 
-_MESSAGES = {"Finding", "Message", "Skip", "SkippedPart", "PolicyVerdict", "RefusedReply", "_Broken", "_BrokenRecord"}
+_MESSAGES = {
+    "Finding",
+    "Message",
+    "Skip",
+    "SkippedPart",
+    "PolicyVerdict",
+    "RefusedResponse",
+    "_Broken",
+    "_BrokenRecord",
+}
 """What is called with texts for people, which may be shortened; so may the messages of errors, and formatted texts."""
 
 

@@ -18,7 +18,6 @@ from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped
 from windrow.ledger import Lease, Ledger, LedgerWriter
-from windrow.ledger.captures import place_of_bytes
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 
@@ -232,7 +231,7 @@ class HarvestRun:
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
         """Return where an attempt's bytes are (for a revisit, those of the original), or None if nothing was kept."""
-        return place_of_bytes(self.ledger.captures, attempt.target, attempt.kept) if attempt.kept else None
+        return self.ledger.captures.place_of(attempt)
 
     def tick(self, *, force: bool = False) -> None:
         """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""

@@ -1,13 +1,30 @@
-"""Record attempts to fetch an address, or a file that a source lists."""
+"""Record attempts to fetch an address, or a file that a source lists, and read them in order."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 from windrow.clock import spell
 from windrow.ledger.batch import LedgerBatch
-from windrow.model import Attempt, KeptResponse
+from windrow.ledger.typed.attempts import TypedAttempts
+from windrow.model import Attempt, KeptResponse, RecordedAttempt
+
+_PAGE_SIZE = 256  # attempts that are read at once
+
+
+class AttemptQueries(TypedAttempts):
+    """Queries on attempts."""
+
+    def logged_between(self, collection: str, after: int, last: int) -> Iterator[RecordedAttempt]:
+        """Yield the attempts of a collection above the number `after` up to `last`, also requests for robots.txt."""
+        while page := self.logged_after(collection, after, _PAGE_SIZE):
+            for logged in page:
+                if logged.recorded.seq > last:
+                    return
+                yield logged.recorded
+            after = page[-1].recorded.seq
 
 
 class AttemptWriter:

@@ -10,14 +10,18 @@ import json
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.rows import CapturedRow
 from windrow.ledger.typed.captures import FailedRow, RuleRow, TypedCaptures
-from windrow.model import ArchivePlace, KeptResponse, Status
+from windrow.model import ArchivePlace, Attempt, KeptResponse, Status
 
 
-def place_of_bytes(captures: TypedCaptures, address: int, response: KeptResponse) -> ArchivePlace:
-    """Return where the bytes of a response from an address are: for a revisit, in the record of its original."""
-    if not response.revisit:
-        return response.place
-    return captures.original(address, response.digest) or captures.payload(response.digest) or response.place
+class CaptureQueries(TypedCaptures):
+    """Queries on captures."""
+
+    def place_of(self, attempt: Attempt) -> ArchivePlace | None:
+        """Return where an attempt's bytes are (for a revisit, those of the original), or None if nothing was kept."""
+        response = attempt.kept
+        if response is None or not response.revisit:
+            return response.place if response else None
+        return self.original(attempt.target, response.digest) or self.payload(response.digest) or response.place
 
 
 class CaptureWriter:

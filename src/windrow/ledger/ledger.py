@@ -9,17 +9,15 @@ from functools import cached_property
 from pathlib import Path
 
 from windrow.ledger.addresses import AddressQueries, AddressWriter
-from windrow.ledger.attempts import AttemptWriter
+from windrow.ledger.attempts import AttemptQueries, AttemptWriter
 from windrow.ledger.batch import LedgerBatch
-from windrow.ledger.captures import CaptureWriter, ImportWriter
+from windrow.ledger.captures import CaptureQueries, CaptureWriter, ImportWriter
 from windrow.ledger.database import LedgerDatabase
 from windrow.ledger.items import ItemWriter
 from windrow.ledger.listed_files import ListedFileWriter, MirrorWriter
 from windrow.ledger.requests import RequestQueries, RequestWriter
 from windrow.ledger.sessions import SessionQueries, SessionWriter
 from windrow.ledger.takedowns import TakedownQueries, TakedownWriter
-from windrow.ledger.typed.attempts import TypedAttempts
-from windrow.ledger.typed.captures import TypedCaptures
 from windrow.ledger.typed.imports import TypedImports
 from windrow.ledger.typed.items import TypedItems
 from windrow.ledger.typed.listed_files import TypedListedFiles
@@ -80,9 +78,9 @@ class Ledger:
         self.listed_files = TypedListedFiles(self.database)
         self.members = TypedMembers(self.database)
         self.mirrors = TypedMirrors(self.database)
-        self.attempts = TypedAttempts(self.database)
+        self.attempts = AttemptQueries(self.database)
         self.addresses = AddressQueries(self.database)
-        self.captures = TypedCaptures(self.database)
+        self.captures = CaptureQueries(self.database)
         self.requests = RequestQueries(self.database)
         self.takedowns = TakedownQueries(self.database)
         self.imports = TypedImports(self.database)

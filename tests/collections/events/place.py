@@ -18,6 +18,10 @@ from windrow.engine.session import Session
 from windrow.stores.documents import ViewRange
 
 ICALENDAR = "text/calendar; charset=utf-8"
+LOG_KEYS = (
+    "parser_name", "parser_version", "parser_runtime", "source_url", "source_text", "access_datetime", "insert_count",
+    "result", "traceback",
+)  # fmt: skip
 
 
 class Site:

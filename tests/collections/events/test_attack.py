@@ -10,9 +10,9 @@ import icalendar
 import pytest
 from lxml import etree
 
-from tests.collections.events.place import ADAPTER, calendar, event, events, logs, run, serving
+from tests.collections.events.place import ADAPTER, LOG_KEYS, calendar, event, events, logs, run, serving
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.documents import LOG_KEYS, NULLABLE_KEYS, STANDARD_KEYS
+from windrow.collections.events.documents import NULLABLE_KEYS, STANDARD_KEYS
 from windrow.config import load
 from windrow.ledger import Ledger
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import ADAPTER, calendar, configured, event, events, logs, run, serving
+from tests.collections.events.place import ADAPTER, LOG_KEYS, calendar, configured, event, events, logs, run, serving
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
 from windrow.app.check import estimate_takedowns, take_down
@@ -17,7 +17,7 @@ from windrow.app.status import current_state
 from windrow.collections.events.adapter.databases import open_databases
 from windrow.collections.events.adapter.run_logs import RunLogs
 from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.documents import LOG_KEYS, NULLABLE_KEYS, STANDARD_KEYS, AskedAddress, ParserRun
+from windrow.collections.events.documents import NULLABLE_KEYS, STANDARD_KEYS, ParserRun, RequestedAddress
 from windrow.collections.pages import adapter as pages_adapter
 from windrow.collections.pages import collection as pages
 from windrow.config import load
@@ -148,7 +148,7 @@ def test_an_answer_200_that_is_an_error_page_is_logged_as_such_and_changes_nothi
 
 def test_two_logs_of_one_second_have_two_ids_and_the_same_one_twice_has_one(tmp_path, site):
     workspace = configured(tmp_path, f"{site.url}/a.ics")
-    asked = AskedAddress(datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/")
+    asked = RequestedAddress(datetime(2026, 1, 1, tzinfo=UTC), "http://a.example/")
     with open_databases(workspace) as held, closing(LateAttemptStore(tmp_path / "events.db")) as records:
         run_logs = RunLogs(records, None, held, {}, archive=tmp_path, limits=workspace.limits)
         for source in ("one", "two", "one", "two"):

@@ -44,7 +44,7 @@ def test_a_document_of_which_no_event_can_be_read_is_trouble_until_one_can(tmp_p
         (log,) = logs(workspace)
         assert (log["outcome"], log["events"], log["rejected"]) == ("failed", 0, 2)
         assert log["result"] != "success"
-        assert "none of the document's 2 events could be read, such as council/a@x: " in log["traceback"]
+        assert "none of the document's 2 events could be read; the first is council/a@x: " in log["traceback"]
         assert len(troubles(workspace)) == 1
         site.put("/a.ics", calendar(*broken, event("c@x", ":20990115T150000Z")))
         pass_time(1.05)

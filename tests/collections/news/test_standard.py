@@ -19,7 +19,7 @@ from windrow.app.check import check_tree
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.article import parse_date
-from windrow.collections.news.feed import RefusedReply, parse_reply
+from windrow.collections.news.feed import RefusedResponse, parse_response
 from windrow.content.article import read_article
 from windrow.content.markdown import html_to_markdown
 from windrow.engine.check import Fault
@@ -78,8 +78,8 @@ def test_each_kind_of_bad_post_has_its_reason_is_counted_and_the_others_go_on(tm
     (b"[" * 100_000, Reason.NOT_WELL_FORMED),
 ])  # fmt: skip
 def test_answers_that_are_no_list_of_posts_are_refused_for_a_reason(body, reason):
-    parsed = parse_reply(200, {"content-type": "application/json"}, body)
-    assert isinstance(parsed, RefusedReply)
+    parsed = parse_response(200, {"content-type": "application/json"}, body)
+    assert isinstance(parsed, RefusedResponse)
     assert parsed.reason is reason
 
 
@@ -178,7 +178,7 @@ def test_a_good_tree_has_no_fault_and_strange_files_are_told(tmp_path):
 
 def test_the_published_schema_and_the_rules_agree_on_what_is_required():
     schema = json.loads((ROOT / SCHEMA).read_text())
-    assert tuple(schema["required"]) == standard.REQUIRED_FIELDS
+    assert tuple(schema["required"]) == (*standard.REQUIRED_TEXT_FIELDS, "first_seen_timestamp_gmt")
     assert tuple(sorted(schema["properties"])) == tuple(sorted(standard.FIELDS))
     chance = random.Random(7)
     strange = ["", " ", None, 0, -1, 1763670600, 10**15, 1.5, True, [], ["a"], [1], {}, "text", "https://a.example/"]

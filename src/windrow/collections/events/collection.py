@@ -1,4 +1,4 @@
-"""The collection `events`, public calendars and schedules in databases as VotersDaily planned them; its settings."""
+"""The collection `events`, which stores public calendars in the databases that VotersDaily planned; its settings."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ from windrow.settings.kinds import DURATION, SECRET, SWITCH, TEXT, TEXTS, URL, V
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
-"""Options of a source: its whole address, its parser, and whether the address changes each day or hour."""
+"""Keys of a source's options: its address with the query, its `EventParser`, and whether its current address is
+requested only once, because it is another one each day or hour."""
 
-RULES = tuple(field.name for field in fields(ParserRules))
+_VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
+"""The settings of a source that are parts of its `ParserRules`: a version of the parser may change them."""
 
 
 def _parse_json(setting: Any) -> Any:
-    """Return a setting from an environment variable, which is a text, parsed as JSON; one from the file as it is."""
+    """Parse a setting that is a text (from the environment) as JSON; return any other one (from the file) unchanged."""
     if not isinstance(setting, str):
         return setting
     try:
@@ -41,78 +43,77 @@ def _parse_json(setting: Any) -> Any:
         raise ConfigError("expected JSON") from None
 
 
-def _read_table(setting: Any, _root: Path) -> dict[str, str]:
+def _read_text_table(setting: Any, _root: Path) -> dict[str, str]:
     table = _parse_json(setting)
     if not isinstance(table, dict) or not all(isinstance(text, str) for text in table.values()):
         raise ConfigError("expected a table of texts")
     return dict(table)
 
 
-def _read_tables(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
+def _read_versions(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
     tables = _parse_json(setting)
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
-        raise ConfigError("expected a list of tables, [[versions]]")
+        raise ConfigError("expected a list of tables, each under [[source.NAME.versions]]")
     return tuple(_read_version(table, root) for table in tables)
 
 
 def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Read a dated version of a parser: its date, and the settings that it overrides in the source's own."""
+    """Return a version of a parser: its date `since`, and the settings that it changes, as `ParserRules` has them."""
     since = table.get("since")
     kinds = {setting.name: setting.kind for setting in SOURCE}
     with suppress(ValueError):
         since = date.fromisoformat(since) if isinstance(since, str) else since
     if not isinstance(since, date) or isinstance(since, datetime):
-        raise ConfigError("the version does not have a date; add one, such as since = 2026-07-01")
+        raise ConfigError("a version has no valid date; set one, such as since = 2026-07-01")
     version: dict[str, Any] = {"since": since}
     for name, value in table.items():
         if name == "since":
             continue
-        if name not in kinds or name not in RULES:
-            raise ConfigError(f"{name} is not a setting of a version; these are: {', '.join(RULES)}")
+        if name not in kinds or name not in _VERSION_SETTINGS:
+            raise ConfigError(f"{name} is not a setting of a version; its settings are: {', '.join(_VERSION_SETTINGS)}")
         version[name] = kinds[name].read(value, root)
     return version
 
 
-TABLE = ValueKind("table of texts", _read_table, show=lambda value: json.dumps(value, ensure_ascii=False))
-TABLES = ValueKind(
-    "list of tables", _read_tables, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
+_TEXT_TABLE = ValueKind("table of texts", _read_text_table, show=lambda value: json.dumps(value, ensure_ascii=False))
+_VERSION_TABLES = ValueKind(
+    "list of tables", _read_versions, show=lambda value: json.dumps(value, ensure_ascii=False, default=str)
 )
 
 SOURCE = (
-    Setting("parser", TEXT, "", "built-in parser, or a name for its own; by default the source's name", "--parser"),
-    Setting("reader", choice("", *READERS), "", "kind of its documents; a built-in parser sets it itself", "--reader"),
-    Setting("version", TEXT, "", "version of its parser; raise it when the settings below change"),
+    Setting("parser", TEXT, "", "built-in parser, or a name for a new one; default: the source's name", "--parser"),
+    Setting("reader", choice("", *READERS), "", "kind of its documents; a built-in parser sets it", "--reader"),
+    Setting("version", TEXT, "", "version of its parser; change it with the settings below"),
     Setting("branch", TEXT, "", "branch of government to which the events belong", "--branch"),
     Setting("entity", TEXT, "", "organisation that holds the events", "--entity"),
     Setting("timezone", TEXT, "", "time zone of the events, such as America/New_York", "--timezone"),
-    Setting("every", DURATION, 6 * 3600.0, "how often the source is requested", "--every"),
+    Setting("every", DURATION, 6 * 3600.0, "time between two requests for the source", "--every"),
     Setting("items", TEXT, "", "path or selector of the events in a document"),
     Setting(
         "fields",
-        TABLE,
+        _TEXT_TABLE,
         {},
-        "paths or selectors of id, title, start, end, all_day, description, url, status, location (branch, entity)",
+        "paths or selectors of id, title, start, end, all_day, description, url, status, location, branch, entity",
     ),
-    Setting("extra", TABLE, {}, "further keys of an event, and their paths or selectors"),
+    Setting("extra", _TEXT_TABLE, {}, "further keys of an event, and their paths or selectors"),
     Setting("time_formats", TEXTS, [], "strptime patterns of times, tried in this order"),
     Setting("naive_timezone", choice("", "UTC"), "", "zone of times without a zone, if it is not `timezone`"),
-    Setting("statuses", TABLE, {}, "words of the source for the status of an event, and their meanings"),
+    Setting("statuses", _TEXT_TABLE, {}, "words of the source for the status of an event, and what each means"),
     Setting("next_page", TEXT, "", "path or selector of the address of the next page"),
-    Setting("root", TEXT, "", "root element, key or selector of a valid response; others are error pages"),
+    Setting("root", TEXT, "", "root element, key or selector of a valid response; one without it is an error page"),
     Setting("placeholders", TEXTS, [], "titles of entries which only say that there are no events"),
     Setting("html_fields", TEXTS, [], "fields that are HTML: title, description"),
-    Setting("details", TEXT, "", "LIST:URL:CHANGED, if each event of a list has a document of its own"),
-    Setting("versions", TABLES, [], "dated versions of the parser, with the settings that change on a day"),
+    Setting("details", TEXT, "", "LIST:URL:CHANGED, paths to the events' own documents, if a list links to them"),
+    Setting("versions", _VERSION_TABLES, [], "dated versions of the parser, with the settings that change on a day"),
     Setting("complete", choice("auto", "yes", "no"), "auto", "whether a document has all future events"),
-    Setting("missing_after", count(1, 1000), 3, "successful runs without a future event after which it is missing"),
+    Setting("missing_after", count(1, 1000), 3, "after how many listings without a future event it is missing"),
     Setting("recurrence_past", DURATION, 30 * 86400.0, "how far back repetitions of an event are kept"),
     Setting("recurrence_ahead", DURATION, 180 * 86400.0, "how far ahead repetitions of an event are kept"),
     Setting(
         "most_events", count(1, 10_000_000), 100_000, "most events of one document that are read, future ones first"
     ),
 )
-"""Settings of a source of events, beside those of all sources."""
-
+"""The settings of a source of events that other sources do not have."""
 
 _PACKAGE = "windrow.collections.events"
 
@@ -127,7 +128,7 @@ def built_in_names() -> tuple[str, ...]:
 def built_in_parser(name: str) -> EventParser | None:
     """Return the built-in parser in `parsers/NAME.toml`, or None if there is no such file.
 
-    The file has the settings of a source. If it has `like`, its other settings are those of that parser.
+    The file has the settings of a source. `like` names a parser from which it takes the settings that it does not have.
     """
     if name not in built_in_names():
         return None
@@ -138,7 +139,7 @@ def built_in_parser(name: str) -> EventParser | None:
         name,
         values["branch"],
         values["entity"],
-        versions=(ParserRules(**{setting: values[setting] for setting in RULES if setting in values}),),
+        versions=(ParserRules(**{setting: values[setting] for setting in _VERSION_SETTINGS if setting in values}),),
         url=settings.get("url", ""),
         complete=values.get("complete") != "no",
         **{setting: values[setting] for setting in ("every",) if setting in values},
@@ -152,7 +153,7 @@ def _read_parser_file(name: str) -> dict[str, Any]:
 
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; its options have its parser, and its address with the query."""
+    """Build a source from its table; `options` of the source has its parser, and its address with the query."""
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
     address = url.value or (built_in.url if built_in else "")
@@ -175,15 +176,15 @@ def _refuse_secrets(table: SourceTable, address: str) -> None:
     names = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
     if names & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(
-            f"{table.file}: source.{table.name}.url: it contains a key, which would be written to every record",
-            hint='remove the key, and set its place: secret = "env:NAME", with secret_query or secret_header',
+            f"{table.file}: source.{table.name}.url: it has a key or password, which would be in every record",
+            hint='remove it, and set where it is stored: secret = "env:NAME", with secret_query or secret_header',
         )
 
 
 def _build_parser(
     table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, built_in: EventParser | None
 ) -> EventParser:
-    """Build the parser of a source from its settings, which override those of the built-in parser, if it has one."""
+    """Build the parser of a source from its settings, which override those of `built_in`, if that is not None."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
     if built_in is None and not configured.get("reader"):
@@ -191,11 +192,11 @@ def _build_parser(
             f"{name!r} is not a built-in parser, and reader is not set", hint=f"reader: {', '.join(READERS)}; "
             f"built-in parsers: {', '.join(built_in_names())}",
         )  # fmt: skip
-    own_rules = {name: configured[name] for name in RULES if name in configured}
+    own_rules = {name: configured[name] for name in _VERSION_SETTINGS if name in configured}
     versions = built_in.versions if built_in else (ParserRules(),)
     versions = tuple(replace(version, **own_rules) for version in versions) if own_rules else versions
     versions += tuple(replace(versions[-1], **overrides) for overrides in values["versions"].value)
-    base_parser = built_in or EventParser(name, "", "")
+    base_parser = built_in or EventParser(name, branch="", entity="")
     branches = BRANCHES + tuple(surroundings.values["events.branches"].value)
     entities = ENTITIES + tuple(surroundings.values["events.entities"].value)
     zone = configured.get("timezone") or (built_in.zone if built_in else "")
@@ -226,10 +227,10 @@ CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
         Setting("events.documents", URL, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
-        Setting("events.documents_secret", SECRET, "", "place of user:password of that CouchDB: env:NAME or file:PATH"),
-        Setting("events.documents_unencrypted", SWITCH, False, "whether user:password may be sent to it over http"),
+        Setting("events.documents_secret", SECRET, "", "place of user:password of the CouchDB: env:NAME or file:PATH"),
+        Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password by http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
-        Setting("events.log_database", TEXT, "vd_log", "name of the database of scraping attempts"),
+        Setting("events.log_database", TEXT, "vd_log", "name of the database of runs of parsers"),
         Setting("events.branches", TEXTS, [], "branches of government beside the standard ones"),
         Setting("events.entities", TEXTS, [], "entities beside the standard ones"),
     ),
@@ -248,7 +249,7 @@ CONFIGURATION = Configuration(
 # [source.council]
 # collection = "events"
 # url = "https://council.example.org/calendar.ics"
-# reader = "icalendar"  # it wants the extra `events`
+# reader = "icalendar"  # needs the extra `events`
 # branch = "City"
 # entity = "City Council"
 # timezone = "America/New_York"

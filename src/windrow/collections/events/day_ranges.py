@@ -1,4 +1,4 @@
-"""Find the first and the last day in a text that has a range of days, such as `December 3-5, 2026`."""
+"""Find the first and the last day in a text that is a range of days, such as `December 3-5, 2026`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _CLOCK = re.compile(r"\d\s*:\s*\d|\d\s*[ap]\.?\s?m\b|\d\s*(?:uhr|h)\b", re.IGNOR
 
 
 class DayRange(NamedTuple):
-    """The first and the last day of an event."""
+    """The first and the last day of a range, both inclusive."""
 
     first: date
     last: date
@@ -49,8 +49,8 @@ def find_days(text: str) -> DayRange | None:
     if written is None:
         return None
     last_month, last_year = written["last_month"] or written["month"], int(written["last_year"])
-    month, day = written["month"] or last_month, _number(written["day"])
-    last = _read_day(f"{_number(written['last_day'])} {last_month} {last_year}")
+    month, day = written["month"] or last_month, _day_number(written["day"])
+    last = _read_day(f"{_day_number(written['last_day'])} {last_month} {last_year}")
     first = _read_day(f"{day} {month} {written['year'] or last_year}")
     if first and last and first > last and month != last_month and not written["year"]:
         first = _read_day(f"{day} {month} {last_year - 1}")
@@ -58,7 +58,7 @@ def find_days(text: str) -> DayRange | None:
 
 
 def has_range_within(text: str) -> bool:
-    """Return whether a text has a range of days beside other things, so that its last day may be taken for its first.
+    """Return whether a text has a range of days beside other words; False if it has a time of day and two colons.
 
     >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
     (True, False)
@@ -66,7 +66,7 @@ def has_range_within(text: str) -> bool:
     return _RANGE_WITHIN.search(text) is not None and not (text.count(":") > 1 and _CLOCK.search(text))
 
 
-def _number(day: str) -> int:
+def _day_number(day: str) -> int:
     return int(re.sub(r"\D", "", day))
 
 
@@ -76,5 +76,5 @@ def _read_day(text: str) -> date | None:
 
 
 def _in_order(first: date | None, last: date | None) -> DayRange | None:
-    """Return the range of two days, or None if one is missing or the last is not after the first."""
+    """Return the range of two days, or None if either is None or the last is not after the first."""
     return DayRange(first, last) if first and last and first < last else None

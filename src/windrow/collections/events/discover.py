@@ -1,6 +1,6 @@
-"""Request the documents of events, at addresses that may depend on the day, with next pages; and detect drift.
+"""Request the documents of events and their next pages, at addresses that may depend on the day; detect drift.
 
-Drift means that the responses of an address no longer have events or fields that its earlier responses had.
+Drift means that the responses of an address no longer have the events, or a field, that its earlier ones had.
 `learned` is what the ledger remembers of a source.
 """
 
@@ -22,16 +22,19 @@ from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason
 
-CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
-MIN_ANSWERS = 3
-"""The responses with events in a row after which a change is drift."""
+_CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
+_MIN_ANSWERS = 3
+"""How many responses in a row must have had events before a change counts as drift."""
 
-# A field drifts from this share of the events or more to this share or less; fewer events are not compared.
-_MIN_SHARE_BEFORE, _MAX_SHARE_NOW, _MIN_EVENTS = 0.8, 0.2, 3
+_MIN_SHARE_BEFORE, _MAX_SHARE_NOW = 0.8, 0.2
+"""A field has drifted if at least the first share of the events had it before, and at most the second has it now."""
+
+_MIN_EVENTS = 3
+"""A response with fewer events is not examined for fields that drifted."""
 
 
-class DriftVerdict(NamedTuple):
-    """The statistics of an address after a response (see `detect_drift`), and a sentence for each thing it lacks."""
+class DriftResult(NamedTuple):
+    """The statistics of an address after a response, as `detect_drift` takes them, and a message for each drift."""
 
     statistics: dict[str, Any]
     drifts: tuple[str, ...]
@@ -39,54 +42,55 @@ class DriftVerdict(NamedTuple):
 
 def detect_drift(
     statistics: Mapping[str, Any], parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart]
-) -> DriftVerdict:
-    """Compare the parts of a response with the statistics of earlier responses of its address.
+) -> DriftResult:
+    """Compare the parts of a response with the statistics of the earlier responses of its address.
 
-    `statistics` has `row`, the number of responses in a row with events, `empty`, whether an earlier one had none, and
-    `shares`, the share of the events in the last one that had each field.
+    `statistics` is empty for the first response, and otherwise has `row`, the number of the latest responses in a row
+    with events, `empty`, whether any response had none, and `shares`, by field the share of the events of the latest
+    response that had it. A response that drifts leaves the statistics unchanged.
     """
     events = [part for part in parts if isinstance(part, ReadEvent)]
     answers_in_a_row, was_empty = int(statistics.get("row", 0)), bool(statistics.get("empty", False))
     shares: Mapping[str, float] = statistics.get("shares", {})
     if not events:
         has_placeholder = any(isinstance(part, SkippedPart) and part.reason is Reason.PLACEHOLDER for part in parts)
-        if answers_in_a_row >= MIN_ANSWERS and not was_empty and not has_placeholder:
-            return DriftVerdict(
+        if answers_in_a_row >= _MIN_ANSWERS and not was_empty and not has_placeholder:
+            return DriftResult(
                 dict(statistics), (f"the response has no events; each of the {answers_in_a_row} earlier ones had some",)
             )
-        return DriftVerdict({**statistics, "row": 0, "empty": True}, ())
-    counts_now = {name: sum(bool(event.value.get(name)) for event in events) for name in CHECKED_FIELDS}
+        return DriftResult({**statistics, "row": 0, "empty": True}, ())
+    counts_now = {name: sum(bool(event.value.get(name)) for event in events) for name in _CHECKED_FIELDS}
     shares_now = {name: round(count / len(events), 3) for name, count in counts_now.items()}
-    is_comparable = answers_in_a_row >= MIN_ANSWERS and len(events) >= _MIN_EVENTS
+    is_comparable = answers_in_a_row >= _MIN_ANSWERS and len(events) >= _MIN_EVENTS
     drifts = tuple(
         f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
         for name, share in shares_now.items()
         if is_comparable and shares.get(name, 0.0) >= _MIN_SHARE_BEFORE and share <= _MAX_SHARE_NOW
     )
     if drifts:
-        return DriftVerdict(dict(statistics), drifts)
-    return DriftVerdict({"row": min(answers_in_a_row + 1, 1_000_000), "empty": was_empty, "shares": shares_now}, ())
+        return DriftResult(dict(statistics), drifts)
+    return DriftResult({"row": min(answers_in_a_row + 1, 1_000_000), "empty": was_empty, "shares": shares_now}, ())
 
 
 DRIFT = "Drift"
-"""The class of a finding that a response lacks events or fields that the earlier ones had."""
+"""The class of a finding that a response lacks the events, or a field, that the earlier ones had."""
 
 _MEDIA_PARTS = {
     "schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml",
 }  # fmt: skip
-"""By the name of a reader, a part of the media types that it reads."""
+"""A text that the media types of a reader's documents contain, by the name of the reader."""
 
-_NO_ANSWER = Skip(Reason.NOT_WANTED, message="its status is not 200")
+_WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
-"""The key, in what is remembered of a source, of whether the current listing has a part whose event is not known."""
+"""The key in `learned` of whether a part of the current listing was not read, so that its event is not known."""
 
-_MAX_URL = DETAIL_ADDRESS.number
+_MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return a request for the source's address, each time it is due, or none if the source has no address."""
+    """Return the request for a source's address, sent only once with the option ONCE, or () if it has no address."""
     del learned
     if not source.options[ADDRESS]:
         return ()
@@ -95,7 +99,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the events of a response, and request its next page and the documents of single events."""
+    """Offer the events of a response, and request its next page and the documents of events, or skip the response."""
     parser = parser_of(source)
     if answer.status != 200:
         return FollowResult(skip=Reason.PROTOCOL_ERROR)
@@ -112,13 +116,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     next_page = READERS[document.rules.reader].next_page(document)
     url = join_url(document.url, next_page) if next_page else ""
     url = "" if url == document.url else url
-    is_complete = parser.complete or READERS[document.rules.reader].is_growing
+    reads_every_page = parser.complete or READERS[document.rules.reader].is_growing
     requests: tuple[Request, ...] = ()
     if url:
-        requests = (Request(url, _NEXT_PAGE, only_if_new=not is_complete, when_named=is_complete),)
+        requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
         details = READERS[document.rules.reader].details(document)
-        offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL}
+        offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL_CHARACTERS}
         requests += details
     elif not offers:
         findings.append(Finding("NoEvent", "the response to a form has no events", Level.WARN))
@@ -145,32 +149,32 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the function that selects the captures which the reader of a source can read."""
+    """Return the rule of a source for captures: `check_capture` for the reader of its parser's last version."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))
 
 
 def check_capture(media_part: str, line: CdxLine) -> Skip | None:
-    """Return why the capture of an index line is not wanted, or None if its media type contains `media_part`."""
+    """Return why a capture is not wanted, or None if its status is 200 and its media type contains `media_part`."""
     if line.status != 200:
-        return _NO_ANSWER
+        return _WRONG_STATUS
     return None if media_part in (line.mime or "") else _OTHER_MEDIA
 
 
 CHANGING_FIELDS = ("{day}", "{hour}")
-"""The fields with which an address is a new one each day or hour; each of these is requested once."""
+"""The fields that make an address another one each day or hour; each of these addresses is requested once."""
 
 _END_OF_LEGISLATIVE_DAY = timedelta(hours=6)
 
 
 def fill_address(address: str, local_time: datetime) -> str:
-    """Return an address with its fields filled in for a time, which is in the zone of the source.
+    """Return an address with its fields filled in for a local time of the source.
 
-    Fields are {year}, {day} (20261005), {week} (its Monday, 20261005), {sunday} and {saturday} (10042026) of its week,
-    {hour} (2026100514), {legislative_day}, which ends at 6:00 of the next day, {congress} and {session} of the United
-    States, and {term} (two digits) of its Supreme Court. A Congress and its sessions begin on 3 January, a term in
-    October.
+    For 14:30 on 5 October 2026 they are {year} (2026), {day} (20261005), {hour} (2026100514), {week}, the Monday of
+    the week (20261005), {sunday} and {saturday}, at which the week begins and ends (10042026, 10102026),
+    {legislative_day}, which ends at 6:00 of the next day (20261005), {congress} and {session} of the United States
+    (119, 2), which begin on 3 January, and {term} of its Supreme Court (26), which begins in October.
 
     >>> fill_address("{congress}_{session}/{term}.xml", datetime(2026, 1, 2))
     '119_1/25.xml'

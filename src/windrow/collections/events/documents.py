@@ -1,4 +1,4 @@
-"""Make the documents of VotersDaily's two databases: one of an event's versions, and one of a run of a parser."""
+"""Make the documents of VotersDaily's two databases: of events, from their versions, and of runs of parsers."""
 
 from __future__ import annotations
 
@@ -17,16 +17,14 @@ STANDARD_KEYS = (
 """The keys of an event that the standard defines."""
 
 NULLABLE_KEYS = ("description", "end_datetime", "event_url")
-LOG_KEYS = (
-    "parser_name", "parser_version", "parser_runtime", "source_url", "source_text", "access_datetime", "insert_count",
-    "result", "traceback",
-)  # fmt: skip
+"""The standard keys of an event that may be null."""
+
 SUCCESS = "success"
 LEFT_OUT_KEY = "source_text_left_out"
 """The key with the length, in characters, of a `source_text` that the store did not accept."""
 
 MISSING, WITHDRAWN = "missing", "withdrawn"
-"""Status of an event that its source no longer lists, and of one that its source withdrew."""
+"""The status of an event that its source no longer lists, and of an event that its source withdrew."""
 
 _NOT_COMPARED = frozenset({"local_datetime"})  # it changes with `datetime`
 _WINDROW_KEYS = frozenset({"uid", "all_day", "status", "revision", "first_seen", "changed"})
@@ -37,12 +35,13 @@ _MAX_LOGGED_REQUESTS = 100  # in a run's log
 
 
 class EventVersion(NamedTuple):
-    """An event as it was read from an attempt, whose time is `at`; `value` is None if the source withdrew the event.
+    """An event as it was read from a response; `value` is None if the source withdrew the event.
 
-    `aside` has keys that are kept but not compared between versions, such as the text that the event was read from.
+    `source` is the name of the source. `aside` has keys that are kept but not compared between versions, such as the
+    text that the event was read from.
     """
 
-    at: datetime
+    fetched_at: datetime
     source: str
     value: Mapping[str, Any] | None
     aside: Mapping[str, Any]
@@ -58,42 +57,43 @@ class EventDocument(NamedTuple):
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
     """Return an event's document from its versions, in the order of the attempts, or None if no version has a value.
 
-    The status is withdrawn if the source withdrew the event, and missing if a listing lacked it that should have it.
+    The status is withdrawn if the source withdrew the event, and missing if the last version has this status.
     """
     current: dict[str, Any] | None = None
-    latest = versions[0] if versions else None
+    first_current = versions[0] if versions else None  # the first version with the current content
     ids: list[str] = []
     history: list[dict[str, Any]] = []
     lost_status = ""  # missing or withdrawn; empty while the source lists the event
-    last_seen = None
+    last_listed = None
     for version in versions:
         previous = {**current, "status": lost_status} if current and lost_status else current
         if version.value is None or version.value["status"] == MISSING:
             new_status = MISSING if version.value else WITHDRAWN
             if previous and current and lost_status != new_status:
                 lost_status = new_status
-                history.append({"at": format_utc(version.at), "fields": {"status": [previous["status"], new_status]}})
+                fields = {"status": [previous["status"], new_status]}
+                history.append({"at": format_utc(version.fetched_at), "fields": fields})
             continue
         content = dict(version.value)
         if previous is not None and (changed := _changed_fields(previous, content)):
-            history.append({"at": format_utc(version.at), "fields": changed})
+            history.append({"at": format_utc(version.fetched_at), "fields": changed})
         if content != current:
-            current, latest = content, version
-        lost_status, last_seen = "", version
+            current, first_current = content, version
+        lost_status, last_listed = "", version
         if (id_ := id_of(content)) not in ids:
             ids.append(id_)
-    if current is None or latest is None or last_seen is None:
+    if current is None or first_current is None or last_listed is None:
         return None
     first = next(filter(lambda version: version.value is not None, versions))
-    return _build_document(uid, current, ids, history, _Sightings(first, latest, last_seen, lost_status))
+    return _build_document(uid, current, ids, history, _Sightings(first, first_current, last_listed, lost_status))
 
 
 class _Sightings(NamedTuple):
-    """The first version of an event, the first one with its current content, and the last one."""
+    """The versions from which the dates of an event's document are taken, and its status if it is lost."""
 
     first: EventVersion
-    latest: EventVersion
-    last: EventVersion
+    first_current: EventVersion  # the first one with the current content
+    last_listed: EventVersion
     lost_status: str  # missing, withdrawn, or empty if the source still lists the event
 
 
@@ -101,14 +101,14 @@ def _build_document(
     uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], sightings: _Sightings
 ) -> EventDocument:
     """Return the document of an event with this content and history; `ids` are the document ids of all its versions."""
-    current_id, latest = id_of(content), sightings.latest
-    fields = {**content, **latest.aside, "access_datetime": format_utc(latest.at)}
+    current_id, current = id_of(content), sightings.first_current
+    fields = {**content, **current.aside, "access_datetime": format_utc(current.fetched_at)}
     document: dict[str, Any] = {"_id": current_id, **{key: fields[key] for key in STANDARD_KEYS}}
     document |= {key: field for key, field in fields.items() if key not in document}
     document["uid"] = uid
-    document["source"] = latest.source
+    document["source"] = current.source
     document["revision"] = len(history)
-    document["first_seen"] = format_utc(sightings.first.at)
+    document["first_seen"] = format_utc(sightings.first.fetched_at)
     document["changed"] = history[-1]["at"] if history else document["first_seen"]
     previous_ids = tuple(id_ for id_ in ids if id_ != current_id)
     if previous_ids:
@@ -117,14 +117,14 @@ def _build_document(
         document["history"] = history[-_MAX_HISTORY:]
     if sightings.lost_status:
         document["status"] = sightings.lost_status
-        document["last_seen"] = format_utc(sightings.last.at)
+        document["last_seen"] = format_utc(sightings.last_listed.fetched_at)
     return EventDocument(document, previous_ids)
 
 
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return a document, with the keys of windrow added if another program wrote it, or None if its start is not valid.
+    """Return a document with all keys that windrow writes; None if it lacks some and its start is not valid.
 
-    A time of 00:00:00 is taken to mean that the event has no time of day, as VotersDaily's standard defines.
+    Another program's event that starts and ends at 00:00:00 is one of whole days, as VotersDaily's standard defines.
     """
     if document.keys() >= _WINDROW_KEYS:
         return document
@@ -135,10 +135,10 @@ def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
     fields: dict[str, Any] = {name: text if isinstance(text, str) else "" for name, text in texts.items()}
     fields |= dict.fromkeys(name for name in NULLABLE_KEYS if document.get(name) is None)
     fields["end_datetime"] = end = end if _is_standard_time(end) else None
-    fetched = fields["access_datetime"] if _is_standard_time(fields["access_datetime"]) else start
+    fetched_at = fields["access_datetime"] if _is_standard_time(fields["access_datetime"]) else start
     added_keys = {
         "uid": str(document["_id"]), "all_day": all(time.endswith(_MIDNIGHT) for time in (start, end) if time),
-        "status": "scheduled", "revision": 0, "first_seen": fetched, "changed": fetched,
+        "status": "scheduled", "revision": 0, "first_seen": fetched_at, "changed": fetched_at,
     }  # fmt: skip
     return {**document, **fields, **added_keys}
 
@@ -154,7 +154,7 @@ def _is_standard_time(text: Any) -> TypeGuard[str]:
 
 
 def web_address(url: Any) -> str:
-    """Return an address if it is an http or https address, or an empty text for all others, such as `javascript:`.
+    """Return an http or https address unchanged, or an empty text for anything else, such as `javascript:`.
 
     >>> web_address("https://a.example/"), web_address("javascript:alert(1)"), web_address(None)
     ('https://a.example/', '', '')
@@ -163,17 +163,17 @@ def web_address(url: Any) -> str:
 
 
 def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document for a store that refuses its size: without `source_text`, whose length is kept."""
+    """Return a document for a store that refused its size: only the length of its `source_text` is kept."""
     return {**document, "source_text": "", LEFT_OUT_KEY: len(document["source_text"])}
 
 
 def is_stored(stored: Mapping[str, Any] | None, document: Mapping[str, Any]) -> bool:
-    """Return whether a stored document has the content of `document`, or the same without a `source_text` too long."""
+    """Return whether a stored document, which may be None, has the content of `document`; see `differing_keys`."""
     return stored is not None and not differing_keys(stored, document)
 
 
 def differing_keys(stored: Mapping[str, Any], document: Mapping[str, Any]) -> set[str]:
-    """Return the keys that differ between a stored document and what it should be, except those of the store."""
+    """Return the keys that differ between two documents, except `_rev` and a `source_text` that was left out."""
     expected = without_source_text(document) if LEFT_OUT_KEY in stored else document
     return {name for name in {*stored, *expected} - {"_rev"} if name not in stored or name not in expected
             or stored[name] != expected[name]}  # fmt: skip
@@ -189,12 +189,12 @@ def id_of(event: Mapping[str, Any]) -> str:
 
 
 def distinct_id(plain_id: str, uid: str) -> str:
-    """Return the id of an event's document for the case that another event has `plain_id`, as `id_of` returns it."""
+    """Return the id of an event's document if `plain_id`, which `id_of` returns for it, is the id of another event."""
     return f"{plain_id} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
 def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return [old value, new value] of each field that differs, with long texts cut."""
+    """Return [old value, new value] of each field that differs, with texts cut to _MAX_CHANGED_CHARACTERS."""
     compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
     names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
     return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}
@@ -217,15 +217,16 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
     return day_after(end) if event["all_day"] else end
 
 
-class AskedAddress(NamedTuple):
+class RequestedAddress(NamedTuple):
     """One address that a run of a parser requested, and the outcome.
 
-    `at` is the time of the request, and `seconds` the time until its response was read. `events`, `inserted` and
-    `rejected` count the events that were read, that were new, and that could not be read. `result` is the name of the
-    error, and `message` its text; both are empty for a success. `facts` may have `http_status`, `bytes` and `digest`.
+    `seconds` is how long the request and reading its response took. `events`, `inserted` and `rejected` count the
+    events that were read, that were new, and that could not be read. `result` is the name of the error, and `message`
+    its text; both are empty for a success. `drifts` has a message for each drift of the response. `facts` may have
+    `http_status`, `bytes` and `digest` of the response.
     """
 
-    at: datetime
+    requested_at: datetime
     url: str
     seconds: float = 0.0
     events: int = 0
@@ -238,22 +239,22 @@ class AskedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """One run of a parser: its first attempt, the addresses that it requested, and the text of the first response."""
+    """One run of a parser; `attempt` is the number of its first attempt, or 0, and `text` its response."""
 
     parser_name: str
     parser_version: str
     source: str
     session: int
     attempt: int
-    addresses: Sequence[AskedAddress]
+    addresses: Sequence[RequestedAddress]
     text: str = ""
 
 
 def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
-    """Return the log's document of a run of a parser; an `ordinal` above 1 is appended to its id."""
+    """Return the log's document of a run of a parser; an `ordinal` above 1 is appended to its id, to make it unique."""
     first = run.addresses[0]
     failed = next((address for address in run.addresses if address.result), None)
-    result_name, began = failed.result if failed else SUCCESS, format_utc(first.at)
+    result_name, began = failed.result if failed else SUCCESS, format_utc(first.requested_at)
     document_id = f"{began} - {run.parser_name} - {result_name}" + (f" - {ordinal}" if ordinal > 1 else "")
     log: dict[str, Any] = {
         "_id": document_id,
@@ -280,7 +281,7 @@ def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
 
 
 def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
-    """Return the outcome of a run in one word: failed, drift, partial, read or empty."""
+    """Return the outcome of a run with these drifts in one word: failed, drift, partial, read or empty."""
     failed_count = sum(bool(address.result) for address in run.addresses)
     if failed_count == len(run.addresses):
         return "failed"
@@ -291,7 +292,7 @@ def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
     return "read" if any(address.events for address in run.addresses) else "empty"
 
 
-def _request_entry(address: AskedAddress) -> dict[str, Any]:
+def _request_entry(address: RequestedAddress) -> dict[str, Any]:
     """Return the log's entry for one of several requests, without its response, which is in the archive."""
-    request = {"source_url": address.url, "access_datetime": format_utc(address.at), "events": address.events}
+    request = {"source_url": address.url, "access_datetime": format_utc(address.requested_at), "events": address.events}
     return request | {"insert_count": address.inserted, "result": address.result or SUCCESS, **address.facts}

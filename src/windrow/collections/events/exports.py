@@ -17,7 +17,7 @@ from windrow.formats.text import json_text, xml_text
 
 
 def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of an Atom feed (RFC 4287) with an entry for each event."""
+    """Yield the parts of an Atom feed (RFC 4287) with an entry for each event."""
     events = list(events)
     updated = max((event["changed"] for event in events), default="1970-01-01T00:00:00Z")
     yield (
@@ -26,10 +26,12 @@ def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
         "<author><name>windrow</name></author><generator>windrow</generator>\n"
     )
     for event in events:
+        url = xml_text(page_of(event))
+        link = f'<link href="{url}"/>' if url else ""
         yield (
             f"<entry><id>{event_urn(event['uid'])}</id><title>{xml_text(event['title'])}</title>"
             f"<updated>{event['changed']}</updated><published>{event['first_seen']}</published>"
-            f"{_atom_link(page_of(event))}"
+            f"{link}"
             f'<category term="{xml_text(event["branch"])}"/><category term="{xml_text(event["entity"])}"/>'
             f"<author><name>{xml_text(event['entity'])}</name></author>"
             f'<content type="text">{xml_text(describe_event(event))}</content></entry>\n'
@@ -37,12 +39,8 @@ def atom(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     yield "</feed>\n"
 
 
-def _atom_link(url: str) -> str:
-    return f'<link href="{xml_text(url)}"/>' if url else ""
-
-
 def json_feed(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a JSON Feed (version 1.1) as one text."""
+    """Yield a JSON Feed (version 1.1) with an item for each event, as one text."""
     feed_items = [
         {
             "id": event_urn(event["uid"]),
@@ -78,7 +76,7 @@ def page_of(event: Mapping[str, Any]) -> str:
 
 
 def describe_event(event: Mapping[str, Any]) -> str:
-    """Return an event as lines of text: time, location, status (unless it is scheduled) and description."""
+    """Return an event as lines of text: its start, location, status (unless it is scheduled) and description."""
     time = event.get("local_datetime") or event["datetime"]
     zone = "" if event["all_day"] else f" ({event['source_timezone']})"
     lines = [f"{str(time).replace('T', ' ')}{zone}"]
@@ -128,7 +126,7 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield DTSTART and, if the event has an end, DTEND, which for whole days is the day after the last one."""
+    """Yield DTSTART and, for whole days or with an end, DTEND, which for whole days is the day after the last one."""
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:
@@ -185,7 +183,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the rows of a CSV file: headings, and one for each event, in which no text can be taken for a formula."""
+    """Yield the parts of a CSV file: a row of headings, and one row for each event."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(CSV_COLUMNS)
@@ -198,7 +196,7 @@ def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell_value(content: Any) -> Any:
-    """Return a value as it is written to a cell of CSV."""
+    """Return a value as it is written to a cell of CSV: an apostrophe precedes what may be run as a formula."""
     if isinstance(content, bool):
         return "true" if content else "false"
     if isinstance(content, str) and content.startswith(_FORMULA_STARTS):
@@ -219,7 +217,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
-"""The notes of documents, by the key of an event that has the address of one."""
+"""The keys of an event with the address of a document, and the `note` that each document gets."""
 
 
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -254,7 +252,7 @@ def _ocd_media(event: Mapping[str, Any]) -> list[dict[str, Any]]:
 def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to an event of Open Civic Data (OCDEP 4)."""
     date_part = slice(0, 10) if event["all_day"] else slice(None)
-    standard_keys = {*CSV_COLUMNS, "source_text", "access_datetime", "history", "unique_key", "source", "_rev"}
+    keys_not_in_extras = {*CSV_COLUMNS, "source_text", "access_datetime", "history", "unique_key", "source", "_rev"}
     return {
         "_type": "event",
         "name": event["title"],
@@ -275,7 +273,7 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
         "created_at": event["first_seen"],
         "updated_at": event["changed"],
         "extras": {"uid": event["uid"], "branch": event["branch"], "windrow_status": event["status"]}
-        | {name: value for name, value in event.items() if name not in standard_keys},
+        | {name: value for name, value in event.items() if name not in keys_not_in_extras},
     }
 
 
@@ -285,12 +283,12 @@ EventWriter = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 class EventForm(NamedTuple):
     """An export format: its media type, and the function that yields the text of events in it."""
 
-    media: str
+    media: str  # the value of a Content-Type header
     write: EventWriter
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the JSON that VotersDaily's API returned: documents by id, without their source_text."""
+    """Yield the JSON that VotersDaily's API returned: documents by id, without `source_text`, `_id` and `_rev`."""
     documents = {
         event["_id"]: {name: value for name, value in event.items() if name[0] != "_" and name != "source_text"}
         for event in events
@@ -299,7 +297,7 @@ def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the lines of an HTML page with a table that has a row for each event."""
+    """Yield the parts of an HTML page with a table that has a row for each event."""
     yield '<!doctype html><meta charset="utf-8"><title>Events</title><table><tr><th>When<th>Entity<th>Event<th>Status'
     for event in events:
         url = page_of(event)
@@ -312,7 +310,7 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _form_of_completed(media: str, write: EventWriter) -> EventForm:
-    """Return a format that also accepts events which other programs wrote, if they have a valid start."""
+    """Return a format that also accepts documents of other programs, and leaves out those without a valid start."""
     return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 

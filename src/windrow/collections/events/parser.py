@@ -1,4 +1,4 @@
-"""The parser of a source of events, as data: its name, whose events it reads, and dated versions of its rules."""
+"""The parser of a source of events, as data: its name, branch and entity, and dated versions of its rules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENTITIES = (
 
 
 def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
-    """Return a name that is in `known_names`; raise ConfigError for another one, which a user may add to `setting`.
+    """Return a name that is in `known_names`; raise ConfigError for any other, with the hint to add it to `setting`.
 
     >>> check_name("Senate", ENTITIES, "events.entities")
     'Senate'
@@ -34,27 +34,27 @@ def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
     raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
-EARLIEST = date(1, 1, 1)
+_EARLIEST = date(1, 1, 1)
 
 
 @dataclass(frozen=True, slots=True)
 class ParserRules:
-    """One version of a parser's rules, for documents that were fetched on `since` or later.
+    """One version of a parser's rules, for documents that were fetched on the day `since` (UTC) or later.
 
     `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, all_day,
     description, url, status, location, branch, entity); `extra` selects the values of further keys. Their syntax
     depends on the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a
-    zone are in UTC, and empty if they are in the source's zone. `statuses` maps the source's words to ours. `next_page`
-    selects the address of the next page. A document without the element, key or selector `root` is an error page.
-    `placeholders` are the titles of entries which only say that there are no events. `html_fields` are the fields that
-    are HTML. `details` is `LIST:URL:CHANGED` if each event has a document of its own: the path of the list of these
-    documents and, within an entry of it, those of the address and of a value that differs when the document has
-    changed.
+    zone are in UTC, and empty if they are in the source's zone. `statuses` has our status for each word of the
+    source. `next_page` selects the address of the next page. A document without the element, key or selector `root` is
+    an error page. `placeholders` are the titles of entries which only say that there are no events. `html_fields` are
+    the fields that are HTML. `details` is `LIST:URL:CHANGED` if each event has a document of its own: LIST is the path
+    of the list of these documents, URL the path of the address in an entry of the list, and CHANGED the path of a value
+    in the entry that differs when the document has changed.
     """
 
     version: str = "1"
     reader: str = "icalendar"
-    since: date = EARLIEST
+    since: date = _EARLIEST
     items: str = ""
     fields: Mapping[str, str] = field(default_factory=dict)
     extra: Mapping[str, str] = field(default_factory=dict)
@@ -72,11 +72,11 @@ class ParserRules:
 class EventParser:
     """The parser of one source of events.
 
-    `complete` means that a document lists all future events; an event that `missing_after` listings lack is missing.
-    The source is requested again after `every` seconds. `url` is the address of a built-in parser. A recurring event
-    is expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after it. At most
-    `most_events` are read from a document, future ones first. The branch and entity of an event are among `branches`
-    and `entities`.
+    `zone` is the IANA name of the source's zone. `complete` means that a listing has all future events; a future event
+    that `missing_after` listings in a row lack is missing. The source is requested again after `every` seconds. `url`
+    is the address of a built-in parser's source, and empty for other parsers. A recurring event is expanded from
+    `recurrence_past` seconds before the request to `recurrence_ahead` seconds after it. At most `most_events` are read
+    from a document, future ones first. The branch and entity of an event are among `branches` and `entities`.
     """
 
     name: str
@@ -94,19 +94,19 @@ class EventParser:
     branches: tuple[str, ...] = BRANCHES
     entities: tuple[str, ...] = ENTITIES
 
-    def rules_at(self, fetched: datetime) -> ParserRules:
-        """Return the rules in force when a document was fetched; if all are from later days, the first of them."""
-        day = fetched.astimezone(UTC).date()
+    def rules_at(self, fetched_at: datetime) -> ParserRules:
+        """Return the rules in force when a document was fetched; if all are from later days, the earliest."""
+        day = fetched_at.astimezone(UTC).date()
         by_day = sorted(self.versions, key=lambda rules: rules.since)
         return next((rules for rules in reversed(by_day) if rules.since <= day), by_day[0])
 
 
 class SourceDocument(NamedTuple):
-    """A document to be parsed: its bytes, its address, the time when it was fetched, and the rules for it."""
+    """A document to be read: its bytes, its address, and the parser with the rules that were in force at `visited`."""
 
     content: bytes
     url: str
-    visited: datetime
+    visited: datetime  # when it was fetched
     media: str  # the Content-Type header
     parser: EventParser
     rules: ParserRules
@@ -114,9 +114,9 @@ class SourceDocument(NamedTuple):
     calendar_zone: ZoneInfo | None = None  # for times without a zone, if the document names one
 
 
-def describe_left_out(listed: int, read: int, limit: str) -> str:
-    """Return a message which says how many events of a document were not read because of a limit, a clause of text."""
-    return f"the document has {listed} events; only {read} were read, future ones first, as {limit}"
+def describe_left_out(event_count: int, read_count: int, limit: str) -> str:
+    """Return the message for a document of which some events are left out; `limit` is a clause that says why."""
+    return f"the document has {event_count} events; only {read_count} were read, future ones first, as {limit}"
 
 
 class RawEvent(NamedTuple):

@@ -1,4 +1,4 @@
-"""Read the events of a document with its parser, and find the events that a whole listing lacks."""
+"""Read the events of a document by its parser's rules, and find the future events that complete listings lack."""
 
 from __future__ import annotations
 
@@ -22,25 +22,24 @@ from windrow.model import Source
 from windrow.reasons import Reason
 
 MAX_LINE_CHARACTERS = 1000
-"""Characters of a title and of a unique key that are kept."""
+"""The most characters of a title, a location or an id that are kept in one line."""
 
 MAX_UID_CHARACTERS = 480
-"""Characters of a uid."""
+"""The most characters of a uid; a longer one is cut."""
 
 LISTED_TWICE = "the document lists the event twice"
-"""The message of an event that a document has twice with the same content, so that nothing is lost."""
+"""The message for an event that a document has again with the same content, so that nothing is lost."""
 
-_MARKED_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
-"""Statuses that a word in the title does not change."""
+_CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
+"""If a source's field has one of these statuses, the title and description are not searched for another one."""
 
 _SEARCHED_KEYS = ("title", "description", "location", "entity")
 
 MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
-"""Characters in the `text` of all events of a document together."""
+"""The most characters in the `text` of all events of a document together."""
 
-
-UNKNOWN_PARSER = EventParser("unknown", "Other", "Other", zone="UTC")
-"""The parser for an address that is not in the configuration; it reads iCalendar."""
+UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UTC")
+"""The parser for a source without one, such as an address that is not configured; it reads iCalendar."""
 
 
 class ReadEvent(NamedTuple):
@@ -50,14 +49,9 @@ class ReadEvent(NamedTuple):
     value: dict[str, Any]
     aside: dict[str, Any]
 
-    @property
-    def text(self) -> str:
-        """The text that is searched for the event."""
-        return text_of_event(self.value)
-
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text that is searched for an event."""
+    """Return the text in which a search for an event looks for its words."""
     return " ".join(str(event[name]) for name in _SEARCHED_KEYS if event.get(name))
 
 
@@ -68,7 +62,7 @@ class WithdrawnEvent(NamedTuple):
 
 
 def read_document(parser: EventParser, document: SourceDocument) -> Iterator[ReadEvent | WithdrawnEvent | SkippedPart]:
-    """Yield each event of a document once, and the parts that could not be read, with the reason."""
+    """Yield each event of a document once, and a SkippedPart for each part that is not used."""
     parts = _limit_parts(document, READERS[document.rules.reader].read(document))
     events = [part for part in parts if isinstance(part, RawEvent)]
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
@@ -107,9 +101,9 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
-    """Return parts with at most `most_events` events and MAX_TEXT_CHARACTERS of their texts; future events come first.
+    """Return parts with at most `most_events` events, with texts of at most MAX_TEXT_CHARACTERS together.
 
-    If events are left out, a SkippedPart is added that says so.
+    Past events are left out before future ones, and a SkippedPart at the end says how many. One event is always kept.
     """
     parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
@@ -117,13 +111,15 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
     if len(events) <= max_events and sum(len(event.text) for _, event in events) <= MAX_TEXT_CHARACTERS:
         return parts
     size, kept_numbers = 0, set[int]()
-    for number, event in sorted(events, key=lambda numbered: _reading_order(numbered[1].start, document.visited)):
+    for number, event in sorted(events, key=lambda numbered: _order_by_time(numbered[1].start, document.visited)):
         size += len(event.text)
         if len(kept_numbers) == max_events or (kept_numbers and size > MAX_TEXT_CHARACTERS):
             break
         kept_numbers.add(number)
     is_full = len(kept_numbers) == max_events
-    limit = f"most_events is {max_events}" if is_full else f"their texts may have {MAX_TEXT_CHARACTERS} characters"
+    limit = (
+        f"most_events is {max_events}" if is_full else f"the limit of their texts is {MAX_TEXT_CHARACTERS} characters"
+    )
     limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept_numbers]
     return [*limited, SkippedPart(Reason.TOO_LARGE, describe_left_out(len(events), len(kept_numbers), limit))]
 
@@ -138,27 +134,31 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
             return
 
 
-def _reading_order(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a key that sorts future events first, the nearest first, and then past ones, the latest first."""
-    if start is None:
+def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
+    """Return a key that sorts events since the day before `visited` before earlier ones, each by nearness."""
+    if start is None:  # withdrawn
         return False, timedelta(0)
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
 
 
 def _usable_ids(ids: list[str]) -> set[str]:
-    """Return the ids that identify events; an id that half of the events or more have does not."""
+    """Return the ids that identify events.
+
+    An id that half of the parts have (rounded down, but at least 2) does not, unless there are only 2 parts.
+    """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, len(ids) // 2)
     return {id_ for id_, count in counts.items() if count == 1 or count < too_many or len(ids) <= 2}
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the keys of the standard, except those of its history; `source_id` may be empty."""
+    """Build an event with the keys of the standard, except those from its history; `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     # A source without a field for the status writes it into the title or text.
-    mark = find_status(title, raw.description or "") if raw.status not in _MARKED_STATUSES else None
-    title_proper = mark.title if mark else title  # by which an event without an id is known when it is cancelled
+    written_status = find_status(title, raw.description or "") if raw.status not in _CLEAR_STATUSES else None
+    # An event without an id is recognised by this title also when it is cancelled.
+    title_proper = written_status.title if written_status else title
     signature = " ".join(
         (title_proper.casefold(), format_utc(start.utc)[:10], _one_line(raw.location or "").casefold())
     )
@@ -177,10 +177,10 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         "unique_key": _one_line(source_id) or title,
         "all_day": start.all_day,
         "local_datetime": start.local,
-        "status": mark.status if mark else raw.status or "scheduled",
+        "status": written_status.status if written_status else raw.status or "scheduled",
     }
-    if mark:
-        event["status_note"] = f"the source writes: {mark.words}"
+    if written_status:
+        event["status_note"] = f"the source writes: {written_status.words}"
     if raw.location is not None:
         event["location"] = raw.location
     if start.note:
@@ -204,15 +204,15 @@ def _uid(parser: EventParser, identity: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text with single spaces, cut to MAX_LINE_CHARACTERS."""
+    """Return a text in one line with single spaces, cut to MAX_LINE_CHARACTERS."""
     return " ".join(text.replace("\x00", " ").split())[:MAX_LINE_CHARACTERS]
 
 
-def source_document(parser: EventParser, content: bytes, url: str, visited: Any, media: str) -> SourceDocument:
-    """Return the input of a reader, with the rules in force at `visited`; raise StepError for an invalid zone."""
+def source_document(parser: EventParser, content: bytes, url: str, visited: datetime, media: str) -> SourceDocument:
+    """Return the input of a reader, with the rules in force at `visited`; raise StepError if the zone is not known."""
     zone = zone_of(parser.zone)
     if zone is None:
-        raise StepError(f"{parser.zone!r} is not a time zone", Reason.STEP_FAILED)
+        raise StepError(f"the timezone of {parser.name}, {parser.zone!r}, is not known", Reason.STEP_FAILED)
     return SourceDocument(content, url, visited, media, parser, parser.rules_at(visited), zone)
 
 
@@ -228,9 +228,9 @@ def parser_of(source: Source | None) -> EventParser:
 
 
 def read_events(task: Task) -> list[Observation | Skip]:
-    """Return an observation of each event of a document, by its uid, and a skip for each part that cannot be read."""
+    """Return an observation of each event of a document, by its uid, and a skip for each part that is not used."""
     if task.source is None:
-        return [Skip(Reason.SOURCE_INACTIVE, "", "its source is not configured, so its parser is not known")]
+        return [Skip(Reason.SOURCE_INACTIVE, "", "the document's source is not configured, so its parser is not known")]
     assert task.visited is not None
     parser = parser_of(task.source)
     media = task.fields.get("content-type", "")
@@ -239,7 +239,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
     skipped = 0
     for part in read_document(parser, document):
         if isinstance(part, ReadEvent):
-            observations.append(Observation(part.uid, part.value, part.text, aside=part.aside))
+            observations.append(Observation(part.uid, part.value, text_of_event(part.value), aside=part.aside))
         elif isinstance(part, WithdrawnEvent):
             observations.append(Observation(part.uid, None))
         else:
@@ -249,7 +249,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield an observation with the status missing of each future event that `missing_after` listings in a row lack."""
+    """Yield as missing each future event that `missing_after` listings in a row lack, if listings are complete."""
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:

@@ -1,7 +1,7 @@
-"""Find the status of an event in its title or text, where sources write it that have no field for it.
+"""Find the status of an event in its title or text, as sources write it there that do not have a field for it.
 
-A word counts only where it is a mark: alone before or after the title, in brackets, in capitals, or in a sentence about
-the event. So `Cancelled checks: a workshop` is not cancelled.
+A word such as "cancelled" gives the status only before or after the title with a dash or after its noun, in brackets,
+in capitals, or in a sentence about the event. So `Cancelled checks: a workshop` is not cancelled.
 """
 
 from __future__ import annotations
@@ -42,33 +42,33 @@ _SENTENCE = re.compile(
     rf"(?:{'|'.join(_NOUNS)})\s+(?:has been|have been|is|was)\s+(?:hereby\s+)?{_WORD}",
     re.IGNORECASE,
 )
-_SEARCHED_CHARACTERS = 1000  # of a description
+_SEARCHED_CHARACTERS = 1000  # at the start of a description
 
 
-class StatusMark(NamedTuple):
-    """The status that a text gives an event, the words that give it, and the title without them."""
+class WrittenStatus(NamedTuple):
+    """The status that a text gives an event, the words that give it, and the event's title without these words."""
 
     status: str
     words: str
     title: str
 
 
-def find_status(title: str, description: str = "") -> StatusMark | None:
+def find_status(title: str, description: str = "") -> WrittenStatus | None:
     """Return the status that a title or the beginning of a description gives an event, or None if neither does.
 
     >>> find_status("CANCELLED - Board of Ethics")
-    StatusMark(status='cancelled', words='CANCELLED', title='Board of Ethics')
+    WrittenStatus(status='cancelled', words='CANCELLED', title='Board of Ethics')
     >>> find_status("Budget hearing (postponed to May 5)").status, find_status("Cancelled checks: a workshop")
     ('postponed', None)
     """
-    mark = _IN_BRACKETS.search(title) or _BEFORE.search(title) or _AFTER.search(title)
-    if mark is None and title != title.upper():
-        mark = next((capitals for capitals in _ANYWHERE.finditer(title) if capitals[1].isupper()), None)
-    if mark:
-        return StatusMark(_status_of(mark[1]), mark[1], _without(title, mark))
+    match = _IN_BRACKETS.search(title) or _BEFORE.search(title) or _AFTER.search(title)
+    if match is None and title != title.upper():
+        match = next((capitals for capitals in _ANYWHERE.finditer(title) if capitals[1].isupper()), None)
+    if match:
+        return WrittenStatus(_status_of(match[1]), match[1], _remove_match(title, match))
     beginning = description[:_SEARCHED_CHARACTERS]
-    if mark := _BEFORE.search(beginning) or _SENTENCE.search(beginning):
-        return StatusMark(_status_of(mark[1]), " ".join(mark[0].split()).strip(" -\u2013\u2014:|/*!,."), title)
+    if match := _BEFORE.search(beginning) or _SENTENCE.search(beginning):
+        return WrittenStatus(_status_of(match[1]), " ".join(match[0].split()).strip(" -\u2013\u2014:|/*!,."), title)
     return None
 
 
@@ -76,7 +76,7 @@ def _status_of(word: str) -> str:
     return next(status for status, words in _WORDS.items() if re.fullmatch(words, word, re.IGNORECASE))
 
 
-def _without(title: str, mark: re.Match[str]) -> str:
-    """Return a title without a mark, or the whole title if nothing else is left."""
-    rest = " ".join(f"{title[: mark.start()]} {title[mark.end() :]}".split()).strip(" -\u2013\u2014:|/*,")
-    return rest or title
+def _remove_match(title: str, match: re.Match[str]) -> str:
+    """Return a title without the words that give the status, or the whole title if nothing else is left."""
+    remaining = " ".join(f"{title[: match.start()]} {title[match.end() :]}".split()).strip(" -\u2013\u2014:|/*,")
+    return remaining or title

@@ -1,7 +1,7 @@
 """Find the time of day and its zone in a text that also has a date.
 
-A text with a time of day or zone in an unknown form cannot be read, as the event would be moved to midnight, or into
-the zone of its source, if its time or zone were ignored.
+A text with a time of day or a zone in an unknown form is not read: if its time or zone were ignored, the event would
+be moved to midnight, or into the zone of its source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IANA_ZONES = {
     "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
     "HAWAII": "Pacific/Honolulu",
 }  # fmt: skip
-"""IANA zones by their usual names without the letter of winter or summer, as sources write EST all the year."""
+"""IANA zones by their usual names without the letter S or D, as many sources write EST in summer, too."""
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
@@ -31,7 +31,7 @@ _ZONE_NAMES = (
     r"(?:[cmp][sd]t|edt|est(?=\W*$)|[ahn][sd]t|(?:ak|ae|aw|nz)[sd]?t|utc|gmt|bst|mes?z|msk|sast|jst|kst|hkt|z"
     r"|(?-i:EST|[ECMP]T|[CEW]ES?T|(?!(?:SAT|OCT|SEPT|AT)\b)[A-Z]{2,3}T|WIB|WITA))"
 )
-"""Names of zones, also in lower case if that is not another word; unknown names of the same form match too."""
+"""Names of zones, also in lower case if that is not another word; unknown names of the same form match, too."""
 _IANA_NAME = (
     r"(?-i:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific"
     r"|US)(?:/[A-Z][A-Za-z_+-]+){1,2}\d*)"
@@ -74,7 +74,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 
 
 class TimeOfDay(NamedTuple):
-    """A time of day, and its zone as it is written in the text, empty if it has none. Hour 24 is the end of the day."""
+    """A time of day, and its zone as the text has it, or an empty text. Hour 24 is the end of the day."""
 
     hour: int
     minute: int = 0
@@ -82,7 +82,7 @@ class TimeOfDay(NamedTuple):
     zone: str = ""
 
     def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
-        """Return this time on a day, or None if it or its zone is not valid; it is aware if its zone is not `zone`."""
+        """Return this time on a day, None if it or its zone is not valid; aware only if its zone is not `zone`."""
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
         local_time = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
@@ -98,14 +98,14 @@ class TimeOfDay(NamedTuple):
 
 
 class DayAndTime(NamedTuple):
-    """The part of a text that is its date, and its time of day, or None if it has no time of day."""
+    """The date in a text, as written, and the time of day, which is None if the text has only a date."""
 
     day: str
     time: TimeOfDay | None
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day, which is the first one of a range, or None if it cannot be read.
+    """Split a text into its date and its time of day (the first of a range); return None if it cannot be read.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
@@ -139,7 +139,7 @@ def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times, in the second one's zone if it has none, or None if their meaning is not clear."""
+    """Return the first of two times, in the second one's zone if it has none; None if their meaning is not clear."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if text_between == "-" and second.hour < 13:
@@ -151,7 +151,7 @@ def _start_of_range(
 
 
 def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
-    """Return the time that `_CLOCK_TIME` or `_FOUR_DIGIT_TIME` matched; if it is a range of hours, the start."""
+    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; the start if it is a range of hours."""
     fields = time.groupdict()
     zone = (fields["zone"] or "").strip()
     if not fields.get("meridiem"):
@@ -168,12 +168,12 @@ def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
 
 
 def _hour_of_day(hour: str, *, is_afternoon: bool) -> int:
-    """Convert an hour of the 12-hour clock to the 24-hour clock; an hour above 12 is returned as it is."""
+    """Convert an hour of the 12-hour clock to the 24-hour clock; an hour above 12 is returned unchanged."""
     return int(hour) if int(hour) > 12 else int(hour) % 12 + 12 * is_afternoon
 
 
 def _without_season(name: str) -> str:
-    """Return the name of a zone without the letter for summer or winter.
+    """Return the name of a zone without the letter for summer or winter, in its English form.
 
     >>> [_without_season(name) for name in ("EST", "CEST", "AKDT", "MEZ", "JST")]
     ['ET', 'CET', 'AKT', 'CET', 'JST']
@@ -183,7 +183,7 @@ def _without_season(name: str) -> str:
 
 
 def _find_zone(name: str) -> tzinfo | None:
-    """Return the zone that a usual name, an IANA name or an offset from UTC means, or None if it is not known."""
+    """Return the zone with a usual name, an IANA name or an offset from UTC, or None if it is not known."""
     upper = name.upper().replace("\u2212", "-")
     if offset := _OFFSET.fullmatch(upper):
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)

@@ -18,7 +18,7 @@ from windrow.formats.moment import read_page_time
 
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
 _UNIX_TIME = re.compile(r"\d{9,13}")
-_MAX_SECONDS = 100_000_000_000  # since 1970; a number above it is in milliseconds
+_MAX_SECONDS = 100_000_000_000  # since 1970; a larger number is in milliseconds
 _MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
@@ -28,15 +28,15 @@ _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
 
 UNKNOWN_ZONE = "unknown_zone"
+"""The note of a time for which the source names a zone that is not known, so that another one was used."""
 
 
 class EventTime(NamedTuple):
     """A time in UTC, or a day (`all_day`).
 
-    `note` is "ambiguous" or "nonexistent" if the local time occurs twice or not at all because the clocks change,
-    and UNKNOWN_ZONE if the source names a zone that is not known, so that another one was used.
-    `local` is the local time in ISO 8601, without its zone. `zone` is the IANA name of that zone if the text names it,
-    and empty if it is the zone of the source.
+    `note` is "ambiguous" or "nonexistent" if the local time occurs twice or never because the clocks change,
+    UNKNOWN_ZONE, or empty. `local` is the local time in ISO 8601, without its zone; it may be empty for an end. `zone`
+    is the IANA name of the zone of `local`, and empty if that is the zone of the source.
     """
 
     utc: datetime
@@ -47,7 +47,7 @@ class EventTime(NamedTuple):
 
 
 def format_utc(moment: datetime) -> str:
-    """Format a time as the standard does, in UTC and to the second; a time without a zone is in UTC.
+    """Format a time as the standard does, in UTC and to the second; a time without a zone is taken to be in UTC.
 
     >>> format_utc(datetime(2009, 8, 19, 13, 43, 21, 999, tzinfo=UTC))
     '2009-08-19T13:43:21Z'
@@ -62,7 +62,7 @@ def parse_utc(text: str) -> datetime:
 
 
 def day_after(moment: datetime) -> datetime:
-    """Return the same time on the next day, or on `date.max` the last moment of that day.
+    """Return the same time on the next day, or the last moment of `date.max`, which has no next day.
 
     >>> day_after(datetime(2026, 11, 30)).day, day_after(datetime(9999, 12, 31)).hour
     (1, 23)
@@ -72,7 +72,7 @@ def day_after(moment: datetime) -> datetime:
 
 @lru_cache(256)
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return a zone by its IANA name, which may have spaces instead of underscores, or None if it is not known."""
+    """Return a zone by its IANA name, which may have spaces instead of underscores, or None if no zone has it."""
     try:
         return ZoneInfo(name.replace(" ", "_"))
     except (ValueError, OSError, KeyError):
@@ -85,7 +85,7 @@ def from_day(day: date) -> EventTime:
 
 
 def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a local time to UTC, the earlier one if it is ambiguous, or return None if it is out of range.
+    """Convert a local time to UTC, the earlier one if it is ambiguous; return None if its year in UTC is not 1 to 9999.
 
     >>> from_local(datetime(2026, 11, 1, 1, 30), ZoneInfo("America/New_York")).note
     'ambiguous'
@@ -104,9 +104,9 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone, or return None if it is out of range; `zone` is the zone of the source.
+    """Convert a time with a zone; return None if its year in UTC is not 1 to 9999. `zone` is the zone of the source.
 
-    The note of the result tells whether the time is ambiguous or nonexistent in its own zone.
+    The note of the result says if the time is ambiguous or nonexistent in its own zone.
 
     >>> from_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
     'nonexistent'
@@ -131,7 +131,7 @@ def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone, without a note; its local time is in `zone`. Return None if it is out of range."""
+    """Convert a time with a zone, without a note; `local` is in `zone`. Return None if a year is not 1 to 9999."""
     try:
         utc = moment.astimezone(UTC).replace(microsecond=0)
         return EventTime(utc, local=utc.astimezone(zone).replace(tzinfo=None).isoformat())
@@ -140,7 +140,7 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day as a source writes it, or the first of a range of days; return None if it cannot be parsed.
+    """Parse a time or a day (the first of a range) as a source writes it; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is
     "UTC", and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
@@ -175,7 +175,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
 
 
 def read_last_day(text: str) -> EventTime | None:
-    """Return the last day of a text that is a range of days, or None for any other text.
+    """Return the last day of a text that is a range of days and nothing else, or None for any other text.
 
     >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
     ('2026-12-05', None)
@@ -185,7 +185,7 @@ def read_last_day(text: str) -> EventTime | None:
 
 
 def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
-    """Parse a date as people write it, with or without a time of day, or None if any part of it cannot be read.
+    """Parse a date as people write it, with or without a time of day; return None if a part of it cannot be read.
 
     >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT", "18.00 Uhr"), ZoneInfo("America/New_York")
     >>> [format_utc(_read_written_time(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]
@@ -208,7 +208,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _event_time(parsed: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: bool) -> EventTime | None:
-    """Return a parsed time, or its day if it has no time of day, or None if it is out of range."""
+    """Return a parsed time, or its day if `has_time` is False; None if its year in UTC is not 1 to 9999."""
     if not has_time:
         return from_day(parsed.date())
     if parsed.tzinfo is not None:

@@ -1,4 +1,4 @@
-"""Build articles in the form of the standard, and read an article from an HTML page."""
+"""Convert articles to the form of the standard, and read an article from an HTML page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNO
 class FoundArticle:
     """An article as a reader returns it.
 
-    `kind` is that of its source. `html` is its text as HTML, in which addresses are relative to `base_url`; all other
+    `kind` is the kind of its site. `html` is its text as HTML, in which addresses are relative to `base_url`; all other
     texts are plain. `date` and `modified` are the times of publication and of the last change, as the site writes them.
     """
 
@@ -62,7 +62,7 @@ class FoundArticle:
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
     """Return an article with the standard's fields except `first_seen_timestamp_gmt`, or a skip if it is not complete.
 
-    `zone` is the IANA name for dates without a zone, or empty, and `seen` the time of the attempt.
+    `zone` is the IANA name of the zone of dates without one, or empty. `seen` is when it was requested, or None.
     """
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
@@ -128,7 +128,7 @@ def _words(text: str) -> list[str]:
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
     """Return (seconds, doubt): a date in seconds since 1970, or None, and what is doubtful about it, or an empty text.
 
-    `zone` is the IANA name of the zone of a date without one, and `seen` the time after which dates are in the future.
+    `zone` is the IANA name of the zone of dates without one, or empty; a date more than a day after `seen` is doubtful.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -159,7 +159,7 @@ def unique_texts(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
 
-_HEAD_BYTES = 200_000  # the start of a page, in which the marks of an article are searched
+_HEAD_BYTES = 200_000  # of a page, in which it is looked for what shows that it is an article
 _ARTICLE_MARK = re.compile(
     rb'(?i)property=["\']?og:type["\']?[^<>]*content=["\']?article|content=["\']?article["\']?[^<>]*property=["\']?og:type'
     rb'|"@type"\s*:\s*\[?\s*"[^"]*(?:Article|Posting|Report)"|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
@@ -168,17 +168,17 @@ _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECAS
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 _VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
-"""A segment of the path of another form of an article, such as one for printing."""
+"""A segment of the path that another form of an article has in addition, such as one for printing."""
 _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
-"""A parameter of a query that may distinguish articles."""
+"""A parameter of a query whose value may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""A part of the last segment of an article's path that those of sections mostly lack: a digit, a hyphen."""
+"""What the last segment of a path mostly has if it is an article's, and mostly lacks if it is a section's."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip; `feed_entry` has its `title` and `published` date from a feed."""
+    """Return the article of a page, or a skip; `feed_entry` may have `title` and `published`, as a feed has them."""
     url = task.request.url if task.request else task.item.key
     if read_media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"type {read_media_type(task.fields)}")
@@ -220,7 +220,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 def _find_substitute(
     page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, str]
 ) -> Skip | None:
-    """Return why a page is not an article, or not the one of `feed_entry`; None if it may be."""
+    """Return why a page is not an article, or not the article of `feed_entry`, or None if it may be this article."""
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
     if reason := recognise_substitute((page.title, *page.blocks[:1]), "\n".join(page.blocks)):
@@ -232,12 +232,12 @@ def _find_substitute(
     listed_title = feed_entry.get("title", "")
     if _has_words_of(listed_title, unescape(decode(body, fields.get("content-type", "")).text)):
         return None
-    message = f"the page does not have the words of the title {listed_title[:200]!r} in the list that names it"
+    message = f"the page lacks the words of its title in a feed, {listed_title[:200]!r}"
     return Skip(Reason.SOFT_404, url, message)
 
 
 def _has_words_of(title: str, text: str) -> bool:
-    """Return whether a text has half of the long words of a title at least, or the title has no long words."""
+    """Return whether a text has at least half of a title's words of 4 letters or more, or it has no such words."""
     long_words = {word for word in _words(title) if len(word) > 3}
     return not long_words or 2 * len(long_words & {*_words(text)}) >= len(long_words)
 
@@ -245,8 +245,8 @@ def _has_words_of(title: str, text: str) -> bool:
 def _may_be_own(canonical_url: str, url: str) -> bool:
     """Return whether a canonical address may belong to the article at `url`.
 
-    Some sites give all articles the address of the front page, of a section or of the program that writes them. If such
-    an address were taken, one article would replace the others.
+    Some sites write in all articles the address of the front page, of a section or of the program that makes the pages.
+    If that were used, one article would replace the others.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False
@@ -270,7 +270,7 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:
-    """Return whether a page or its header fields ask not to be indexed."""
+    """Return whether a page or its header fields ask search engines not to index it."""
     matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(body[:_HEAD_BYTES])]
     directives = {text.strip().lower() for match in matches if match for text in match[1].split(",")}
     return bool(directives & {"noindex", "none"}) or "noindex" in fields.get("x-robots-tag", "").lower()

@@ -17,11 +17,11 @@ from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, cho
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
-"""The kinds of sources, the most reliable first, which is also the order of a run's directories."""
+"""The kinds of sites, the most reliable first; the directories of a run are in this order."""
 
 
 def _read_day(setting: Any, _root: Path) -> str:
-    """Return the day YYYY-MM-DD in a setting, which may be empty; raise ConfigError if it is not a day."""
+    """Return the day in a setting as YYYY-MM-DD, or an empty text for an empty one; otherwise raise ConfigError."""
     if isinstance(setting, date):
         return setting.isoformat()[:10]
     if setting == "":
@@ -33,7 +33,7 @@ def _read_day(setting: Any, _root: Path) -> str:
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
-    """Return the IANA name of a zone in a setting, which may be empty; raise ConfigError if there is no such zone."""
+    """Return the IANA name of a zone in a setting, or an empty text for an empty one; otherwise raise ConfigError."""
     if setting == "":
         return ""
     try:
@@ -50,19 +50,23 @@ SOURCE = (
     *CAPTURED,
     Setting("kind", choice("auto", *KINDS), "auto", "kind of the site; auto: windrow detects it at its `url`"),
     Setting("every", DURATION, 0, "shortest time between requests for new articles; 0: in each run"),
-    Setting("overlap", DURATION, "48h", "how far requests for a time reach back before the last run"),
-    Setting("full_listing_every", DURATION, "1d", "time between lists of all posts of a WordPress; 0: in each run"),
-    Setting("since", DAY, "", "first day of the articles that are wanted; empty: all that the site has"),
+    Setting("overlap", DURATION, "48h", "how far requests for new posts reach back before the last run"),
+    Setting(
+        "full_listing_every", DURATION, "1d", "time between two listings of all posts of a WordPress; 0: in each run"
+    ),
+    Setting("since", DAY, "", "first day of the articles that are wanted; empty: from the first article"),
     Setting("until", DAY, "", "last day of the articles that are wanted; newer ones are not requested"),
     Setting("timezone", ZONE, "", "time zone of dates without one"),
-    Setting("seeds", TEXTS, [], "feeds, sitemaps or section pages to request, relative to `url`; none: `url` itself"),
+    Setting(
+        "seeds", TEXTS, [], "feeds, sitemaps or section pages to request, relative to `url`; default: `url` itself"
+    ),
     Setting("origins", TEXTS, [], "other origins with articles of the site, such as https://news.example.org"),
     Setting("exclude_selectors", TEXTS, [], "CSS selectors of elements that are not part of an article"),
 )
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; raise ConfigError if it is not on the web, or if `until` is before `since`."""
+    """Build a source from its table; raise ConfigError if it is not http(s), or if `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: url: expected an http or https address", hint=f"edit {table.file}")

@@ -1,4 +1,4 @@
-"""Detect the kind of a site, and call the reader for that kind; `learned` is what the ledger remembers of a source."""
+"""Detect the kind of a site, and call the functions for it; `learned` is what the ledger remembers of a source."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from windrow.reasons import Reason, reason_of_status
 
 HOME = "auto.home"  # the name of the request for a front page
 NO_REQUESTS_ENDING = "it is known"
-"""The ending of a front page that leads to no requests because the kind of the site is known."""
+"""The `end` for a front page after which nothing is requested because the kind of the site is known."""
 _GUESS, _ROBOTS_FILE = "page.guess", "page.robots"  # names of requests
 _USUAL_PATHS = (
     "sitemap-news.xml", "news-sitemap.xml", "sitemap_index.xml", "sitemap.xml", "feed/", "feed.xml", "rss.xml", "rss",
@@ -45,10 +45,10 @@ _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
 _BLOX_MARK = re.compile(rb"(?i)tncms|bloximages|townnews")
 
 
-class SiteReader(NamedTuple):
+class SiteKind(NamedTuple):
     """The functions for one kind of site.
 
-    `begin` returns the first requests of a run, `follow` the requests after a response, and `read` its articles.
+    `begin` returns the first requests of a run, `follow` what a response leads to, and `read` its articles.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -56,21 +56,21 @@ class SiteReader(NamedTuple):
     read: Callable[[Task], Iterator[Observation | Skip]]
 
 
-READERS = {
-    "wordpress": SiteReader(wordpress.begin, wordpress.follow, wordpress.read),
-    "townnews": SiteReader(townnews.begin, townnews.follow, townnews.read),
-    "feed": SiteReader(partial(feed.begin, "feed"), feed.follow, feed.read),
-    "page": SiteReader(partial(feed.begin, "page"), feed.follow, feed.read),
+SITE_KINDS = {
+    "wordpress": SiteKind(wordpress.begin, wordpress.follow, wordpress.read),
+    "townnews": SiteKind(townnews.begin, townnews.follow, townnews.read),
+    "feed": SiteKind(partial(feed.begin, "feed"), feed.follow, feed.read),
+    "page": SiteKind(partial(feed.begin, "page"), feed.follow, feed.read),
 }
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site in the name of a request; without a name it is a page from another collection."""
+    """Return the kind of site in a request's name, or "page" without one, as for captures of other collections."""
     return name.partition(".")[0] if name else "page"
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run for the kind of the site, or for its front page if the kind is not known."""
+    """Return the first requests of a run for the kind of the site or, if it is unknown, the one for its front page."""
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -78,20 +78,20 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
         kind = learned.get("kind", "")
     if not kind:
         return (Request(source.site.address(""), HOME, every=max(1, int(source.options["every"]))),)
-    return READERS[kind].begin(source, learned)
+    return SITE_KINDS[kind].begin(source, learned)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Return the requests and offers that follow from a response; pass it to the reader for its kind of site."""
+    """Return the requests and offers that follow from a response, by the functions for its kind of site."""
     if answer.request.name == HOME:
         return _recognize_site(source, learned, answer)
     if answer.request.name in {_GUESS, _ROBOTS_FILE}:
         return _follow_guess(source, learned, answer)
-    return READERS[kind_of(answer.request.name)].follow(source, learned, answer)
+    return SITE_KINDS[kind_of(answer.request.name)].follow(source, learned, answer)
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect the kind of a site by its front page, and return its first requests, or those for articles on it."""
+    """Detect a site's kind by its front page; return its first requests or, for a list, requests for its articles."""
     url = answer.request.url
     if answer.status != 200:
         finding = Finding("Refused", f"status {answer.status}", Level.WARN)
@@ -104,7 +104,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
     learned_now = {**learned, **detected}
     kind = learned_now["kind"]
     if url not in learned_now.get("addresses", ()):
-        requests = READERS[kind].begin(source, learned_now) if detected else ()
+        requests = SITE_KINDS[kind].begin(source, learned_now) if detected else ()
         return FollowResult(requests, (), detected, end="" if detected else NO_REQUESTS_ENDING)
     list_answer = answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}"))
     listing = feed.follow(source, learned_now, list_answer)
@@ -116,9 +116,10 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 
 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
-    """Return `failure`, the result for a front page, with requests for feeds and sitemaps at usual paths.
+    """Return `failure`, the result for a front page, with requests for feeds and sitemaps that it need not link to.
 
-    They are those that were found earlier or, if none were, all usual paths once a day.
+    They are for the ones that were found earlier or, if none was found, once a day for robots.txt and _USUAL_PATHS.
+    A server that may be overloaded gets no requests.
     """
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
         return failure
@@ -133,7 +134,7 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the articles of a feed or sitemap at a usual path, and remember its address for later runs."""
+    """Request the articles of a guessed list and remember its address, or request the sitemaps in a robots.txt."""
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
@@ -155,7 +156,7 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
 
 
 def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
-    """Return what is to be remembered of a site from its front page: `kind`, and `api` or `addresses` to request.
+    """Return what to remember of a site from its front page: `kind`, and the `api` or the `addresses` of lists.
 
     >>> _detect_kind(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
     {'kind': 'feed', 'addresses': ['https://a.example/rss']}
@@ -181,30 +182,30 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
 def read(task: Task) -> list[Observation | Skip]:
     """Return the articles of a response, and a skip for each entry that is not an article."""
     name = task.request.name if task.request else ""
-    return [] if name == HOME else list(READERS[kind_of(name)].read(task))
+    return [] if name == HOME else list(SITE_KINDS[kind_of(name)].read(task))
 
 
-def article_entry(recorded: RecordedAttempt, observation: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt; after the status 404 or 410, the only one is that the article is gone.
+def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
+    """Return the observations of an attempt: the `result` of `read`, or for GONE_STATUSES that the article is gone.
 
-    If the address is not that of an article, this changes nothing, as no record has its name.
+    For an address without an article this changes nothing, as no record has its name.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
-        observation = Observation(attempt.url, None, names=(attempt.url,))
-    return observed(recorded, observation)
+        result = Observation(attempt.url, None, names=(attempt.url,))
+    return observed(recorded, result)
 
 
 def origins(source: Source) -> tuple[str, ...]:
-    """Return the origins of a site's articles: those configured, and http and https with and without `www.`."""
+    """Return the origins of a site's articles: the configured ones, and http and https with and without `www.`."""
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]
     home_url = normalise(source.site.address("") if source.site.scheme else "").url
-    host = parts(home_url).host if home_url else ""
-    if source.site.port is None and "." in host and not host.replace(".", "").isdigit():
-        bare_host = host.removeprefix("www.")
-        hosts = (bare_host, f"www.{bare_host}")
-        site_origins += [f"{scheme}://{name}" for scheme in ("https", "http") for name in hosts]
+    host_name = parts(home_url).host if home_url else ""
+    if source.site.port is None and "." in host_name and not host_name.replace(".", "").isdigit():
+        bare_name = host_name.removeprefix("www.")
+        host_names = (bare_name, f"www.{bare_name}")
+        site_origins += [f"{scheme}://{name}" for scheme in ("https", "http") for name in host_names]
     return tuple(dict.fromkeys(site_origins))
 
 
@@ -212,18 +213,18 @@ GONE_STATUSES = frozenset({404, 410})
 """The statuses of a page that no longer exists."""
 
 _NOT_HTML = Skip(Reason.NOT_WANTED, message="its media type is not HTML")
-_NO_DOCUMENT = Skip(Reason.NOT_WANTED, message="its status is not 200 or 304")
+_WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200 or 304")
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the function that selects HTML pages, and pages that no longer exist, among captures."""
+    """Return the rule for captures: HTML pages are wanted, and pages with a status of GONE_STATUSES."""
     return _check_capture
 
 
 def _check_capture(line: CdxLine) -> Skip | None:
-    """Return why the capture of an index line is not wanted, or None if it is."""
+    """Return why the capture of an index line is not wanted, or None if it is wanted."""
     if line.status in GONE_STATUSES:
         return None
     if line.status not in {200, 304}:
-        return _NO_DOCUMENT
+        return _WRONG_STATUS
     return None if line.mime in {"text/html", "application/xhtml+xml"} else _NOT_HTML

@@ -1,4 +1,4 @@
-"""Read feeds, sitemaps, section pages and the JSON of APIs; `learned` is what the ledger remembers of a source."""
+"""Read feeds, sitemaps and section pages, and parse JSON; `learned` is what the ledger remembers of a source."""
 
 from __future__ import annotations
 
@@ -34,29 +34,29 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-class RefusedReply(NamedTuple):
-    """Why a response cannot be used; `code` is the error code of the API, or empty if it gives none."""
+class RefusedResponse(NamedTuple):
+    """Why a response cannot be used; `code` is the error code of the API, or empty if the response has none."""
 
     reason: Reason
     message: str
     code: str = ""
 
 
-def parse_reply(status: int, fields: Mapping[str, str], body: bytes) -> Any:
-    """Return a response's JSON, without WordPress's envelope, or a `RefusedReply` if it is an error or not JSON.
+def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
+    """Return a response's JSON, without WordPress's envelope, or a `RefusedResponse` if it is an error or not JSON.
 
-    >>> parse_reply(200, {}, b"<html>Are you a robot?").reason
+    >>> parse_response(200, {}, b"<html>Are you a robot?").reason
     <Reason.BOT_WALL: 'bot_wall'>
-    >>> parse_reply(200, {}, b'{"body": {"code": "rest_no_route"}, "status": 404, "headers": {}}')
-    RefusedReply(reason=<Reason.NOT_FOUND: 'not_found'>, message='status 404: rest_no_route', code='rest_no_route')
+    >>> parse_response(200, {}, b'{"body": {"code": "rest_no_route"}, "status": 404, "headers": {}}')
+    RefusedResponse(reason=<Reason.NOT_FOUND: 'not_found'>, message='status 404: rest_no_route', code='rest_no_route')
     """
     if len(body) > MAX_JSON_SIZE:
-        return RefusedReply(Reason.TOO_LARGE, f"the response has {len(body)} bytes; the limit is {MAX_JSON_SIZE}")
+        return RefusedResponse(Reason.TOO_LARGE, f"the response has {len(body)} bytes; the limit is {MAX_JSON_SIZE}")
     start = body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<") or (not start.startswith((b"{", b"[")) and "html" in fields.get("content-type", "")):
-        return RefusedReply(Reason.BOT_WALL, f"status {status}: HTML instead of JSON")
+        return RefusedResponse(Reason.BOT_WALL, f"status {status}: HTML instead of JSON")
     if not start:
-        return RefusedReply(reason_of_status(status, Reason.TRUNCATED), f"status {status}: the response is empty")
+        return RefusedResponse(reason_of_status(status, Reason.TRUNCATED), f"status {status}: the response is empty")
     decoded = _parse_json(body)
     is_envelope = isinstance(decoded, dict) and {"body", "status", "headers"} <= decoded.keys()
     if is_envelope and isinstance(decoded["status"], int):
@@ -64,31 +64,31 @@ def parse_reply(status: int, fields: Mapping[str, str], body: bytes) -> Any:
     if status >= 400:
         code = str(decoded.get("code", ""))[:100] if isinstance(decoded, dict) else ""
         reason = reason_of_status(status)
-        return RefusedReply(reason, f"status {status}: {code}".rstrip(": "), code)
+        return RefusedResponse(reason, f"status {status}: {code}".rstrip(": "), code)
     return decoded
 
 
 def _parse_json(body: bytes) -> Any:
-    """Return the JSON in a response, or a RefusedReply if it is not valid."""
+    """Return the JSON in a response, or a RefusedResponse if it is not valid."""
     try:
         decoded = json.loads(body.decode("utf-8-sig"), parse_constant=_finite_number, parse_float=_finite_number)
     except UnicodeDecodeError:
-        return RefusedReply(Reason.WRONG_ENCODING, "the response is not UTF-8")
+        return RefusedResponse(Reason.WRONG_ENCODING, "the response is not UTF-8")
     except (ValueError, RecursionError) as error:
-        return RefusedReply(Reason.NOT_WELL_FORMED, str(error)[:300])
+        return RefusedResponse(Reason.NOT_WELL_FORMED, str(error)[:300])
     if _SURROGATE.search(body):  # half of a surrogate pair cannot be encoded
         return json.loads(json.dumps(decoded, ensure_ascii=False).encode("utf-8", "replace"))
     return decoded
 
 
 def _finite_number(text: str) -> float | None:
-    """Convert a number of JSON; return None for NaN and infinity, which some servers write."""
+    """Convert a number in JSON; return None for NaN and infinity, which some servers write."""
     parsed = float(text)
     return parsed if isfinite(parsed) else None
 
 
 def strip_html(html: Any) -> str:
-    """Return the text of a piece of HTML, without tags and scripts, with entities decoded once.
+    """Return the text of a piece of HTML, without tags and scripts, with entities decoded once; empty for other types.
 
     >>> strip_html("<i>Crabs</i> &#038; &#8220;quotes&#8221;<script>x()</script> &amp;lt;")
     'Crabs & \u201cquotes\u201d &lt;'
@@ -100,17 +100,17 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the non-empty texts in a list, among the values of an object, or of a text itself."""
+    """Return the texts that are not empty in a list or among the values of an object, or a text itself in a list."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
     return [text for text in members if isinstance(text, str) and text]
 
 
-LIST, ARTICLE = "list", "article"
-_MAX_REMEMBERED = 1_000  # articles of a list, the newest, whose change and removal are noticed
+LIST, ARTICLE = "list", "article"  # types of documents, the second parts of names of requests
+_MAX_REMEMBERED = 1_000  # articles of a list, the newest, of which changes and removals are noticed
 _MAX_LINKS = SECTION_LINKS.number  # of a section page
-_MAX_RECENT_SITEMAPS = 100  # sitemaps of an index that are requested each time, the newest
+_MAX_RECENT_SITEMAPS = 100  # sitemaps of an index, the newest, that are requested each time
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
 _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|search|page|wp-content|login|about)/"
@@ -118,10 +118,10 @@ _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|
 
 
 def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return requests for the documents that list articles; `kind` is feed or page."""
+    """Return the requests for the documents that list articles; `kind` is the kind of the site, feed or page."""
     addresses = tuple(source.options["seeds"]) or tuple(learned.get("addresses", ()))
     if not addresses:
-        addresses = ("feed/",) if learned.get("closed") else ("",)  # closed: the API of the site is not available
+        addresses = ("feed/",) if learned.get("closed") else ("",)  # closed: the site refuses its API
     home_url = source.site.address("").rstrip("/")
     every = max(1, int(source.options["every"]))
     addresses = tuple(f"{home_url}/{path.lstrip('/')}" if path and "://" not in path else path for path in addresses)
@@ -130,7 +130,7 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the articles in a list that are new, or whose time of change in the list differs from the known one."""
+    """Request the new and changed articles of a list, or the sitemaps of an index; offer the page of an article."""
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
     if answer.status != 200:
@@ -167,7 +167,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _times_newest_first(hints: UrlHints) -> dict[str, str]:
-    """Return the times of change of a list's entries by address, the newest first; entries without a time are last."""
+    """Return the times of change of a list's entries by address, the newest first; unknown times are empty and last."""
     newest_first = sorted(hints.entries, key=lambda entry: str(entry.modified or ""), reverse=True)
     return {entry.url: entry.modified.isoformat() if entry.modified else "" for entry in newest_first}
 
@@ -177,7 +177,7 @@ def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tupl
 
 
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
-    """Yield how many entries of the list at `url` could not be read, and why."""
+    """Yield how many entries of the list at `url` are left out, by rule; 1 stands for an unknown number."""
     if hints.left_out:
         rule = f"a list has more than {url_hints.MAX_ENTRIES:,} entries"
         yield LeftOutCount(Reason.TOO_MANY_ELEMENTS, rule, hints.left_out, url)
@@ -188,9 +188,9 @@ def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
 
 
 def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
-    """Request the sitemaps of an index: the newest ones, and those without a time, as often as the index itself.
+    """Request the sitemaps of an index: the newest ones, and sitemaps without a time, as often as the index itself.
 
-    Each older one is requested once, and again when its time of change in the index differs from the known one.
+    Each older one is requested once, and again when its time of change in the index differs from the remembered one.
     """
     list_key = f"named.{hash64(request.url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
@@ -216,15 +216,15 @@ def _article_requests(
     kind: str, learned: Mapping[str, Any], url: str, modified_by_url: Mapping[str, str],
     details: Mapping[str, Mapping[str, Any]],
 ) -> FollowResult:  # fmt: skip
-    """Request the articles of the list at `url`, the newest first, and remember their times of change.
+    """Request the articles of the list at `url`, in the order of `modified_by_url`, and remember their times of change.
 
-    An article is requested again if its time differs from the known one, or if the list does not name it any more.
-    `details` are titles and dates by address.
+    An article is requested again if its time differs from the remembered one, or if the list does not name it any more.
+    `details` has titles and dates by address, for `read`.
     """
     list_key = f"named.{hash64(url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = dict(islice(modified_by_url.items(), _MAX_REMEMBERED))
-    # Of a longer list, an article that was not among the newest ones may have become one of them by a change.
+    # If more articles are listed than remembered, one that is among the newest now may be there because it changed.
     has_forgotten = len(known_times) >= _MAX_REMEMBERED
     requests = []
     for address, modified in modified_by_url.items():
@@ -245,22 +245,22 @@ def _article_requests(
 def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
     """Return the addresses that a list does not name any more although it still names an older one.
 
-    `known_times` has the addresses that it named before, the newest first. The oldest ones leave every list. If it has
-    no times, either end may be the oldest one, so only addresses between two that it still names are returned.
+    `known_times` has the addresses that it named before, the newest first. The oldest ones leave every list. If they
+    have no times, either end may be the oldest, so only addresses between two that it still names are returned.
 
     >>> _find_removed(dict.fromkeys(["/d", "/c", "/b", "/a"], ""), dict.fromkeys(["/e", "/d", "/b"], ""))
     ['/c']
     """
-    known = list(known_times)
-    still_named = [number for number, address in enumerate(known) if address in listed]
+    known_addresses = list(known_times)
+    still_named = [number for number, address in enumerate(known_addresses) if address in listed]
     if not still_named:
         return []
-    newest = 0 if known_times[known[still_named[-1]]] else still_named[0]
-    return [address for address in known[newest : still_named[-1]] if address not in listed]
+    newest = 0 if known_times[known_addresses[still_named[-1]]] else still_named[0]
+    return [address for address in known_addresses[newest : still_named[-1]] if address not in listed]
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
-    """Return the title and the date `published` of each article of a feed, by its address."""
+    """Return the `title` and the date `published` of each entry of a feed, by address; nothing if it is invalid."""
     try:
         parsed = entries.read_feed(body)
     except StepError:
@@ -274,22 +274,22 @@ def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
 
 
 def _is_html(body: bytes) -> bool:
-    """Return whether a document has links of HTML at its start."""
+    """Return whether a document is not JSON and has links of HTML in its first MiB."""
     if body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}:
         return False  # JSON, perhaps with markup in its texts
     return b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
 
 
 def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
-    """Return the links of a section page that look like articles of its site, in their order."""
+    """Return the links of a section page at `url` whose paths look like those of articles of its site, in order."""
     page = read_page(body, url, answer.fields.get("content-type", ""))
     base = normalise(page.head.base, url).url if page.head.base else url
-    own_host = urlsplit(url).hostname or ""
+    own_host_name = urlsplit(url).hostname or ""
     addresses: dict[str, None] = {}
     for anchor in page.outline.anchors:
         address = normalise(anchor.href, base).url if anchor.href else ""
         split_url = urlsplit(address)
-        is_same_site = (split_url.hostname or "").removeprefix("www.") == own_host.removeprefix("www.")
+        is_same_site = (split_url.hostname or "").removeprefix("www.") == own_host_name.removeprefix("www.")
         path = split_url.path
         is_article = _PATH_WITH_DATE.search(path) or _PATH_WITH_SLUG.search(path)
         if is_same_site and is_article and not _PATH_OF_OTHERS.search(path):
@@ -298,7 +298,7 @@ def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield the article of a page, or a skip; yield nothing for a document that only lists articles."""
+    """Yield the article of a page, or a skip; yield nothing for a document that lists articles."""
     request = task.request
     assert request is not None
     kind, _, document_type = request.name.partition(".")

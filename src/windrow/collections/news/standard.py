@@ -1,4 +1,4 @@
-"""The Normalized News Data Standard 3.0: the fields of an article, the name of its file, and validation."""
+"""The Normalized News Data Standard 3.0: the fields of an article, the name of its file, and how both are checked."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ FIELDS = (
 )  # fmt: skip
 """The fields of an article, in the order of the standard's example."""
 
-REQUIRED_FIELDS = ("url", "title", "article_text", "source_domain", "first_seen_timestamp_gmt")
-_TEXT_FIELDS = ("url", "title", "article_text", "source_domain")
+REQUIRED_TEXT_FIELDS = ("url", "title", "article_text", "source_domain")
 _OPTIONAL_TEXT_FIELDS = ("image_url", "excerpt")
-_MAX_SECONDS = 10**12  # a larger number is a time in milliseconds
-_HOST = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
+_MAX_SECONDS = 10**12  # since 1970; a larger number is in milliseconds
+_HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
 _MOBILE_PREFIX = re.compile(r"^(?:m|mobile|amp|touch|wap)\.(?=[^.]+\.)")
 _TRACKING_PARAMETER = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid|cmpid|ref|src)$")
 
@@ -38,18 +37,18 @@ def file_name(url: str) -> str:
 
 
 def domain(url: str) -> str:
-    """Return the domain of an address in lower case and punycode, without `www.`, or an empty text if it is not valid.
+    """Return the host name of an address in lower case and punycode, without `www.`; an empty text if it is not valid.
 
     >>> domain("https://WWW.B\u00fccher.example:8080/x"), domain("https://../x")
     ('xn--bcher-kva.example', '')
     """
     normalised = normalise(url).url
-    host = parts(normalised).host.strip("[]").removeprefix("www.") if normalised else ""
-    return host if _HOST.fullmatch(host) and ".." not in host else ""
+    host_name = parts(normalised).host.strip("[]").removeprefix("www.") if normalised else ""
+    return host_name if _HOST_NAME.fullmatch(host_name) and ".." not in host_name else ""
 
 
 def alias(url: str) -> str:
-    """Return a key that is the same for all spellings of an address, or an empty text if it is not an address.
+    """Return a key that is the same for all spellings of an address, or an empty text if it is not a web address.
 
     >>> alias("http://www.example.com/a/?utm_source=x#top") == alias("https://example.com/a")
     True
@@ -64,18 +63,18 @@ def alias(url: str) -> str:
 
 
 def is_same_site(url: str, canonical: str) -> bool:
-    """Return whether a canonical address is on the site of the page at `url`, so that both may be the same article.
+    """Return whether the canonical address in a page is on the same site as the page, which is at `url`.
 
-    A host for mobile devices is the same site. Other subdomains are not, as they may belong to other people, such as
-    the authors of blogs: a page must not take the place of an article on another site.
+    A subdomain for mobile devices is the same site. Other subdomains are not, as they may belong to other people, such
+    as the authors of blogs: a page must not replace an article of another site.
 
     >>> is_same_site("https://m.example.com/a", "https://www.example.com/a"), is_same_site("https://a.example/", "")
     (True, False)
     >>> is_same_site("https://ann.blogs.example/a", "https://blogs.example/a")
     False
     """
-    host, other_host = (_MOBILE_PREFIX.sub("", domain(address)) for address in (url, canonical))
-    return bool(host and other_host) and host == other_host
+    site, canonical_site = (_MOBILE_PREFIX.sub("", domain(address)) for address in (url, canonical))
+    return bool(site) and site == canonical_site
 
 
 def format_article(article: Mapping[str, Any]) -> str:
@@ -92,17 +91,17 @@ def content_hash(article: Mapping[str, Any]) -> str:
 
 
 def problems(article: Any) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) of each violation that the validation of the standard finds; the field may be empty."""
+    """Yield (field, problem) for each violation of the standard; the field is empty if `article` is not an object."""
     if not isinstance(article, dict):
         yield "", "is not a JSON object"
         return
-    for name in _TEXT_FIELDS:
+    for name in REQUIRED_TEXT_FIELDS:
         text = article.get(name)
         if not isinstance(text, str) or not text.strip():
             yield name, "is missing or empty" if text is None or isinstance(text, str) else "is not a text"
     source_domain = article.get("source_domain")
     if isinstance(source_domain, str) and ("/" in source_domain or any(map(str.isspace, source_domain))):
-        yield "source_domain", "is not only a domain"
+        yield "source_domain", "is not a domain alone"
     url = article.get("url")
     if isinstance(url, str) and url.strip() and (not url.startswith(("http://", "https://")) or not normalise(url).url):
         yield "url", "is not an absolute http or https address"
@@ -112,7 +111,7 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
 
 
 def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) of each violation in a field that an article need not have."""
+    """Yield (field, problem) for each violation in a field that an article need not have."""
     timestamp = article.get("publication_timestamp_gmt")
     if timestamp is not None and not _is_seconds(timestamp):
         yield "publication_timestamp_gmt", "is neither null nor a positive whole number of seconds"
@@ -133,17 +132,18 @@ def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_seconds(number: Any) -> bool:
-    """Return whether a value is a positive whole number that may be seconds since 1970."""
+    """Return whether a value is a positive whole number that may be a time in seconds since 1970."""
     return isinstance(number, int) and not isinstance(number, bool) and 0 < number < _MAX_SECONDS
 
 
-_MAX_SECONDS_APART, _MAX_SECONDS_APART_WITHOUT_ZONE = 1.0, timedelta(days=1).total_seconds()  # date and timestamp
+# How many seconds the date and the timestamp of an article may differ, also if the date has no zone.
+_MAX_SECONDS_APART, _MAX_SECONDS_APART_WITHOUT_ZONE = 1.0, timedelta(days=1).total_seconds()
 MAX_FILE_SIZE = 64 << 20
 """The most bytes of a file that is checked."""
 
 
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) of each problem of an article's file; the field is empty for the file as a whole."""
+    """Yield (field, problem) for each violation in the file `folder`/`name`; the field is empty for the whole file."""
     try:
         article = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:
@@ -154,16 +154,17 @@ def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
         return
     yield from problems(article)
     if isinstance(article, dict):
-        yield from _check_place(article, folder, name)
+        yield from _check_path(article, folder, name)
         yield from _check_date(article)
 
 
 def _refuse_constant(name: str) -> None:
-    raise StepError(f"{name} is not JSON")
+    """Raise StepError for NaN or an infinity, by its name in JSON."""
+    raise StepError(f"{name} is not a number in JSON")
 
 
-def _check_place(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) if the folder or name of an article's file does not match its content."""
+def _check_path(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:
+    """Yield (field, problem) for the folder and for the name of an article's file that do not match its content."""
     url, domain = article.get("url"), article.get("source_domain")
     if isinstance(url, str) and name != file_name(url):
         yield "url", f"the file's name should be {file_name(url)}"
@@ -172,7 +173,7 @@ def _check_place(article: dict[str, Any], folder: str, name: str) -> Iterator[tu
 
 
 def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) if the timestamp and the date of publication differ."""
+    """Yield (field, problem) if the timestamp and the date of publication differ by more than is allowed."""
     timestamp, date = article.get("publication_timestamp_gmt"), article.get("publication_date")
     if not isinstance(timestamp, int) or not isinstance(date, str) or (time := read_page_time(date)) is None:
         return

@@ -1,4 +1,4 @@
-"""Read the articles of BLOX (TownNews) from a site's search; `learned` is what the ledger remembers of the source."""
+"""Read the articles of BLOX (TownNews) by a site's search; `learned` is what the ledger remembers of the source."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
-from windrow.collections.news.feed import RefusedReply, parse_reply, strip_html, texts_in
+from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
@@ -19,14 +19,14 @@ from windrow.reasons import Reason
 SEARCH = "townnews.search"
 _PAGE_SIZE = 100
 _MAX_ROWS = BLOX_ROWS.number
-_ROWS_PER_REPEATED_ROW = 10  # a tenth of a page is requested again with the next, as removed rows move others up
+_ROWS_PER_REPEATED_ROW = 10  # pages overlap by a tenth, as each row that is removed moves the later ones up
 _BY_PREFIX = re.compile(r"^\s*by\s+", re.IGNORECASE)
 _FIRST_YEAR = 1990
-_MAX_DEPTH = 10
+_MAX_DEPTH = 10  # of nested texts
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request the page of the newest articles, each time it is due, or nothing if `until` is set and all were read."""
+    """Request the page of the newest articles each time it is due; with `until`, only until all articles were read."""
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
@@ -43,27 +43,31 @@ def _page_request(source: Source, offset: int, *, every: int | None = None, only
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the rows of a page, and request the next page, until the oldest row or, in later runs, known rows."""
-    content = parse_reply(answer.status, answer.fields, answer.view.read())
-    if isinstance(content, RefusedReply) or not isinstance(content, dict) or not isinstance(content.get("rows"), list):
-        no_rows = RefusedReply(Reason.NOT_VALID, "the response has no rows")
-        refused = content if isinstance(content, RefusedReply) else no_rows
+    """Offer the rows of a page; request the next page, until the oldest row or, in later runs, until no row is new."""
+    content = parse_response(answer.status, answer.fields, answer.view.read())
+    if (
+        isinstance(content, RefusedResponse)
+        or not isinstance(content, dict)
+        or not isinstance(content.get("rows"), list)
+    ):
+        no_rows = RefusedResponse(Reason.NOT_VALID, "the response has no rows")
+        refused = content if isinstance(content, RefusedResponse) else no_rows
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [row for row in content["rows"] if isinstance(row, dict)]
     keys = dict.fromkeys(f"{str(_row_name(row))[:300]}@{_time_text(row, 'lastupdated')[:40]}" for row in rows)
     offers = tuple(map(Offering, keys))
-    end = int(answer.request.context or 0) + len(rows)
+    end_offset = int(answer.request.context or 0) + len(rows)
     total = content.get("total")
-    is_last = not rows or (isinstance(total, int) and end >= total) or end >= _MAX_ROWS
+    is_last = not rows or (isinstance(total, int) and end_offset >= total) or end_offset >= _MAX_ROWS
     if is_last or (source.options["since"] and _is_before(rows, source.options["since"])):
         return FollowResult((), offers, {"complete": True}, end="the oldest row")
     has_read_all = bool(learned.get("complete"))
-    next_offset = end - len(rows) // _ROWS_PER_REPEATED_ROW
+    next_offset = end_offset - len(rows) // _ROWS_PER_REPEATED_ROW
     return FollowResult((_page_request(source, next_offset, only_if_new=has_read_all),), offers)
 
 
 def _is_before(rows: list[dict[str, Any]], day: str) -> bool:
-    """Return whether all rows with a date are from before a day."""
+    """Return whether all rows with a date are from before a day (YYYY-MM-DD), and at least one row has a date."""
     starts = [_time_text(row, "starttime") for row in rows]
     days = [start[:10] for start in starts if start[:4].isdecimal()]
     return bool(days) and all(row_day < day for row_day in days)
@@ -74,15 +78,15 @@ def _row_name(row: Mapping[str, Any]) -> Any:
 
 
 def _time_text(row: Mapping[str, Any], name: str) -> str:
-    """Return the time in a field of a row as text, or an empty text if it has none."""
+    """Return the time in the field `name` of a row as the site writes it, or an empty text if it has none."""
     time = row.get(name)
     text = (time.get("iso8601") or time.get("rfc2822")) if isinstance(time, dict) else time
     return text if isinstance(text, str) else ""
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article for each row of a response, and a skip for each row that is not an article."""
-    content = parse_reply(200, task.fields, task.view.read())
+    """Yield an article for each row of a response, and a skip for each row that is not a valid article."""
+    content = parse_response(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
     zone = task.source.options["timezone"] if task.source else ""
     base_url = task.request.url if task.request else ""

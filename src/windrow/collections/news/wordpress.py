@@ -1,12 +1,13 @@
 """Read the posts of WordPress by its REST API.
 
 A site is read once from its first post to its last. After that each run requests the posts of two windows of time that
-overlap the last run: by date, and by time of change. A scheduled post has an old time of change, and one published
-later an old date; each is in one of the windows. A post that is back-dated when it is created is in neither, as its
-time of change is its date, so posts with new numbers are requested, too. `wordpress_gone` finds deleted posts.
+overlap the last run: by date, and by time of change. A scheduled post has an old time of change, and a draft that is
+published later an old date; each is in one of the windows. A post that is back-dated when it is created is in neither,
+as its time of change is its date, so posts with new numbers are requested, too. `wordpress_gone` finds deleted posts.
 
-`learned` is what the ledger remembers of a source: for each mode the time `upto` which posts were read, `top`, the
-highest number, `tries`, the refused requests, and blocks of known numbers.
+`learned` is what the ledger remembers of a source: `upto.MODE`, the time up to which posts were read in a mode, `top`,
+the highest number, `tries`, how many requests were refused, `range`, the days that were read, `api`, its address, and
+blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -20,34 +21,34 @@ from typing import Any
 from windrow.caps import LIST_ROUNDS, POST_PAGES
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
-from windrow.collections.news.feed import RefusedReply, parse_reply, strip_html, texts_in
+from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
 
 POSTS = "wordpress.posts"
-NAMESPACE = "wp-json/wp/v2/posts"
+_API_PATH = "wp-json/wp/v2/posts"
 _POSTS_PER_PAGE = 100
 _EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
 _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
 _MAX_ROUNDS = LIST_ROUNDS.number  # how often a list is read if posts are removed from it meanwhile
 _MAX_PAGES = POST_PAGES.number
 _SECOND = timedelta(seconds=1)
-_NOT_A_LIST = RefusedReply(Reason.NOT_VALID, "the response is not a list of posts")
+_NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")
 
 
 @dataclass(frozen=True)
 class PostList:
-    """The progress of reading a list of posts, of all or of a window; the ledger stores it with each request."""
+    """The progress of reading a list of posts, all or the ones in a window; the ledger stores it with each request."""
 
-    mode: str  # all, or the order of a window: date, modified or id
-    start: str = ""  # time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
-    end: str = ""  # time up to which posts are requested
+    mode: str  # all posts, or those of a window: all, date, modified or id
+    start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
+    end: str = ""  # ISO time up to which posts are requested
     page: int = 1
     began: str = ""  # time of the request for the first page
     total: int = -1  # posts in the list, or -1 if it is not known
     last: str = ""  # the numbers of the posts on the previous page
-    shrunk: bool = False  # whether posts were removed from the list while it was read
+    shrunk: bool = False  # whether the total fell while the list was read
     round: int = 1  # how many times the list has been begun
 
     def query(self) -> str:
@@ -72,8 +73,8 @@ class PostList:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request all posts until they were all read, and later the windows of new and changed posts."""
-    path = learned.get("api") or NAMESPACE
+    """Request all posts until they were all read; afterwards new and changed ones, unless `until` is set."""
+    path = learned.get("api") or _API_PATH
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
     options = source.options
     day_range = f"{options['since']}..{options['until']}"
@@ -91,13 +92,13 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address with the number of its refusals, as an address that was answered is not requested again."""
+    """Return an address with the number of refused requests, so that it is a new one and requested once more."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
 
 def _overlap(source: Source) -> timedelta:
-    """Return the time by which a window overlaps the previous one, which is at least one second."""
+    """Return by how much time a window overlaps the previous one, at least a second."""
     return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 
@@ -106,7 +107,7 @@ def _before_overlap(end: str, overlap: timedelta) -> str:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a page, and request the next page, until the last one or one with known posts."""
+    """Offer the posts of a page, and request the next page, until the last one or one from before the window."""
     if answer.request.name == wordpress_gone.NUMBERS:
         return wordpress_gone.follow_numbers(learned, answer)
     if answer.request.name == wordpress_gone.BY_NUMBER:
@@ -114,35 +115,33 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     context: dict[str, Any] = json.loads(answer.request.context) if answer.request.context else {"mode": "all"}
     listing = PostList(**context)
     api = answer.request.url.partition("per_page=")[0].rstrip("?&")
-    content = parse_reply(answer.status, answer.fields, answer.view.read())
-    if isinstance(content, RefusedReply) and content.code == _INVALID_PAGE_CODE and listing.page > 1:
+    content = parse_response(answer.status, answer.fields, answer.view.read())
+    if isinstance(content, RefusedResponse) and content.code == _INVALID_PAGE_CODE and listing.page > 1:
         return _finish_list(source, listing, answer, (), "the previous page was the last")
-    if isinstance(content, RefusedReply) or not isinstance(content, list):
-        return _try_elsewhere(source, learned, api, content if isinstance(content, RefusedReply) else _NOT_A_LIST)
+    if isinstance(content, RefusedResponse) or not isinstance(content, list):
+        return _try_elsewhere(source, learned, api, content if isinstance(content, RefusedResponse) else _NOT_A_LIST)
     posts = [post for post in content if isinstance(post, dict)]
     numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
     learned_now = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
     numbers_text = ",".join(str(post.get("id")) for post in posts)[:2000]
     total, pages = _count_header(answer.fields, "x-wp-total"), _count_header(answer.fields, "x-wp-totalpages")
-    listing = PostList(**{
-        **vars(listing), "began": listing.began or answer.at.isoformat(), "total": total,
-        "shrunk": listing.shrunk or 0 <= total < listing.total,
-    })  # fmt: skip
+    shrunk = listing.shrunk or 0 <= total < listing.total
+    listing = replace(listing, began=listing.began or answer.at.isoformat(), total=total, shrunk=shrunk)
     is_last = 0 <= pages <= listing.page  # without this header an empty or refused page follows the last one
     if not posts or is_last or numbers_text == listing.last or _is_before(posts, listing) or listing.page >= _MAX_PAGES:
-        end = "an empty page" if not posts else "the last page" if is_last else "the rest is older or known"
+        end = "an empty page" if not posts else "the last page" if is_last else "the later pages are older or known"
         finished = _finish_list(source, listing, answer, offers, end)
         return replace(finished, learned={**finished.learned, **learned_now})
-    next_list = PostList(**{**vars(listing), "page": listing.page + 1, "last": numbers_text})
+    next_list = replace(listing, page=listing.page + 1, last=numbers_text)
     return FollowResult((next_list.request(api),), offers, learned_now)
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a response to a request by numbers, and forget the numbers that it lacks."""
-    content = parse_reply(answer.status, answer.fields, answer.view.read())
+    """Offer the posts of a response to a request by numbers, and remember which of the numbers exist."""
+    content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
-        refused = content if isinstance(content, RefusedReply) else _NOT_A_LIST
+        refused = content if isinstance(content, RefusedResponse) else _NOT_A_LIST
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     posts = [post for post in content if isinstance(post, dict)]
     existing = {post["id"] for post in posts if isinstance(post.get("id"), int)}
@@ -156,7 +155,7 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 def _finish_list(
     source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Remember the time up to which posts were read, or begin the list again if posts were removed meanwhile."""
+    """Remember the time up to which posts were read; begin the list again if its total fell, as posts may be missed."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
@@ -169,9 +168,9 @@ def _finish_list(
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
-    """Return the end of a window, which is so late that the next window starts at least a second later than this one.
+    """Return the time up to which a window was read, as ISO 8601; `began` is when its first page was requested.
 
-    Otherwise the next window might have the same address, which is not requested again.
+    It is so late that the next window starts later than this one and has another address, as each is requested once.
     """
     overlap = _overlap(source)
     if listing.mode == "id" or _before_overlap(began, overlap) > listing.start:
@@ -179,8 +178,8 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
     return (datetime.fromisoformat(f"{listing.start}+00:00") + overlap + _SECOND).isoformat()
 
 
-def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedReply) -> FollowResult:
-    """Request the second address of the API if a site refuses the first; if it refuses both, use its feed in future."""
+def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
+    """Request the API's second address if a site refuses the first; after two refusals later runs may read its feed."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
@@ -199,7 +198,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _is_before(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a page has posts from before the window, which a server returns that ignores its start."""
+    """Return whether a page reaches the end of a window: all its posts are older or, in mode id, one is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -213,19 +212,19 @@ def _is_before(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
 
 
 def _count_header(fields: Mapping[str, str], name: str) -> int:
-    """Return the number in a header field, or -1 if it has none."""
+    """Return the number in the header field `name`, or -1 if the field is missing or is not a number."""
     text = fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
 
 def _post_version(post: Mapping[str, Any]) -> str:
-    """Return NUMBER@TIME OF CHANGE of a post, which is offered under this key."""
+    """Return the key under which a version of a post is offered: NUMBER@TIME OF CHANGE."""
     return f"{str(post.get('id'))[:40]}@{str(post.get('modified_gmt') or post.get('modified'))[:40]}"
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article for each post of a response, and a skip for each post that is not public or not an article."""
-    posts = parse_reply(200, task.fields, task.view.read())
+    """Yield an article or a skip for each post and, after a request by numbers, that the missing posts are gone."""
+    posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:
         return
@@ -283,7 +282,7 @@ def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: s
 
 
 def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> Any:
-    """Return a part of a field of a post, or an empty text; a field that is only a text has the part `rendered`."""
+    """Return a part of a field of a post, or an empty text; a field that is a text has only the part `rendered`."""
     content = post.get(name)
     if isinstance(content, dict):
         return content.get(part, "")
@@ -291,7 +290,7 @@ def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> A
 
 
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
-    """Return the time `name` of a post in UTC, as ISO 8601, or the local time if the one in UTC is missing.
+    """Return the time `name` (date or modified) of a post as ISO 8601, in UTC or, if that is missing, in local time.
 
     With a `zone` the local time is also returned if both are equal, as such a site writes local times in both.
     """
@@ -317,14 +316,14 @@ def _category_names(embedded: Mapping[str, Any]) -> list[str]:
 
 
 def _categories_in_classes(post: Mapping[str, Any]) -> list[str]:
-    """Return the categories and tags among the CSS classes of a post, for posts without embedded names."""
+    """Return the names of categories and tags in the CSS classes of a post, for posts without embedded names."""
     classes = texts_in(post.get("class_list"))
     slugs = [name.partition("-")[2] for name in classes if name.startswith(("category-", "tag-"))]
     return [slug.replace("-", " ") for slug in slugs]
 
 
 def _image_url(embedded: Mapping[str, Any], yoast: Mapping[str, Any], post: Mapping[str, Any]) -> str:
-    """Return the address of the image of a post, from its embedded objects, the plug-in Yoast or Jetpack, or ""."""
+    """Return the address of a post's image, from its embedded objects, Yoast or Jetpack, or an empty text."""
     media = embedded.get("wp:featuredmedia")
     featured = media[0] if isinstance(media, list) and media and isinstance(media[0], dict) else {}
     pictures = yoast.get("og_image")

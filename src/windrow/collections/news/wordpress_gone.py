@@ -2,9 +2,9 @@
 
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
 time to time, in their order, a hundred in a response of about a kilobyte. If a page lacks a known number between its
-first and its last one, that post may be deleted; if it has an unknown number, that post was missed. Both are requested
-by number. The response contains the posts that exist; the others are gone. `learned` is what the ledger remembers
-of a source.
+first and its last one, that post may be deleted; if it has an unknown number, that post was missed. The posts with such
+numbers are requested by number; a post that the response lacks is gone. `learned` is what the ledger remembers of a
+source.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import accumulate
 from typing import Any
 
-from windrow.collections.news.feed import RefusedReply, parse_reply
+from windrow.collections.news.feed import RefusedResponse, parse_response
 from windrow.contract import Answer, FollowResult, Observation, Request
 from windrow.model import Finding, Level, Source
 
@@ -26,7 +26,7 @@ _API_PATHS = ("wp-json/wp/v2/posts", "?rest_route=/wp/v2/posts")
 
 
 def site_of(url: str) -> str:
-    """Return the host and path of a site from an address of its API, as several sites may be on one host.
+    """Return the host name and path of a site from an address of its API, as several sites may have one host name.
 
     >>> site_of("https://www.example.com/blog/wp-json/wp/v2/posts?page=1")
     'example.com/blog'
@@ -40,32 +40,34 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return a name of a post that does not change with its address; `url` is an address of the site's API."""
+    """Return a name for a post, which stays if its address changes; `url` is an address of the site's API."""
     return f"wordpress:{site_of(url)}/{number}"
 
 
 def begin(source: Source, api: str) -> Request:
-    """Return the request for the first page of numbers, each time it is due."""
+    """Return the request for the first page of numbers, sent each time it is due; `api` is the address of the posts."""
     since = f"&after={source.options['since']}T00:00:00" if source.options["since"] else ""
     every = max(1, int(source.options["full_listing_every"]))
     return _numbers_request(f"{api}{'&' if '?' in api else '?'}_fields=id{since}", 1, 0, every=every)
 
 
-def _numbers_request(base_url: str, page: int, last_number: int, began: str = "", every: int | None = None) -> Request:
-    """Return the request for a page of numbers; `last_number` and `began` are those of the previous page."""
-    count = f"&count={began}" if began else ""  # the site ignores it; each address is requested only once
+def _numbers_request(
+    base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
+) -> Request:
+    """Return the request for a page; the previous one ended with `last_number` at `previous_time` (Unix time)."""
+    count = f"&count={previous_time}" if previous_time else ""  # the site ignores it; it makes the address new
     url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
     return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Compare a page of numbers with the known numbers; request the posts with different ones, and the next page."""
+    """Request the posts whose numbers are on a page and not known, or known and not on the page; and the next page."""
     base_url, page, last_number = json.loads(answer.request.context)
-    posts = parse_reply(answer.status, answer.fields, answer.view.read())
-    if isinstance(posts, RefusedReply) and posts.code == "rest_post_invalid_page_number" and page > 1:
+    posts = parse_response(answer.status, answer.fields, answer.view.read())
+    if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:
         posts = []
-    if isinstance(posts, RefusedReply) or not isinstance(posts, list):
-        message = posts.message if isinstance(posts, RefusedReply) else "the response is not a list of numbers"
+    if isinstance(posts, RefusedResponse) or not isinstance(posts, list):
+        message = posts.message if isinstance(posts, RefusedResponse) else "the response is not a list of numbers"
         return FollowResult(
             end="the numbers of posts are not available", findings=(Finding("Refused", message, Level.WARN),)
         )
@@ -74,8 +76,8 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
         return FollowResult(end="the numbers are not in order")
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
-    known = list(_known_between(learned, last_number, None if is_last else listed[-1]))
-    differing = sorted(set(known) ^ set(listed))
+    known_numbers = list(_known_between(learned, last_number, None if is_last else listed[-1]))
+    differing = sorted(set(known_numbers) ^ set(listed))
     now = f"{answer.at.timestamp():.0f}"
     api = base_url.partition("_fields=")[0].rstrip("?&")
     requests = [
@@ -88,7 +90,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
 
 
 def _posts_request(api: str, numbers: list[int], now: str) -> Request:
-    """Return the request for the posts with these numbers; `now` makes its address new, as each is requested once."""
+    """Return the request for the posts with these numbers; `now`, in seconds since 1970, makes its address new."""
     separator = "&" if "?" in api else "?"
     included = ",".join(map(str, numbers))
     url = f"{api}{separator}include={included}&per_page={_POSTS_PER_PAGE}&orderby=id&order=asc&count={now}"
@@ -96,12 +98,12 @@ def _posts_request(api: str, numbers: list[int], now: str) -> Request:
 
 
 def requested_numbers(request: Request) -> list[int]:
-    """Return the numbers of the posts that a request is for."""
+    """Return the numbers of posts that `_posts_request` wrote into a request."""
     return [int(number) for number in request.context.split(",") if number]
 
 
 def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
-    """Yield an observation that a post is gone, for each requested number that is not in the response."""
+    """Yield an observation that a post is gone, for each requested number that is not among `posts`."""
     existing = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
     for number in requested_numbers(request):
         if number not in existing:
@@ -112,9 +114,9 @@ def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observatio
 def learned_numbers(
     learned: Mapping[str, Any], existing: Iterable[int], missing: Iterable[int] = ()
 ) -> dict[str, list[int]]:
-    """Return the blocks of known numbers that change if `existing` are added and `missing` removed, by their keys.
+    """Return what to store in `learned` so that `existing` are known numbers and `missing` are not.
 
-    A block is stored as the differences between successive numbers.
+    These are the blocks of numbers that change, by key; a block is stored as the differences of successive numbers.
     """
     blocks: dict[str, set[int]] = {}
     existing, missing = set(existing), set(missing)

@@ -54,33 +54,28 @@ class EventAdapter(RecordAdapter):
 
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
-        forms = ("jsonl", *FORMS)
+        forms, write = ("jsonl", *FORMS), self._export_form
         self.EXPORTS = (
-            Export(
-                "events",
-                forms,
-                "events by time; in jsonl each version of them",
-                self._export_form,
-                "events",
-                self._export_form,
-            ),
-            Export("vd_events", ("jsonl",), "a line for each document of the events", self._export_events, "events"),
-            Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, "attempts"),
+            Export("events", forms, "events by start; jsonl: all versions", write, unit="events", write_selected=write),
+            Export("vd_events", ("jsonl",), "a line for each document of an event", self._export_events, unit="events"),
+            Export("vd_log", ("jsonl",), "a line for each document of the log", self._export_log, unit="attempts"),
         )
 
     def _export_form(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection = EVERYTHING
     ) -> int:
-        """Write the selected events, ordered by start, to `out` in a format; return their number."""
+        """Write the selected events, or in jsonl all versions of all events; return how many were written."""
         if form == "jsonl" and selection != EVERYTHING:
-            raise UsageError("jsonl has every version of every event; choose another form to select events")
+            raise UsageError("jsonl has every version of every event; choose another format to select events")
         if form == "jsonl":
             return self._export(workspace, form, out)
         unknown_names = [name for name, _ in selection.fields if name not in _SELECTED_KEYS]
         if unknown_names:
-            raise UsageError(f"events are not selected by {unknown_names[0]!r}, but by {', '.join(_SELECTED_KEYS)}")
+            raise UsageError(
+                f"events cannot be selected by {unknown_names[0]!r}; choose one of {', '.join(_SELECTED_KEYS)}"
+            )
         with open_databases(workspace) as databases:
-            selected = _Counted(
+            selected = _CountingIterable(
                 document for document in _all_documents(databases.store, databases.events, selection)
                 if all(document.get(name) == value for name, value in selection.fields)
             )  # fmt: skip
@@ -98,13 +93,13 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with the addresses of today and a derivation of the documents."""
+        """Return the harvest of the configuration, with today's addresses and the function that derives documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
 
     def _describe_removal(self, record: Any) -> str:
-        """Return why an event counts as removed, or an empty text if its source still lists it."""
+        """Return why an event counts as removed, or an empty text if its status is not missing."""
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
@@ -129,13 +124,13 @@ class EventAdapter(RecordAdapter):
         return LateAttemptStore(path)
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
-        """Write all documents again, and remove those without a record."""
+        """Write the documents of all records and runs again, and remove windrow's other documents."""
         with open_databases(workspace) as databases:
             databases.store.rewind()
         self._derive(workspace, lambda: True)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
-        """Return all sources that are or were configured, as replay keeps the events of removed sources."""
+        """Return all sources that are or were configured, because a replay keeps the events of removed sources."""
         configured = workspace.of(self._collection.name)
         return configured + removed_sources(ledger, self._collection.name, configured)
 
@@ -147,7 +142,7 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records, and compare each document with them and with the ledger."""
+        """Check the records; compare each document with the records and ledger, unless some are still to be written."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
@@ -171,13 +166,13 @@ class EventAdapter(RecordAdapter):
                         yield Fault(location, message, remedy)
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source with this address, or otherwise one at its origin, as every collection does."""
+        """Return the source with one of these addresses, or else a source as other collections choose it."""
         sources = map(_with_current_address, workspace.of(self._collection.name)) if workspace else ()
-        own_source = next((source for source in sources if source.options[ADDRESS] in {url, first_url}), None)
-        return own_source or super()._source_at(workspace, url, first_url)
+        source_at_address = next((source for source in sources if source.options[ADDRESS] in {url, first_url}), None)
+        return source_at_address or super()._source_at(workspace, url, first_url)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read an address as every collection does; yield a note on the source and reader, too."""
+        """Read an address as other collections do; yield in addition which source and reader were used."""
         for part in super().try_address(workspace, address):
             yield part
             if isinstance(part, FetchedBytes):
@@ -186,7 +181,7 @@ class EventAdapter(RecordAdapter):
                 yield DocumentFinding(part.address, phase, Level.NOTE, "Source", self._describe_source(source))
 
     def _describe_source(self, source: Source) -> str:
-        """Return which source and which reader `try` uses for an address."""
+        """Return a text that says which parser and reader `windrow try` uses for a document of a source."""
         parser = parser_of(source)
         reader = parser.rules_at(now()).reader
         if PARSER not in source.options:
@@ -194,7 +189,8 @@ class EventAdapter(RecordAdapter):
         return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the events that could not be read; a placeholder or exact repetition is no lost event."""
+        """Count by reason the events not read from attempts `facts`; if None, from the last one at each address."""
+        # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
         with self._store(workspace) as records:
             if not isinstance(records, LateAttemptStore):
@@ -202,7 +198,7 @@ class EventAdapter(RecordAdapter):
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an event or an address; `name` is the event's uid, the address, or the id of a document of either."""
+        """Explain an event or an address; `name` is a uid, an address, or the id of a document of an event or run."""
         key, document = self._find_named(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:
@@ -210,12 +206,12 @@ class EventAdapter(RecordAdapter):
         lines = [f"{key}: a record of {COLLECTION.name}, {document['status']}", *explanation.lines[1:]]
         lines.append(f"  its document is {document['_id']}")
         for change in document.get("history", ()):
-            fields = (f"{name} {old!r} -> {new!r}" for name, (old, new) in change["fields"].items())
+            fields = (f"{field} {old!r} -> {new!r}" for field, (old, new) in change["fields"].items())
             lines.append(f"      {change['at']}  {'; '.join(fields)[:_MAX_LINE_CHARACTERS]}")
         return explanation._replace(lines=tuple(lines))
 
     def _find_named(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
-        """Return (uid, document) of the event that a uid or id names, or otherwise (address, None)."""
+        """Return (uid, document) for an event's uid or document id, (address, None) for a log's id, or (name, None)."""
         with self._store(workspace) as records:
             is_uid = records is not None and records.has_record(name_or_id)
             last_versions = records.history(name_or_id)[-1:] if records is not None and is_uid else []
@@ -234,14 +230,14 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase the records and documents that were taken down; return a sentence for each file that still has some."""
+        """Erase the records and documents that were taken down; return a message for each file that still has some."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with the fields of its address filled in for the current day and hour in its zone."""
+    """Return a source with the fields of its address filled in for the present time, and with the option ONCE."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))
@@ -258,8 +254,8 @@ def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
     return count
 
 
-class _Counted:
-    """An iterator over documents that counts those it has yielded."""
+class _CountingIterable:
+    """Yields documents, and counts those that it has yielded."""
 
     def __init__(self, documents: Iterable[StoredDocument]) -> None:
         self._documents = documents
@@ -274,9 +270,9 @@ class _Counted:
 def _all_documents(
     store: DocumentStore, database: str, selection: ExportSelection = EVERYTHING
 ) -> Iterator[StoredDocument]:
-    """Yield the documents of a database between the bounds of a selection, ordered by time."""
-    count, span = 0, ViewRange(start=selection.start, end=selection.end, limit=_PAGE_SIZE)
-    while page := list(store.view(database, "all", span._replace(skip=count))):
+    """Yield the documents of a database from the start to the end of a selection, ordered by time."""
+    count, view_range = 0, ViewRange(start=selection.start, end=selection.end, limit=_PAGE_SIZE)
+    while page := list(store.view(database, "all", view_range._replace(skip=count))):
         yield from page
         count += len(page)
 

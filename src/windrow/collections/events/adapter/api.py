@@ -2,7 +2,7 @@
 
 Paths are `/api/events/all`, `/api/events/branch/NAME` and `/api/events/entity/NAME`, and in addition
 `/api/events/parser/NAME` and `/api/events/status/NAME`. Parameters are `start` (inclusive), `end` (exclusive),
-`format`, `limit`, `offset`, and, if the databases are in SQLite, the search words `q`. The newest event comes first.
+`format`, `limit`, `offset`, and, if the databases are in SQLite, the search words `q`. The latest event is first.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from windrow.errors import WindrowError
 from windrow.stores.documents import SqliteDocuments, ViewRange
 
 MAX_EVENTS = 10_000
-"""The most events in one response; further ones are requested with `offset`."""
+"""The most events in one response; a client requests the others with `offset`."""
 
 _VIEWS = frozenset({"branch", "entity", "parser", "status"})
-_MAX_TEXT_LENGTH = 200
+_MAX_TEXT_LENGTH = 200  # characters of a parameter
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -39,27 +39,27 @@ class EventApi:
         self._databases: EventDatabases | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer an HTTP request, or the lifespan messages of the server (ASGI 3.0)."""
+        """Respond to an HTTP request, or to the lifespan messages of the server (ASGI 3.0)."""
         if scope["type"] == "lifespan":
-            await _answer_lifespan(receive, send)
+            await _respond_to_lifespan(receive, send)
             return
         if scope["type"] != "http":
             return
-        status, media, content = self.answer(scope["method"], scope["path"], scope.get("query_string", b""))
+        status, media, content = self.respond(scope["method"], scope["path"], scope.get("query_string", b""))
         headers = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
         headers += [(b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
-    def answer(self, method: str, path: str, query: bytes) -> tuple[int, str, bytes]:
-        """Return status, media type and content of the response to a request."""
+    def respond(self, method: str, path: str, query: bytes) -> tuple[int, str, bytes]:
+        """Return status, media type and content of the response to a request; `query` is percent-encoded."""
         if method not in {"GET", "HEAD"}:
             return _error_response(405, "only GET and HEAD are allowed")
         names = [unquote(name) for name in path.strip("/").split("/")]
         view = names[2] if len(names) > 2 and names[:2] == ["api", "events"] else ""
         if (view, len(names)) != ("all", 3) and not (view in _VIEWS and len(names) == 4):
             return _error_response(
-                404, "not found; try /api/events/all, or /api/events/VIEW/NAME with branch, entity, parser or status"
+                404, "not found; try /api/events/all or, for branch, entity, parser or status, /api/events/branch/NAME"
             )
         parameters = dict(parse_qsl(query.decode("latin-1"), errors="replace", max_num_fields=20))
         form = FORMS.get(parameters.get("format", "json"))
@@ -68,23 +68,23 @@ class EventApi:
         numbers = {"limit": parameters.get("limit", str(MAX_EVENTS)), "offset": parameters.get("offset", "0")}
         if not all(digits.isdecimal() and len(digits) < 10 for digits in numbers.values()):
             return _error_response(400, "limit and offset must be whole numbers below 1,000,000,000")
-        span = ViewRange(
+        view_range = ViewRange(
             (names[3],) if len(names) == 4 else (),
             parameters.get("start", "")[:_MAX_TEXT_LENGTH], parameters.get("end", "")[:_MAX_TEXT_LENGTH],
             descending=True, limit=min(int(numbers["limit"]), MAX_EVENTS), skip=int(numbers["offset"]),
         )  # fmt: skip
-        return self._select_events(form, view, span, parameters.get("q", "")[:_MAX_TEXT_LENGTH])
+        return self._select_events(form, view, view_range, parameters.get("q", "")[:_MAX_TEXT_LENGTH])
 
-    def _select_events(self, form: EventForm, view: str, span: ViewRange, words: str) -> tuple[int, str, bytes]:
-        """Return the response with the events of a view, within a span of keys, that have all the words."""
+    def _select_events(self, form: EventForm, view: str, view_range: ViewRange, words: str) -> tuple[int, str, bytes]:
+        """Return the response with the events in a range of a view, or with the events in it that have all `words`."""
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)
             store, database = self._databases.store, self._databases.events
             if not words:
-                events = store.view(database, view, span)
+                events = store.view(database, view, view_range)
             elif isinstance(store, SqliteDocuments):
-                events = store.search(database, words, view, span)
+                events = store.search(database, words, view, view_range)
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
             return 200, form.media, "".join(form.write(events)).encode("utf-8", "replace")
@@ -98,8 +98,8 @@ class EventApi:
             self._databases = None
 
 
-async def _answer_lifespan(receive: Receive, send: Send) -> None:
-    """Answer the messages of the server about its start and its end."""
+async def _respond_to_lifespan(receive: Receive, send: Send) -> None:
+    """Confirm the messages of the server about its start and its end."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})
@@ -112,5 +112,5 @@ def _error_response(status: int, message: str) -> tuple[int, str, bytes]:
 
 
 def application() -> EventApi:
-    """Make the application for the workspace of the current folder, for an ASGI server that takes a factory."""
+    """Return the application for the workspace of the current folder; ASGI servers call this factory."""
     return EventApi(load(find_workspace(Path.cwd(), os.environ)))

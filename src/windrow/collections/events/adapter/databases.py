@@ -1,4 +1,4 @@
-"""Open the two databases of a workspace's events; remember parsers in the ledger, and restore them."""
+"""Open the two databases of a workspace's events; store parsers in the ledger, and read them from there."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOG_VIEWS = (
 )
 SEARCHED_KEYS = ("title", "description", "location")
 NEWEST_KEY = "datetime"
-"""The key by which the events of a search are ordered, the newest first."""
+"""The key by which the events that a search found are ordered, the newest first."""
 
 
 class EventDatabases(NamedTuple):
@@ -45,32 +45,34 @@ class EventDatabases(NamedTuple):
     events: str
     log: str
 
-    def write(self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()) -> Written:
-        """Write documents, and those that the store refuses once more without their `source_text`."""
-        refused = self.store.write(database, documents, removed)
+    def write(
+        self, database: str, documents: Sequence[Mapping[str, Any]], removed_ids: Iterable[str] = ()
+    ) -> WriteResult:
+        """Write documents, refused ones again without `source_text`, and remove the documents with `removed_ids`."""
+        refused = self.store.write(database, documents, removed_ids)
         refused_documents = [document for document in documents if document["_id"] in refused]
         shorter = [without_source_text(document) for document in refused_documents if document["source_text"]]
         if not shorter:
-            return Written(refused)
+            return WriteResult(refused)
         still_refused = self.store.write(database, shorter)
         shortened = [document["_id"] for document in shorter if document["_id"] not in still_refused]
-        return Written({id_: reason for id_, reason in refused.items() if id_ not in shortened}, len(shortened))
+        return WriteResult({id_: reason for id_, reason in refused.items() if id_ not in shortened}, len(shortened))
 
 
-class Written(NamedTuple):
-    """Why the store refuses some documents, by id, and how many others were written without their `source_text`."""
+class WriteResult(NamedTuple):
+    """The documents that the store refused, and how many others were written without their `source_text`."""
 
-    refused: Mapping[str, str]
+    refused: Mapping[str, str]  # reasons by id
     shortened: int = 0
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:
-    """Open the databases of a configuration, and create missing ones; raise ConfigError if both have the same name."""
+    """Open both databases and create missing ones; raise ConfigError for equal names or an unencrypted password."""
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:
         raise ConfigError("events.event_database and events.log_database have the same name", hint="windrow config")
-    declared = (
+    declarations = (
         DocumentDatabase(events, EVENT_VIEWS, texts=SEARCHED_KEYS, newest=NEWEST_KEY),
         DocumentDatabase(log, LOG_VIEWS, once="source_text"),
     )
@@ -79,12 +81,12 @@ def connect_databases(workspace: Workspace) -> EventDatabases:
         if secret and not settings["events.documents_unencrypted"]:
             _refuse_unencrypted(location)
         password = read_secret(secret) if secret else ""
-        return EventDatabases(CouchDocuments(location, declared, password), events, log)
-    return EventDatabases(SqliteDocuments(workspace.root / location, declared), events, log)
+        return EventDatabases(CouchDocuments(location, declarations, password), events, log)
+    return EventDatabases(SqliteDocuments(workspace.root / location, declarations), events, log)
 
 
 def _refuse_unencrypted(url: str) -> None:
-    """Raise ConfigError for an address to which a password would be sent unencrypted beyond this machine."""
+    """Raise ConfigError for an address at which a password would be sent unencrypted to another machine."""
     if url.startswith("http://") and not is_loopback(parts(url).host):
         raise ConfigError(
             f"{url}: the password of events.documents_secret would be sent unencrypted",
@@ -109,11 +111,11 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""A parser is not learned from an attempt, so that the takedown of a response does not remove it."""
+"""What is stored instead of an attempt, so that a parser stays when responses are taken down."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
-    """Write the parser and address of each source to the ledger, unless it has the same already."""
+    """Write the parser and address of each source to the ledger, unless it has them already."""
     remembered = ledger.requests.learned_as(collection, _PARSER_KEY)
     for source in sources:
         parser = {"address": source.options[ADDRESS], **_parser_to_json(source.options[PARSER])}
@@ -123,7 +125,7 @@ def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source])
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return the sources that are no longer configured, as inactive ones, so that their captures can be read."""
+    """Return the sources that were removed from the configuration, as inactive ones, to read their captures."""
     configured = {source.name for source in sources}
     return tuple(
         Source(name, collection, Site(""), active=False, options=_restore_options(remembered))
@@ -138,12 +140,12 @@ def _parser_to_json(parser: EventParser) -> dict[str, Any]:
 
 
 def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields with lists instead of tuples, as they are in JSON, to compare them with those in the ledger."""
+    """Return fields with lists instead of tuples, as JSON has them, to compare them with those in the ledger."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
 def _restore_options(remembered: dict[str, Any]) -> dict[str, Any]:
-    """Return a source's address and parser from the JSON that this or an older version of `remember_parsers` wrote."""
+    """Return a source's options ADDRESS and PARSER from JSON that this or an older `remember_parsers` wrote."""
     rules = tuple(map(_restore_rules, remembered["versions"]))
     parser = EventParser(**(_fields_of_class(remembered, EventParser) | {"versions": rules}))
     return {ADDRESS: remembered["address"], PARSER: parser}
@@ -155,6 +157,6 @@ def _restore_rules(remembered: dict[str, Any]) -> ParserRules:
 
 
 def _fields_of_class(remembered: dict[str, Any], class_: type[EventParser | ParserRules]) -> dict[str, Any]:
-    """Return the fields in JSON that a class still has, with tuples instead of lists."""
+    """Return those fields of a JSON object that a class still has, with tuples instead of lists."""
     fields = ((name, remembered[name]) for name in class_.__dataclass_fields__ if name in remembered)
     return {name: tuple(value) if isinstance(value, list) else value for name, value in fields}

@@ -1,7 +1,7 @@
-"""Write all documents of both databases, or those that changed since the checkpoint, from the records and the ledger.
+"""Write the documents of both databases from the records and the ledger: all, or those changed since the checkpoint.
 
 They are derived only from stored facts, so that a run after a killed one writes the same documents. `pulse` reports
-progress and returns whether to continue.
+progress and returns False if the writing must stop.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ from windrow.ledger import Ledger
 from windrow.model import Limits, Source
 from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 
-PAGE_SIZE = 256
-
+PAGE_SIZE = 256  # records, documents or ids
 _MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 
 
@@ -47,19 +46,20 @@ class EventProjection:
         self._databases = databases
         sources_by_name = {source.name: source for source in sources}
         self._logs = RunLogs(records, ledger, databases, sources_by_name, archive=archive, limits=limits)
-        self._written: Counter[str] = Counter()
+        self._written: Counter[str] = Counter()  # new, changed and shortened documents of events
 
     def run(self, pulse: Callable[[], bool]) -> Derived:
         """Write the documents that changed since the checkpoint, until `pulse` returns False; return a summary.
 
-        From checkpoint 0 all documents are written, and others removed. Documents that change because an earlier
-        attempt was read late, or again, are rewritten. Documents that the store refused are written again.
+        From checkpoint 0 all documents are written, and other documents of windrow are removed. Documents that change
+        because an earlier attempt was read late, or again, are rewritten. Refused documents are written again.
         """
         self._write_all(pulse)
         return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
 
     def _write_all(self, pulse: Callable[[], bool]) -> None:
         checkpoint, last_attempt = self._store.checkpoint(), self._records.checkpoint()
+        # None unless all documents are written and others removed
         event_ids: set[str] | None = set() if checkpoint == 0 else None
         log_ids: set[str] | None = set() if checkpoint == 0 else None
         refused = self._records.refused_documents()
@@ -79,7 +79,7 @@ class EventProjection:
         self._write_late(last_attempt, pulse)
 
     def differences(self) -> Iterator[str]:
-        """Yield a message for each document that is missing, differs from what was read, or belongs to no event or run.
+        """Yield a message for each document that is missing or wrong, and for each that has no event or run.
 
         Nothing is written.
         """
@@ -93,9 +93,9 @@ class EventProjection:
             log_ids.add(document["_id"])
             yield from self._compare(self._databases.log, [document])
         databases = ((self._databases.events, event_ids, "uid"), (self._databases.log, log_ids, "attempt"))
-        for database, current_ids, own_key in databases:
-            for stale_ids in self._stale_ids(database, current_ids, own_key):
-                yield from (f"{database}: {id_}: belongs to nothing that was read" for id_ in stale_ids)
+        for database, current_ids, windrow_key in databases:
+            for stale_ids in self._stale_ids(database, current_ids, windrow_key):
+                yield from (f"{database}: {id_}: belongs to no event or run that was read" for id_ in stale_ids)
 
     def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         """Yield a message for each document that the store lacks, or has with other content."""
@@ -104,12 +104,12 @@ class EventProjection:
             stored = stored_documents.get(document["_id"])
             if stored is None:
                 yield f"{database}: {document['_id']}: is missing"
-            # The version of a parser in a log is that of the configuration, so that an edit does not change old logs.
+            # A log is not faulty because the version of its parser in the configuration was changed later.
             elif names := differing_keys(stored, document) - {"parser_version"}:
-                yield f"{database}: {document['_id']}: has another {', '.join(sorted(names))} than was read"
+                yield f"{database}: {document['_id']}: differs from what was read in: {', '.join(sorted(names))}"
 
     def _describe_refused(self) -> dict[str, str]:
-        """Return a message for each source with documents that the store refuses."""
+        """Return a message for each source with documents that the store refused, by the name of the source."""
         refused: dict[str, list[RefusedDocument]] = {}
         for document in self._records.refused_documents():
             refused.setdefault(document.source, []).append(document)
@@ -133,7 +133,7 @@ class EventProjection:
             self._records.remove_late_attempts(late_attempts)
 
     def _summarize(self) -> str:
-        """Return how many documents were written, and how many events could not be read."""
+        """Return how many documents were written, and how many events could not be read, as text."""
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")
         rejected = self._logs.rejected
         unread = f"; {counted(rejected, 'event')} could not be read: see windrow why ADDRESS" if rejected else ""
@@ -143,23 +143,25 @@ class EventProjection:
             f"{events} new, {self._written['changed']:,} changed, {logs}{unread}{shortened if shortened_count else ''}"
         )
 
-    def _remove_stale(self, database: str, current_ids: set[str], own_key: str) -> None:
-        for stale_ids in self._stale_ids(database, current_ids, own_key):
+    def _remove_stale(self, database: str, current_ids: set[str], windrow_key: str) -> None:
+        for stale_ids in self._stale_ids(database, current_ids, windrow_key):
             self._store.write(database, (), stale_ids)
 
-    def _stale_ids(self, database: str, current_ids: set[str], own_key: str) -> Iterator[list[str]]:
-        """Yield the ids, beside `current_ids`, of documents that have the key `own_key`, which windrow writes."""
+    def _stale_ids(self, database: str, current_ids: set[str], windrow_key: str) -> Iterator[list[str]]:
+        """Yield the ids, except `current_ids`, of the documents with `windrow_key`, a key that only windrow writes."""
         for ids in _chunks([id_ for id_ in self._store.ids(database) if id_ not in current_ids], PAGE_SIZE):
-            if stale_ids := [id_ for id_, document in self._store.get(database, ids).items() if own_key in document]:
+            if stale_ids := [
+                id_ for id_, document in self._store.get(database, ids).items() if windrow_key in document
+            ]:
                 yield stale_ids
 
     def _write_events(
         self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write the documents of events; an event that has no versions any more loses its document.
+        """Write the documents of events; remove the document of an event that has no versions any more.
 
-        The ids of the documents are added to `current_ids`. `removed_ids` has, by uid, the ids that an event had in
-        versions that were removed.
+        Their ids are added to `current_ids`, unless that is None. `removed_ids` has, by uid, the ids that an event had
+        in versions that were removed.
         """
         removed_ids = removed_ids or {}
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}
@@ -173,7 +175,7 @@ class EventProjection:
     def _plan_events(
         self, events: Mapping[str, EventDocument], current_ids: set[str] | None
     ) -> Iterator[DocumentChanges]:
-        """Yield the changes that bring the documents of events up to date, and add their ids to `current_ids`."""
+        """Yield the changes that bring the documents of events, by uid, up to date; add their ids to `current_ids`."""
         plain_ids = {uid: (event.document["_id"], *event.previous_ids) for uid, event in events.items()}
         possible_ids = [plain_id for own_ids in plain_ids.values() for plain_id in own_ids]
         possible_ids += [distinct_id(plain_id, uid) for uid, own_ids in plain_ids.items() for plain_id in own_ids]
@@ -209,7 +211,7 @@ class EventProjection:
                 yield DocumentChanges(to_write, stale_ids)
 
     def _write(self, changes: DocumentChanges) -> list[RefusedDocument]:
-        """Write changes of the documents of events; return the documents that the store refuses."""
+        """Write changes of the documents of events; return the documents that the store refused."""
         written = self._databases.write(self._databases.events, *changes)
         self._written["shortened"] += written.shortened
         return [
@@ -218,7 +220,7 @@ class EventProjection:
         ]  # fmt: skip
 
     def _event_document(self, uid: str, removed_ids: Sequence[str]) -> EventDocument | None:
-        """Return the document of an event, with `removed_ids` as previous ids, too, or None if it has no versions."""
+        """Return the document of an event, with `removed_ids` as previous ids, too; None if no version has a value."""
         versions = [
             EventVersion(version.at, version.source, version.value, json.loads(version.aside) if version.aside else {})
             for version in self._records.history(uid)
@@ -227,22 +229,22 @@ class EventProjection:
         return event._replace(previous_ids=tuple(dict.fromkeys((*event.previous_ids, *removed_ids)))) if event else None
 
     def _remove_events(self, ids_by_uid: Mapping[str, Sequence[str]]) -> None:
-        """Remove the documents of events by their ids, unless these belong to other events now."""
-        names = {name for uid, ids in ids_by_uid.items() for id_ in ids for name in (id_, distinct_id(id_, uid))}
-        stored = self._store.get(self._databases.events, sorted(names)) if names else {}
+        """Remove the documents of events by the ids that they had, unless other events have these ids now."""
+        ids = {name for uid, plain in ids_by_uid.items() for id_ in plain for name in (id_, distinct_id(id_, uid))}
+        stored = self._store.get(self._databases.events, sorted(ids)) if ids else {}
         if stale_ids := [id_ for id_, document in stored.items() if document.get("uid") in ids_by_uid]:
             self._store.write(self._databases.events, (), stale_ids)
 
 
 class DocumentChanges(NamedTuple):
-    """The documents to write, and the ids of the documents to remove, in one request."""
+    """Documents to write, and the ids of documents to remove, in one request to the store."""
 
     documents: list[dict[str, Any]]
     removed_ids: list[str]
 
 
 def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChanges]:
-    """Yield changes joined to groups that fit in one request; the changes of one event stay together."""
+    """Join changes to groups that are small enough for one request, and yield these; a change is not divided."""
     documents: list[dict[str, Any]] = []
     removed_ids: list[str] = []
     size = 0

@@ -1,4 +1,4 @@
-"""Write the documents of the log, one for each run of a parser: all requests of one session for one source."""
+"""Write the documents of the log, one for each run of a parser: the requests of one session for one source."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from urllib.parse import urljoin
 
 from windrow.archive import open_response
 from windrow.collections.events.adapter.databases import EventDatabases
-from windrow.collections.events.collection import ADDRESS
+from windrow.collections.events.collection import ADDRESS, COLLECTION
 from windrow.collections.events.discover import DRIFT
-from windrow.collections.events.documents import MISSING, AskedAddress, ParserRun, is_stored, log_document
+from windrow.collections.events.documents import MISSING, ParserRun, RequestedAddress, is_stored, log_document
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
 from windrow.contract import CAPTURED, REQUEST, ROBOTS
@@ -20,24 +20,21 @@ from windrow.errors import ArchiveError, StepError
 from windrow.formats.text import counted
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
-from windrow.ledger.captures import place_of_bytes
 from windrow.ledger.typed.sessions import TaskRow
-from windrow.model import Attempt, KeptResponse, Limits, RecordedAttempt, Source
+from windrow.model import Attempt, Limits, RecordedAttempt, Source
 from windrow.reasons import Reason, reason_of_status
 from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 from windrow.stores.record_versions import Skipped
 
-COLLECTION = "events"
-PAGE_SIZE = 256
-
-_DOCUMENT_KINDS = frozenset({REQUEST, CAPTURED})  # of attempts that have documents
-_NO_SESSION = 1 << 62  # instead of the number of the next session, after the last one
-_ASK_PHASE, _READ_PHASE = 1, 2
+_PAGE_SIZE = 256  # documents
+_DOCUMENT_KINDS = frozenset({REQUEST, CAPTURED})  # kinds of attempts whose responses are read
+_AFTER_LAST_SESSION = 1 << 62  # a number above those of all sessions
+_ASK_PHASE, _READ_PHASE = 1, 2  # the numbers of these phases in the ledger
 _GOOD_STATUSES = frozenset({200, 304})
 
 
 class _SourceRun(NamedTuple):
-    """The attempts of a session for one source, in order, or none, and its failed task, if it has one."""
+    """The attempts of a session for one source, in order, and its failed task of the phase `ask`, or None."""
 
     session: int
     source: str
@@ -46,12 +43,12 @@ class _SourceRun(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """The number in the ledger of its first attempt or, without attempts, of its failed task."""
+        """The number of its first attempt or, without attempts, of its failed task; 0 without both."""
         return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 
 class RunLogs:
-    """The documents of the log of a workspace's events."""
+    """Writes the log of a workspace's events, which has a document for each run of a parser."""
 
     def __init__(
         self, records: LateAttemptStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
@@ -64,8 +61,8 @@ class RunLogs:
         self._sources = sources
         self._archive = archive
         self._limits = limits
-        self.written = 0
-        self._runs_by_id: dict[str, tuple[int, str]] = {}  # (session, source) of the logs written, by id
+        self.written = 0  # logs
+        self._runs_by_id: dict[str, tuple[int, str]] = {}  # by id of the logs written: (session, source)
         self.rejected = 0  # events that could not be read, in the logs written
         self.shortened = 0  # logs written without their source_text
         self.failed = 0  # failed tasks added to the ledger
@@ -74,9 +71,9 @@ class RunLogs:
         self, checkpoint: int, last_attempt: int, log_ids: set[str] | None, pulse: Callable[[], bool],
         late_attempts: Sequence[int] = (),
     ) -> bool:  # fmt: skip
-        """Write the logs of sessions with attempts from `checkpoint` to `last_attempt`, or with `late_attempts`.
+        """Write the logs of the runs that `_sessions` selects; return False if `pulse` did, which ends the writing.
 
-        The ids of the logs are added to `log_ids`. Return False if `pulse` did, which stops the writing.
+        The ids of the logs are added to `log_ids`, unless that is None.
         """
         for runs in self._sessions(checkpoint, last_attempt, late_attempts):
             for run in self._parser_runs(runs):
@@ -86,20 +83,20 @@ class RunLogs:
         return True
 
     def documents(self, last_attempt: int) -> Iterator[dict[str, Any]]:
-        """Yield the log that each run should have whose documents were all read up to `last_attempt`."""
+        """Yield the documents that the log should have if all attempts up to `last_attempt` were read."""
         for runs in self._sessions(0, last_attempt, ()):
             for run in self._parser_runs(runs):
                 yield self._log_of_run(run)[0]
 
     def _parser_runs(self, runs: Iterable[_SourceRun]) -> Iterator[ParserRun]:
-        """Yield the runs of a session with their outcomes, in the order of their first attempts."""
+        """Yield the runs of a session with the outcomes of their requests, in the order of their first attempts."""
         for run in sorted(runs, key=lambda source_run: source_run.first_number):
             parser_run = self._parser_run(run)
             if parser_run is not None:
                 yield parser_run
 
     def _log_of_run(self, run: ParserRun) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return the log of a run under the first id that no other run has, and the stored document with this id."""
+        """Return the log of a run under the first id that no other run has, and what is stored under it, or None."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
@@ -109,15 +106,15 @@ class RunLogs:
             ordinal += 1
 
     def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
-        """Write the log of a run, and add its id to `log_ids`."""
+        """Write the log of a run if it is new or changed, and add its id to `log_ids`, unless that is None."""
         document, stored = self._log_of_run(run)
         self._runs_by_id[document["_id"]] = run.session, run.source
         if log_ids is not None:
             log_ids.add(document["_id"])
         refused: list[RefusedDocument] = []
         if not is_stored(stored, document):
-            is_trouble = bool(document.get("drift")) or document["outcome"] == "failed"
-            if is_trouble and stored is None and run.session == max(self._ledger.sessions.numbers(), default=0):
+            is_failure = bool(document.get("drift")) or document["outcome"] == "failed"
+            if is_failure and stored is None and run.session == max(self._ledger.sessions.numbers(), default=0):
                 self.add_failed_task(document)
             written = self._databases.write(self._database, [document])
             self.written += 1
@@ -130,12 +127,12 @@ class RunLogs:
         self._records.replace_refused([("", run.attempt)], refused)
 
     def remove_former(self) -> None:
-        """Remove former logs of the runs just written, whose ids contain another result."""
+        """Remove other logs of the runs whose logs were written, as their ids contain an earlier result."""
         times, runs = {*map(_time_in_id, self._runs_by_id)}, {*self._runs_by_id.values()}
         same_times = [id_ for id_ in self._store.ids(self._database) if _time_in_id(id_) in times]
         ids = [id_ for id_ in same_times if id_ not in self._runs_by_id]
-        for start in range(0, len(ids), PAGE_SIZE):
-            documents = self._store.get(self._database, ids[start : start + PAGE_SIZE])
+        for start in range(0, len(ids), _PAGE_SIZE):
+            documents = self._store.get(self._database, ids[start : start + _PAGE_SIZE])
             run_of = {id_: (document.get("session"), document.get("source")) for id_, document in documents.items()}
             if former_ids := [id_ for id_, run in run_of.items() if run in runs]:
                 self._store.write(self._database, (), former_ids)
@@ -143,7 +140,7 @@ class RunLogs:
     def add_failed_task(self, document: Mapping[str, Any]) -> None:
         """Add a failed task to the ledger for the log of a run that drifted or failed, for `windrow status`.
 
-        Does nothing if a killed run has added the same task, or if the task of the phase `ask` has failed itself.
+        Does nothing if a killed run has added this task, or if the run's task of the phase `ask` failed.
         """
         session, source = document["session"], document["source"]
         problem = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
@@ -152,21 +149,25 @@ class RunLogs:
         if any(task.comment == comment or (task.failed and task.phase == _ASK_PHASE) for task in tasks):
             return
         with self._ledger.writing() as writer:
-            new_task = writer.sessions.open_task(session, COLLECTION, source, _READ_PHASE)
+            new_task = writer.sessions.open_task(session, COLLECTION.name, source, _READ_PHASE)
             writer.sessions.close_task(new_task, None, comment, failed=True)
         self.failed += 1
 
     def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
-        """Yield the runs of each session whose documents were all read, and that `write` selects by its attempts."""
+        """Yield the runs of each session whose logs are to be written.
+
+        All its documents are up to `last_attempt`, and some of them above `checkpoint`; a session without documents is
+        not before the one of `checkpoint`. A session with one of `late_attempts` need not be after `checkpoint`.
+        """
         numbers = sorted(self._ledger.sessions.numbers())
         first_session = max((start for start in numbers if start <= checkpoint), default=0)
         late_sessions = {max((start for start in numbers if start <= attempt), default=0) for attempt in late_attempts}
         # A killed session has no end, so that each is taken to last until the next one.
-        for number, next_session in zip(numbers, [*numbers[1:], _NO_SESSION], strict=True):
+        for number, next_session in zip(numbers, [*numbers[1:], _AFTER_LAST_SESSION], strict=True):
             if number < first_session and number not in late_sessions:
                 continue
-            span = (number, next_session - 1)
-            attempts = [*self._attempts(*span)]
+            first_and_last = (number, next_session - 1)
+            attempts = [*self._ledger.attempts.logged_between(COLLECTION.name, *first_and_last)]
             numbers_of_documents = [recorded.seq for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS]
             last_document = numbers_of_documents[-1] if numbers_of_documents else None
             is_logged = last_document is not None and last_document <= checkpoint and number not in late_sessions
@@ -174,8 +175,8 @@ class RunLogs:
             if is_logged or is_unread:
                 continue
             tasks = {
-                task.source: task for task in self._ledger.sessions.tasks(span)
-                if task.collection == COLLECTION and task.phase == _ASK_PHASE and task.failed
+                task.source: task for task in self._ledger.sessions.tasks(first_and_last)
+                if task.collection == COLLECTION.name and task.phase == _ASK_PHASE and task.failed
                 and task.reason not in {None, Reason.STOPPED}
             }  # fmt: skip
             attempts_by_source: dict[str, list[RecordedAttempt]] = {source: [] for source in tasks}
@@ -184,18 +185,8 @@ class RunLogs:
             by_source = attempts_by_source.items()
             yield [_SourceRun(number, name, source_attempts, tasks.get(name)) for name, source_attempts in by_source]
 
-    def _attempts(self, first: int, last: int) -> Iterator[RecordedAttempt]:
-        """Yield the attempts of the collection whose numbers are above `first`, up to `last`."""
-        after = first
-        while page := self._ledger.attempts.logged_after(COLLECTION, after, PAGE_SIZE):
-            for row in page:
-                if row.recorded.seq > last:
-                    return
-                yield row.recorded
-            after = page[-1].recorded.seq
-
     def _parser_run(self, run: _SourceRun) -> ParserRun | None:
-        """Return a run with the outcome of each address, or None if it requested nothing and did not fail."""
+        """Return a run with the outcome of each address, or None if it has no attempt and no failed task."""
         source = self._sources.get(run.source)
         parser = parser_of(source)
         attempts = self._last_attempts(run.attempts)
@@ -208,7 +199,7 @@ class RunLogs:
             with_events = {number for number in numbers if counts.get(number) or skips.get(number)}
             attempts = [recorded for recorded in attempts if recorded.seq in with_events] or attempts[:1]
         addresses = [
-            self._asked_address(recorded, counts.get(recorded.seq, (0, 0)), skips.get(recorded.seq, []), source)
+            self._requested_address(recorded, counts.get(recorded.seq, (0, 0)), skips.get(recorded.seq, []), source)
             for recorded in attempts
         ]
         if run.failed_task and not any(address.result for address in addresses):
@@ -216,20 +207,19 @@ class RunLogs:
             comment = run.failed_task.comment or ""
             message = comment.partition("; ")[2] or comment
             result = run.failed_task.reason.class_name if run.failed_task.reason else ""
-            addresses.append(AskedAddress(run.failed_task.began, url, result=result, message=message))
+            addresses.append(RequestedAddress(run.failed_task.began, url, result=result, message=message))
         if not addresses:
             return None
         first = attempts[0] if attempts else None
         attempt = first.attempt if first else None
-        has_document = attempt is not None and attempt.kind in _DOCUMENT_KINDS
-        text = self._response_text(attempt.target, attempt.kept) if attempt and attempt.kept and has_document else ""
-        version = parser.rules_at(addresses[0].at).version
+        text = self._response_text(attempt) if attempt and attempt.kind in _DOCUMENT_KINDS else ""
+        version = parser.rules_at(addresses[0].requested_at).version
         return ParserRun(parser.name, version, run.source, run.session, first.seq if first else 0, addresses, text)
 
     def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
         """Return the last attempt at each address, in the order of the first attempts, without followed redirects.
 
-        An attempt at a robots.txt that failed counts if nothing else was requested from its origin.
+        The last failed request for a robots.txt is included if nothing else was requested from its origin.
         """
         last = {recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS}
         requested_origins = {parts(recorded.attempt.url).origin for recorded in last.values()}
@@ -243,15 +233,18 @@ class RunLogs:
         return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
 
     def _is_followed_redirect(self, recorded: RecordedAttempt) -> bool:
-        """Return whether an attempt is a redirect to another address that was requested."""
+        """Return whether an attempt is a redirect to another address that was requested after it."""
         attempt = recorded.attempt
         followed = self._ledger.requests.followed(recorded.seq) if _is_redirect(attempt) else None
         return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)
 
-    def _asked_address(
+    def _requested_address(
         self, recorded: RecordedAttempt, counts: tuple[int, int], skips: Sequence[Skipped], source: Source | None
-    ) -> AskedAddress:
-        """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document."""
+    ) -> RequestedAddress:
+        """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document.
+
+        `source` is None if it is no longer known; it has the address to report for a robots.txt that failed.
+        """
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)
         # A placeholder only says that there are no events: no event was lost.
@@ -276,15 +269,18 @@ class RunLogs:
         followed = self._ledger.requests.followed(recorded.seq)
         findings = followed.read_findings() if followed else []
         drifts = tuple(finding.message for finding in findings if finding.kind == DRIFT)
-        return AskedAddress(
+        return RequestedAddress(
             attempt.started, url, attempt.seconds + (followed.seconds if followed else 0.0), *counts, rejected,
             reason.class_name if reason else "", (message or reason.meaning) if reason else "", drifts, facts,
         )  # fmt: skip
 
-    def _response_text(self, address: int, kept: KeptResponse) -> str:
-        """Return the document of a kept response as text, or an empty text if it cannot be read from the archive."""
+    def _response_text(self, attempt: Attempt) -> str:
+        """Return the document of an attempt as text, or an empty text if it has none that can be read."""
+        place = self._ledger.captures.place_of(attempt)
+        if place is None:
+            return ""
         try:
-            answer = open_response(self._archive, place_of_bytes(self._ledger.captures, address, kept))
+            answer = open_response(self._archive, place)
             with answer.view as view:
                 content = body_of(view, answer.fields, self._limits).read()
         except (ArchiveError, StepError):
@@ -293,10 +289,10 @@ class RunLogs:
 
 
 def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
-    """Return the reason and a message for a document with events of which none could be read."""
+    """Return the reason and message for a document of whose events none could be read; `skips` has at least one."""
     rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
     first = rejected[0]
-    message = f"none of the document's {counted(len(rejected), 'event')} could be read, such as {first.key}"
+    message = f"none of the document's {counted(len(rejected), 'event')} could be read; the first is {first.key}"
     return first.reason, f"{message}: {first.message or first.reason.meaning}"
 
 

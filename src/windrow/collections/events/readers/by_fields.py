@@ -1,8 +1,9 @@
 """Read the fields of an event by the expressions in a parser's rules, from any kind of document; read events in JSON.
 
-In an expression `a.b|c` is the first of two paths that is not empty, `{date} {time}` joins several, `=word` is a
-literal, `a?word` is that word if `a` is not empty, and `a!word` if it is. How a path is looked up depends on the
-reader. In JSON, a path that begins with `/` starts at the top of the document.
+The expression `a.b|c` returns the text at the first of two paths that is not empty. `{date} {time}` joins the texts at
+several paths, and is empty if that at the first is. `=word` returns the word; `a?word` returns it if `a` is not empty,
+and `a!word` if `a` is empty. How a path is looked up depends on the reader. In JSON, a path that begins with `/` starts
+at the top of the document.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _BRACED_PATH = re.compile(r"\{([^{}]+)\}")
 _CONDITION = re.compile("[?!]")
 
 PathLookup = Callable[[str], str | None]
-"""Returns the text at a path, or None if the path does not exist."""
+"""A function that returns the text at a path, or None if the path does not exist."""
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
@@ -60,7 +61,7 @@ _ELEMENTS_WITHOUT_CONTENT = "script, style, nav, svg, form, button, noscript, if
 
 
 def remove_markup(text: str) -> str:
-    """Return the text in a piece of HTML, without navigation, forms and scripts.
+    """Return the text of a piece of HTML in one line, without navigation, forms and scripts.
 
     >>> remove_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
     'Tea & milk'
@@ -80,14 +81,14 @@ STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
 }  # fmt: skip
-"""Our word for the status of an event, by the word of a source, in lower case."""
+"""Our word for the status of an event, by a source's word in lower case."""
 
 
 JsonLookup = Callable[[str], Any]
-"""Returns the JSON value at a path, or None if the path does not exist."""
+"""A function that returns the JSON value at a path, or None if the path does not exist."""
 
 _MAX_EXACT_INTEGER = 1 << 53
-"""A larger integer is rounded by programs whose numbers are floats, such as JavaScript."""
+"""The largest integer that programs whose numbers are floats, such as JavaScript, read exactly."""
 
 
 def build_event(
@@ -95,7 +96,8 @@ def build_event(
 ) -> RawEvent | SkippedPart:
     """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or has no readable start.
 
-    `text` is the part of the document. `lookup_json`, for JSON, keeps numbers and booleans in the values of extra keys.
+    A withdrawn event with an id needs no start. `text` is the part of the document with the event. `lookup_json` is
+    given for JSON, so that extra keys have numbers and booleans as they are in the document.
     """
     fields = document.rules.fields
 
@@ -140,19 +142,19 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
     """Return the end of an event: of its own field, or the last day of a start that is a range of days.
 
-    It is None if this kind of document has no ends, and empty if this event has none that can be read.
+    It is None if the rules have no field for it, and empty if this event has no end that can be read.
     """
     end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
     return end or read_last_day(start_text) or (None if end_text is None else "")
 
 
 def _whole_day(time: EventTime) -> EventTime:
-    """Return the day of a time, in its own zone."""
+    """Return the day of a time in the zone of its `local` time."""
     return time if time.all_day else from_day(date.fromisoformat(time.local[:10]))._replace(zone=time.zone)
 
 
 def remove_day(url: str) -> str:
-    """Remove the day at the end of an address, which makes it a new one each day.
+    """Remove the parameter `day` at the end of an address, which makes it a new one each day.
 
     >>> remove_day("https://a.example/x?id=7&day=20261005")
     'https://a.example/x?id=7'
@@ -169,7 +171,7 @@ def join_url(base: str, url: str) -> str:
 
 
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Return the value of an extra key: an integer for `#PATH`, a number for a number in JSON, and otherwise a text."""
+    """Return the value of an extra key: an integer for `#PATH`, a number or boolean of JSON, or else a text."""
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
@@ -185,36 +187,41 @@ def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | 
 
 
 def time_of(document: SourceDocument, text: str) -> EventTime | None:
-    """Parse a time by the rules of its document, or return None if it is empty or cannot be parsed."""
+    """Parse a time by the rules of its document; return None if it is empty or cannot be parsed."""
     return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 
 def status_of(document: SourceDocument, word: str) -> str:
     """Return our word for a source's word for an event's status, or an empty text if it is not known."""
-    our_words = {name.lower(): ours for name, ours in document.rules.statuses.items()}
-    word_in_lower_case = word.strip().lower()
-    return our_words.get(word_in_lower_case) or STATUSES.get(word_in_lower_case, "")
+    our_statuses = {name.lower(): status for name, status in document.rules.statuses.items()}
+    source_word = word.strip().lower()
+    return our_statuses.get(source_word) or STATUSES.get(source_word, "")
 
 
 _NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
-"""Codecs of Python that are not character sets; some raise other errors than these, or take quadratic time."""
+"""Codecs of Python that are not character sets; some raise other errors than ValueError, or take quadratic time."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 
 
 def decode_text(content: bytes, media: str = "") -> str:
-    r"""Decode bytes by their byte order mark, or by the first that fits: the charset of `media`, UTF-8, Windows-1252.
+    r"""Decode bytes by their byte order mark, or else by the charset of `media`, as UTF-8 or as Windows-1252.
 
-    `media` is a Content-Type. Bytes that are not valid after a byte order mark, or in Windows-1252, become U+FFFD.
+    `media` is a Content-Type. The first of the three encodings that is known and in which all bytes are valid is used.
+    After a byte order mark, and in Windows-1252, invalid bytes become U+FFFD.
 
     >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9")
     ('café', 'café')
     >>> decode_text(b"tea", "text/calendar; charset=undefined")
     'tea'
     """
-    marks = (codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be")
-    for mark, name in marks:
-        if content.startswith(mark):
-            return content[len(mark) :].decode(name, "replace")
+    byte_order_marks = (
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+    )
+    for byte_order_mark, name in byte_order_marks:
+        if content.startswith(byte_order_mark):
+            return content[len(byte_order_mark) :].decode(name, "replace")
     charset = _CHARSET.search(media)
     for name in (charset[1] if charset else "utf-8", "utf-8"):
         try:
@@ -226,7 +233,11 @@ def decode_text(content: bytes, media: str = "") -> str:
 
 
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a JSON document; raise StepError if the value at `items` is neither a list nor an object."""
+    """Yield the events of a JSON document; an object at `items` is a single event.
+
+    Yield nothing if the document only lists the events' own documents, or if it has the key `root` but nothing at
+    `items` and no such list elsewhere. Raise StepError for any other value at `items`, and if it is not JSON.
+    """
     tree = parse_json(document)
     if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):
         return  # the document only lists the addresses of the events' documents
@@ -235,7 +246,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         name = document.rules.items.rpartition(".")[2]
         if not _has_list(tree, name):
             return  # some APIs omit the list if it is empty
-        message = f"the document has no list at {document.rules.items!r}, but another list {name!r}"
+        message = f"the document has no list at {document.rules.items!r}, but a list {name!r} elsewhere"
         raise StepError(message, Reason.WRONG_ROOT)
     if isinstance(listed, dict):
         listed = [listed]
@@ -251,7 +262,7 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _has_list(tree: Any, name: str) -> bool:
-    """Return whether JSON has a list with entries under a key, at any depth."""
+    """Return whether JSON has a list that is not empty under the key `name`, at any depth."""
     pending = [tree]
     while pending:
         part = pending.pop()
@@ -265,7 +276,7 @@ def _has_list(tree: Any, name: str) -> bool:
 
 
 def parse_json(document: SourceDocument) -> Any:
-    """Parse a document as JSON; raise StepError if it is anything else, such as an error page."""
+    """Parse a document as JSON; raise StepError if it is not JSON, such as an error page."""
     try:
         return json.loads(decode_text(document.content, document.media))
     except (ValueError, RecursionError):
@@ -273,7 +284,7 @@ def parse_json(document: SourceDocument) -> Any:
 
 
 def value_at_path(tree: Any, path: str) -> Any:
-    """Return the value at a path of keys and list indices, or None if the path does not exist.
+    """Return the value at a path of keys and list indices, joined by dots, or None if the path does not exist.
 
     >>> value_at_path({"a": [{"b": 1}]}, "a.0.b"), value_at_path({"a": 1}, "a.b")
     (1, None)
@@ -293,7 +304,7 @@ def _value_in_event_or_document(tree: Any, event: Any, path: str) -> Any:
 
 
 def json_to_text(content: Any) -> str | None:
-    """Convert a JSON value to text: a list joined by commas, an object as its name or title, 1.0 as 1, null as None."""
+    """Convert a JSON value to text: a list joined by commas, an object as its name or title, 1.0 as 1; null to None."""
     if content is None:
         return None
     if isinstance(content, list):
@@ -308,16 +319,13 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_json_page(document: SourceDocument) -> str:
-    """Return the address of the next page, which is at the path `next_page`, or an empty text on the last page."""
-    return (
-        (json_to_text(value_at_path(parse_json(document), document.rules.next_page)) or "")
-        if document.rules.next_page
-        else ""
-    )
+    """Return the address of the next page, at the path `next_page`, or an empty text if the document has none."""
+    path = document.rules.next_page
+    return (json_to_text(value_at_path(parse_json(document), path)) or "") if path else ""
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the documents that a list links to; a document that changed is requested by a new address."""
+    """Return requests for the documents in a list, as the rule `details` says; a changed one has a new address."""
     list_path, _, entry_paths = document.rules.details.partition(":")
     url_path, _, change_path = entry_paths.partition(":")
     listed = value_at_path(parse_json(document), list_path) if list_path else None

@@ -1,9 +1,11 @@
 """Read events in XML, HTML and feeds, by paths and CSS selectors.
 
-Paths in XML consist of local names, without prefixes and namespaces; `a/b|a/c` selects the items at both paths. A
-document type that names only an external DTD is removed, as the DTD is never loaded; one with declarations is refused.
+Paths in XML consist of local names, without prefixes and namespaces; `a/b|a/c` selects the items at both paths, and
+`a/b@NAME` an attribute. A document type that names only an external DTD is removed, as the DTD is never loaded; a
+document type with declarations is refused.
 
-In HTML an empty selector means the item itself, and `column:NAME` the cell of a table row below the heading NAME.
+In HTML an empty selector means the item itself, `SELECTOR@NAME` an attribute, and `column:NAME` the cell of a table row
+below the heading NAME.
 """
 
 from __future__ import annotations
@@ -28,13 +30,15 @@ from windrow.reasons import Reason
 _XML_LIMITS = Limits(member_size=64 << 20, elements=2_000_000)
 _DOCTYPE = re.compile(rb"<!DOCTYPE\s+[\w:.-]+(?:\s+(?:PUBLIC|SYSTEM)(?:\s+(?:\"[^\"<>]*\"|'[^'<>]*'))*)?\s*>")
 _ELEMENT_NAME = re.compile(r"[A-Za-z_][\w.-]*")
+_SELECTS_NOTHING = "selects nothing; set `root` if the document may have no events"
 _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 
 
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of an XML document.
 
-    Raises StepError if `items` selects nothing, unless `root` is set and the document has no element of that name.
+    Raises StepError if `items` selects nothing, unless `root` is set and the document has no element with the last name
+    in `items`; and in the cases of `xml_tree`.
     """
     root = xml_tree(document)
     has_events, rules = False, document.rules
@@ -47,20 +51,16 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if has_events:
         return
     names = {name for path in paths if _ELEMENT_NAME.fullmatch(name := path.rpartition("/")[2])}
-    other_count = sum(1 for name in names for _ in root.iterdescendants(f"{{*}}{name}"))
-    if other_count:
-        message = (
-            f"{rules.items!r} selects nothing, but the document has elements of that name elsewhere: {other_count}"
-        )
+    count = sum(1 for name in names for _ in root.iterdescendants(f"{{*}}{name}"))
+    if count:
+        message = f"{rules.items!r} selects nothing, but the document has elements of that name elsewhere: {count}"
         raise StepError(message, Reason.WRONG_ROOT)
     if not rules.root:
-        raise StepError(
-            f"{rules.items!r} selects nothing; set `root` if the document may have no events", Reason.WRONG_ROOT
-        )
+        raise StepError(f"{rules.items!r} {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; raise StepError if it is not valid, or if its root does not have the name in the rules."""
+    """Parse XML; raise StepError if it is not well-formed or too large, or has another root than the rules."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
@@ -79,7 +79,7 @@ def any_namespace(path: str) -> str:
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the texts (for `@NAME`, attributes) of the elements at a path, with commas, or None if there are none."""
+    """Return the texts (for `@NAME`, attributes) of all elements at a path, joined by commas; None if there is none."""
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]
@@ -91,19 +91,17 @@ def element_text(element: etree._Element, path: str) -> str | None:
 
 
 _MAX_HTML_SIZE = EVENT_PAGE_BYTES.number  # bytes of a page, and characters of all its events
-_COLUMN = "column:"
+_COLUMN_PREFIX = "column:"
 
 
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page; raise StepError if it lacks `root`, or if it has no events and `root` is not set."""
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:
-        raise StepError(f"{rules.root!r} selects nothing", Reason.WRONG_ROOT)
+        raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
     if not nodes and not rules.root:
-        raise StepError(
-            f"{rules.items!r} selects nothing; set `root` if the document may have no events", Reason.WRONG_ROOT
-        )
+        raise StepError(f"{rules.items!r} {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
     headings_of_tables: dict[int, list[str]] = {}
     html_size = 0
     for node in nodes:
@@ -116,13 +114,13 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_html_page(document: SourceDocument) -> str:
-    """Return the href of the link that the rule `next_page` selects, or an empty text if it selects nothing."""
+    """Return the href of the link that the rule `next_page` selects, or an empty text if there is none."""
     link = _select_first(html_tree(document).root, document.rules.next_page) if document.rules.next_page else None
     return (link.attributes.get("href") or "") if link is not None else ""
 
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
-    """Parse a page; raise StepError if it is larger than 32 MiB."""
+    """Parse a page; raise StepError if it has more than _MAX_HTML_SIZE bytes."""
     if len(document.content) > _MAX_HTML_SIZE:
         raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_HTML_SIZE}", Reason.TOO_LARGE)
     return LexborHTMLParser(decode_text(document.content, document.media))
@@ -143,8 +141,8 @@ def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
 
 def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, list[str]]) -> str | None:
     """Return the text, attribute or table cell at a path in an event's node, or None if the path selects nothing."""
-    if path.startswith(_COLUMN):
-        return _cell_text(event_node, path.removeprefix(_COLUMN), headings_of_tables)
+    if path.startswith(_COLUMN_PREFIX):
+        return _cell_text(event_node, path.removeprefix(_COLUMN_PREFIX), headings_of_tables)
     selector, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")
     node = _select_first(event_node, selector) if selector else event_node
     if node is None:
@@ -154,7 +152,7 @@ def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, 
 
 
 def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return a row's cell below a heading, or None; `headings_of_tables` caches the headings by a table's `mem_id`."""
+    """Return the text of a row's cell below a heading, or None; `headings_of_tables` is a cache by table (`mem_id`)."""
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
@@ -199,7 +197,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the text, link or attribute of an entry's first child that has one; `path` is NAME or NAME@ATTRIBUTE."""
+    """Return the first text or link in children NAME or, for NAME@ATTRIBUTE, the first child's attribute, or None."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

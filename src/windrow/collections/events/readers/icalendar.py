@@ -1,4 +1,4 @@
-"""Read iCalendar (RFC 5545) and expand repetitions; each VEVENT is parsed alone, so that a broken one is lost alone."""
+"""Read iCalendar (RFC 5545) and expand repetitions; each VEVENT is parsed alone, so that only invalid ones are lost."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -30,11 +30,11 @@ from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = EVENT_REPETITIONS.number
-"""The most repetitions of an event within the window around an attempt; ten times as many are tried before it."""
+"""The most repetitions of an event that are read in the window around a request; ten times as many are examined."""
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern for components, such as VEVENT; a component without an END does not extend into the next one."""
+    """Return a pattern for components, such as VEVENT; a component without an END does not match."""
     line = r"[ \t]*+\r?"
     return re.compile(
         rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
@@ -49,8 +49,8 @@ _LINE_FOLD = re.compile(r"\r?\n[ \t]")
 _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
-_MAX_WHOLE_TEXT = 10_000
-"""Characters of an event above which its repetitions are kept without its lists of dates, to keep their texts short."""
+_MAX_WHOLE_TEXT = 10_000  # characters
+"""The repetitions of an event with a longer text are stored with this text without its lists of dates."""
 
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
 _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
@@ -59,52 +59,53 @@ _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE 
 _UNTIL = re.compile(r"UNTIL=(\d{8})(T\d{6})?Z?")
 _ADDRESS = re.compile(r"https?://\S+")
 _LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
-"""Errors that the library raises for an invalid property; the event is skipped."""
+"""The errors of the library, and of this module, for an invalid property; the event is skipped."""
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a calendar; raise StepError if it has neither a VCALENDAR nor a VEVENT."""
+    """Yield the events of a calendar, and a SkippedPart for each one not read; raise StepError for other documents."""
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar", Reason.WRONG_ROOT)
     _define_zones(text)
     document = document._replace(calendar_zone=_calendar_zone(text))
     event_type = _library().Event
-    blocks = [match[0].rstrip("\r") for match in _EVENT_COMPONENT.finditer(text)]
-    block_count, max_events = len(blocks), document.parser.most_events
-    if block_count > max_events:
-        blocks = sorted(blocks, key=lambda block: _reading_order(block, document.visited))[:max_events]
-        yield SkippedPart(Reason.TOO_LARGE, describe_left_out(block_count, max_events, f"most_events is {max_events}"))
+    event_texts = [match[0].rstrip("\r") for match in _EVENT_COMPONENT.finditer(text)]
+    event_count, max_events = len(event_texts), document.parser.most_events
+    if event_count > max_events:
+        event_texts.sort(key=lambda event_text: _order_by_start(event_text, document.visited))
+        del event_texts[max_events:]
+        yield SkippedPart(Reason.TOO_LARGE, describe_left_out(event_count, max_events, f"most_events is {max_events}"))
     is_cancelled = _CANCEL_LINE.search(text) is not None
     events: list[tuple[str, Any]] = []
-    for number, block in enumerate(blocks, 1):
+    for number, event_text in enumerate(event_texts, 1):
         try:
-            events.append((block, event_type.from_ical(f"{block}\r\n")))
+            events.append((event_text, event_type.from_ical(f"{event_text}\r\n")))
         except _LIBRARY_ERRORS as error:
-            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
-    upper = text.upper()
-    if (begin_count := upper.count("BEGIN:VEVENT")) > block_count:
-        yield SkippedPart(Reason.TRUNCATED, f"{begin_count - block_count} events have no END:VEVENT")
-    elif upper.count("BEGIN:VCALENDAR") > upper.count("END:VCALENDAR"):
+            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(event_text))
+    upper_text = text.upper()
+    if (begin_count := upper_text.count("BEGIN:VEVENT")) > event_count:
+        yield SkippedPart(Reason.TRUNCATED, f"{begin_count - event_count} events have no END:VEVENT")
+    elif upper_text.count("BEGIN:VCALENDAR") > upper_text.count("END:VCALENDAR"):
         yield SkippedPart(Reason.TRUNCATED, "the calendar has no END:VCALENDAR, so events may be missing")
     overrides = _find_overrides(document, events)
-    for number, (block, event) in enumerate(events, 1):
+    for number, (event_text, event) in enumerate(events, 1):
         try:
-            for part in _expand_event(document, block, event, overrides):
+            for part in _expand_event(document, event_text, event, overrides):
                 yield part._replace(status="cancelled") if is_cancelled and isinstance(part, RawEvent) else part
         except _LIBRARY_ERRORS as error:
-            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(block))
+            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(event_text))
 
 
-def _uid_of_single(block: str) -> str:
-    r"""Return the UID in the text of an event, or an empty text if the event has repetitions, which share the UID.
+def _uid_of_single(event_text: str) -> str:
+    r"""Return the UID in the text of an event, or an empty text if it has none, or repetitions, which share it.
 
     >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
     'budget@example.org'
     >>> _uid_of_single("UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")
     ''
     """
-    unfolded = _LINE_FOLD.sub("", block)
+    unfolded = _LINE_FOLD.sub("", event_text)
     uid = _UID_LINE.search(unfolded)
     return "" if uid is None or _REPETITION_LINE.search(unfolded) else uid[1].strip()
 
@@ -121,7 +122,7 @@ def _library() -> Any:
 
 
 def _define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
+    """Register the VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars."""
     library = _library()
     library.timezone.tzp.use_zoneinfo()
     zone_definitions = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(text), 50))
@@ -132,7 +133,7 @@ def _define_zones(text: str) -> None:
 
 
 def _calendar_zone(text: str) -> ZoneInfo | None:
-    r"""Return the zone in X-WR-TIMEZONE, which Google, Apple and others write for times without one, or None.
+    r"""Return the zone that a calendar has in X-WR-TIMEZONE for times without a zone, or None if it has none.
 
     >>> _calendar_zone("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n")
     zoneinfo.ZoneInfo(key='America/Chicago')
@@ -141,16 +142,16 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
     return zone_of(name[1].strip()) if name else None
 
 
-def _reading_order(block: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts future or repeated events first by nearness, and then past ones, the latest first."""
-    start = _START_DAY.search(block)
+def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, int]:
+    """Return a key that sorts texts of events: future and repeated ones first, then past ones, both by nearness."""
+    start = _START_DAY.search(event_text)
     day = int(start[1]) if start else 0
     today = int(f"{visited - timedelta(days=1):%Y%m%d}")
-    return day < today and not _REPETITION_LINE.search(block), abs(day - today)
+    return day < today and not _REPETITION_LINE.search(event_text), abs(day - today)  # days are numbers YYYYMMDD
 
 
 class _Overrides(NamedTuple):
-    """The repetitions of a calendar that have a VEVENT of their own, by UID and original start (RECURRENCE-ID).
+    """The repetitions in a calendar that have a VEVENT of their own, by (UID, original start in UTC).
 
     `changes_of_following` has, by UID and in order of time, (original start, event) of the VEVENTs that also change the
     repetitions after them (RANGE=THISANDFUTURE).
@@ -161,17 +162,17 @@ class _Overrides(NamedTuple):
 
 
 def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
-    """Return the overrides in a calendar; `events` are (text, parsed VEVENT)."""
+    """Return the overrides among the events of a calendar, which are (text, parsed VEVENT)."""
     replaced_starts = set[tuple[str, str]]()
     changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
-    for block, event in events:
+    for event_text, event in events:
         with suppress(*_LIBRARY_ERRORS):
             original_start = _event_time(document, event.get("RECURRENCE-ID"))
             if original_start is None:
                 continue
             uid = _property_text(event, "UID")
             replaced_starts.add((uid, format_utc(original_start.utc)))
-            override = _raw_event(document, block, event)
+            override = _raw_event(document, event_text, event)
             if event.get("RECURRENCE-ID").params.get("RANGE", "").upper() == "THISANDFUTURE" and override:
                 changes_of_following[uid].append((original_start.utc, override))
     return _Overrides(
@@ -179,11 +180,11 @@ def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]])
     )
 
 
-def _raw_event(document: SourceDocument, block: str, event: Any) -> RawEvent | None:
-    """Return an event from its text and parsed VEVENT, without its repetitions, or None if its start cannot be read."""
+def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEvent | None:
+    """Return an event from its text and parsed VEVENT, without its repetitions; None if its start cannot be read."""
     start = _event_time(document, event.get("DTSTART"))
     return None if start is None else RawEvent(
-        _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, block,
+        _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
         _end_time(start, _duration(document, event, start)), _property_text(event, "DESCRIPTION"), _event_url(event),
         _STATUSES.get(_property_text(event, "STATUS").strip().upper(), ""), _property_text(event, "LOCATION"),
         _extra_keys(event),
@@ -191,29 +192,29 @@ def _raw_event(document: SourceDocument, block: str, event: Any) -> RawEvent | N
 
 
 def _expand_event(
-    document: SourceDocument, block: str, event: Any, overrides: _Overrides
+    document: SourceDocument, event_text: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event, or its repetitions in the window around the attempt except those with a VEVENT of their own."""
-    raw_event = _raw_event(document, block, event)
+    """Yield an event or, if it repeats, its repetitions in the parser's window that have no VEVENT of their own."""
+    raw_event = _raw_event(document, event_text, event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
-        yield SkippedPart(Reason.INCOMPLETE_RECORD, message, _uid_of_single(block))
+        yield SkippedPart(Reason.INCOMPLETE_RECORD, message, _uid_of_single(event_text))
         return
     uid, start = raw_event.id, raw_event.start
-    original = _event_time(document, event.get("RECURRENCE-ID"))
-    if original:
-        yield raw_event._replace(id=f"{uid} {format_utc(original.utc)}" if uid else "")
+    original_start = _event_time(document, event.get("RECURRENCE-ID"))
+    if original_start:
+        yield raw_event._replace(id=f"{uid} {format_utc(original_start.utc)}" if uid else "")
         return
     if event.get("RRULE") is None and event.get("RDATE") is None:
         yield raw_event
         return
-    if len(block) > _MAX_WHOLE_TEXT:
-        raw_event = raw_event._replace(text=_DATE_LISTS.sub("", block))
+    if len(event_text) > _MAX_WHOLE_TEXT:
+        raw_event = raw_event._replace(text=_DATE_LISTS.sub("", event_text))
     duration = _duration(document, event, start)
     for repeated_start, own_duration in _repetitions_in_window(document, event, start):
         if repeated_start is None:
-            message = f"{raw_event.title[:80]!r} has more than {MAX_REPETITIONS} repetitions"
-            yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(block))
+            message = f"{raw_event.title[:80]!r} has too many repetitions; {MAX_REPETITIONS} at most are read"
+            yield SkippedPart(Reason.TOO_LARGE, message, _uid_of_single(event_text))
         elif (uid, start_text := format_utc(repeated_start.utc)) not in overrides.replaced_starts:
             end = _end_time(repeated_start, duration if own_duration is None else own_duration)
             repetition = raw_event._replace(id=f"{uid} {start_text}" if uid else "", start=repeated_start, end=end)
@@ -221,9 +222,10 @@ def _expand_event(
 
 
 def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
-    """Return a repetition with the content of the latest override that begins at or before its start.
+    """Return a repetition with the content of the last override whose original start is not after `start`.
 
-    `overrides` are those with RANGE=THISANDFUTURE (RFC 5545, section 3.2.13), as in `_Overrides.changes_of_following`.
+    Without such an override it is returned unchanged. `overrides` are as in `_Overrides.changes_of_following`; see
+    RFC 5545, section 3.2.13.
     """
     for original_start, override in reversed(overrides):
         if original_start <= start.utc and override.start:
@@ -244,9 +246,10 @@ def _shift_time(time: EventTime, shift: timedelta) -> EventTime:
 def _repetitions_in_window(
     document: SourceDocument, event: Any, start: EventTime
 ) -> Iterator[tuple[EventTime | None, timedelta | None]]:
-    """Yield (start, duration) of the repetitions of an event within the window around the attempt, in its own zone.
+    """Yield (start, duration) of the repetitions of an event in the window around `visited`, in order.
 
-    The duration is None unless an RDATE gives one. A last start of None means that there are too many repetitions.
+    The window is that of the parser. The duration is None unless an RDATE has one. A last start of None means that
+    there are too many repetitions.
     """
     start_property = event.get("DTSTART")
     zone = getattr(start_property.dt, "tzinfo", None)
@@ -270,8 +273,8 @@ def _repetitions_in_window(
                 yield start_time, durations.get(local_start)
 
 
-def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the local starts by an event's RRULE, RDATE and EXDATE, and by start the durations that an RDATE gives."""
+def _all_repetitions(event: Any, zone: tzinfo | None) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
+    """Return the local starts by RRULE, RDATE and EXDATE, and by start the durations in RDATE; `zone` is DTSTART's."""
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
     rules, first_start = rruleset(), _to_naive(event.get("DTSTART").dt, None)
@@ -294,40 +297,41 @@ def _all_repetitions(event: Any, zone: Any) -> tuple[Iterable[datetime], dict[da
 def _refuse_endless(rule: Any) -> None:
     """Raise StepError for a rule that the library would take very long, or forever, to expand.
 
-    For a rule by hours, minutes or seconds it tries each of them until one passes the filters, and there may be none.
+    In a rule by hours, minutes or seconds with filters it tries each of these until one passes, which may never happen.
     """
     frequency = str((rule.get("FREQ") or [""])[0]).upper()
     if 0 in rule.get("INTERVAL", ()):
         raise StepError("the RRULE has INTERVAL=0", Reason.NOT_WELL_FORMED)
     filters = _RULE_FILTERS & {name.upper() for name in rule}
     if frequency in {"SECONDLY", "MINUTELY", "HOURLY"} and filters:
-        problem = f"the RRULE has FREQ={frequency} and {', '.join(sorted(filters))}"
+        problem = f"the RRULE is not expanded, as it has FREQ={frequency} and {', '.join(sorted(filters))}"
         raise StepError(problem, Reason.NOT_WELL_FORMED)
 
 
 def _dates_of(event: Any, name: str) -> list[Any]:
-    return [date.dt for ical_property in _as_list(event.get(name)) for date in ical_property.dts]
+    """Return the days, times and periods in the properties of a name; a period is (begin, end or duration)."""
+    return [entry.dt for ical_property in _as_list(event.get(name)) for entry in ical_property.dts]
 
 
-def _until_in_zone(until: re.Match[str], zone: Any) -> str:
-    """Return a rule's UNTIL in the event's zone, to which a time in UTC is converted. A day means its last second."""
+def _until_in_zone(until: re.Match[str], zone: tzinfo | None) -> str:
+    """Return a rule's UNTIL without a zone: a time in UTC is converted to `zone`, and a day means its last second."""
     if not until[2] or not until[0].endswith("Z") or zone is None:
         return f"UNTIL={until[1]}{until[2] or 'T235959'}"
     local_time = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
     return local_time.strftime("UNTIL=%Y%m%dT%H%M%S")
 
 
-def _to_naive(moment: date | datetime, zone: Any) -> datetime:
-    """Return a day, or a time converted to a zone, as a datetime without a zone."""
+def _to_naive(moment: date | datetime, zone: tzinfo | None) -> datetime:
+    """Return a day or time as a datetime without a zone; a time with one is first converted to `zone`."""
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 the rule is evaluated in local times
     return (moment.astimezone(zone) if moment.tzinfo and zone else moment).replace(tzinfo=None)
 
 
-def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: Any) -> EventTime | None:
-    """Return a time without a zone as one in `zone` or, if that is None, in the calendar's or the source's.
+def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: tzinfo | None) -> EventTime | None:
+    """Return a time without a zone as one in `zone` or, if that is None, in the calendar's or the source's zone.
 
-    It gets a note if the property that it comes from names an unknown zone.
+    It has the note UNKNOWN_ZONE if the property from which it was read names a zone that is not known.
     """
     zone = zone or document.calendar_zone
     is_local = zone is None
@@ -342,7 +346,7 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
-    """Return a property as a time, in the calendar's or source's zone if it has none, or None if it is not a time."""
+    """Return a property as EventTime, in the calendar's or source's zone if it has none; None for other properties."""
     time = _date_or_duration(ical_property)
     if isinstance(time, datetime):
         return from_zoned(time, document.zone) if time.tzinfo else _from_naive(document, ical_property, time, None)
@@ -350,7 +354,7 @@ def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | Non
 
 
 def _date_or_duration(ical_property: Any) -> Any:
-    """Return the date, time or duration of a property, or None for any other property."""
+    """Return the date, time, duration or period of a property, or None for any other property."""
     try:
         return getattr(ical_property, "dt", None)
     except _LIBRARY_ERRORS:
@@ -358,7 +362,7 @@ def _date_or_duration(ical_property: Any) -> Any:
 
 
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
-    """Return an event's duration, or for whole days the time to its last day, or None if it is missing or negative."""
+    """Return how long an event lasts, for whole days until its last day; None if that is missing or negative."""
     end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None
     if duration is None or duration < timedelta(0):
@@ -369,24 +373,25 @@ def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedel
 
 
 def _end_time(start: EventTime, duration: timedelta | None) -> EventTime | str:
+    """Return the end of an event, or an empty text if its duration is not known."""
     return "" if duration is None else EventTime(start.utc + duration, all_day=start.all_day)
 
 
 def _property_text(event: Any, name: str) -> str:
-    """Return the first property of a name as text, or an empty text if the event has none."""
+    """Return the first property of a name as text, or an empty text if the event has no such property."""
     properties = event.get(name)
     first = properties[0] if isinstance(properties, list) and properties else properties
     return "" if first is None else str(first).strip()
 
 
 def _event_url(event: Any) -> str:
-    """Return the URL of an event, or an empty text if it is not an http or https address."""
+    """Return the URL of an event up to a space, or an empty text if it is not an http or https address."""
     address = _ADDRESS.match(_property_text(event, "URL"))
     return address[0] if address else ""
 
 
 def _extra_keys(event: Any) -> dict[str, Any]:
-    """Return the extra keys of an event, such as its categories, and `recurring` if it has an RRULE."""
+    """Return the extra keys: categories, organizer, attachments, conference_urls, and recurring if it has an RRULE."""
     extra: dict[str, Any] = {}
     lists = _as_list(event.get("CATEGORIES"))
     categories = [str(category) for entries in lists for category in getattr(entries, "cats", [entries])]
@@ -404,12 +409,12 @@ def _extra_keys(event: Any) -> dict[str, Any]:
 
 
 def _web_properties(event: Any, name: str) -> list[Any]:
-    """Return the properties of a name whose values are web addresses; content within the calendar is none."""
-    return [content for content in _as_list(event.get(name)) if web_address(str(content).strip())]
+    """Return the properties of a name whose values are web addresses; properties that contain a file are left out."""
+    return [value for value in _as_list(event.get(name)) if web_address(str(value).strip())]
 
 
 def _attached_document(attachment: Any) -> dict[str, str]:
-    """Return the address of an attached document, its name if the calendar has one, and its media type."""
+    """Return the address, name and media type of an attached document; an unknown name or type is empty."""
     parameters = getattr(attachment, "params", {})
     names = {"name": str(parameters.get("FILENAME", "")), "media_type": str(parameters.get("FMTTYPE", ""))}
     return {"url": str(attachment).strip(), **names}

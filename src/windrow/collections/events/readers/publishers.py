@@ -1,8 +1,8 @@
 """Read the formats of single publishers: House calendar, Legistar, roll calls of Senate and House, schema.org.
 
-In the House calendar a week's page omits meetings that the pages of its days have. A meeting's XML has no address: the
-form of its page is posted back with its hidden fields, as the link "Meeting XML" does. The day of the request is added
-to addresses, so that a meeting is requested once a day as long as the page of its week is requested.
+In the House calendar a week's page omits meetings that the pages of its days have. A meeting's XML has no address: it
+is the response when the form of the meeting's page is posted with its hidden fields, as the link "Meeting XML" does.
+The day of the request is added to addresses, so that a meeting is requested once a day as long as its week is.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 MAX_WEEKS = 3
-"""The number of weeks of the House calendar that are requested; the current one is the first."""
+"""How many weeks of the House calendar are requested, with the current one."""
 
 _WEEK_PAGE = re.compile(r"ByWeek\.aspx\?WeekOf=(\d{8})_(\d{8})", re.IGNORECASE)
 _DAY_PAGE = re.compile(r"ByDay\.aspx\?DayID=\d{8}(?=$|[^\d])", re.IGNORECASE)
@@ -48,7 +48,7 @@ _FORM_HEADERS = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for another page."""
+    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for other pages."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
@@ -57,7 +57,7 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
 
 
 def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the days, meetings and next week that a page leads to, or for the XML of a meeting's page."""
+    """Return requests for the days, meetings and next week that a page has or, for a meeting's page, for its XML."""
     if not _is_html(document):
         return ()
     page = html_tree(document)
@@ -67,8 +67,8 @@ def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
     for link in page.css("a[href]"):
         href = link.attributes.get("href") or ""
         for name, pattern in (("day", _DAY_PAGE), ("meeting", _MEETING_PAGE)):
-            if page_name := pattern.search(href):
-                url = urljoin(document.url, page_name[0])
+            if match := pattern.search(href):
+                url = urljoin(document.url, match[0])
                 requests[url] = Request(_add_day(document, url), name, priority=1)
     if next_week := _next_week(document):
         requests[next_week] = Request(_add_day(document, next_week), "week", priority=1)
@@ -84,7 +84,7 @@ def _add_day(document: SourceDocument, url: str) -> str:
 
 
 def _next_week(document: SourceDocument) -> str:
-    """Return the address of the next week's page, or an empty text after MAX_WEEKS weeks and on other pages."""
+    """Return the address of the next week's page; an empty text after MAX_WEEKS, or if this is not a week's page."""
     week = _WEEK_PAGE.search(document.url)
     if week is None:
         return ""
@@ -98,7 +98,7 @@ def _next_week(document: SourceDocument) -> str:
 
 
 def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Request, ...]:
-    """Return the request that posts the form of a meeting's page for its XML, or none if the page has no such link."""
+    """Return the request that posts the form of a meeting's page for its XML, or () if the page has no such link."""
     link = page.css_first(f"a[href*='{_XML_BUTTON}'], a[id*='{_XML_BUTTON}']")
     if link is None:
         return ()
@@ -111,7 +111,7 @@ def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Re
     return (Request(document.url, "detail", "POST", _FORM_HEADERS, urlencode(fields).encode(), priority=1),)
 
 
-PAGE_SIZE = 1000
+_LEGISTAR_PAGE_SIZE = 1000
 """The most meetings in one response of Legistar."""
 
 _LEGISTAR_FIELDS = {
@@ -134,7 +134,7 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     document = document._replace(rules=rules)
     for number, meeting in enumerate(listed):
         if not isinstance(meeting, dict) or "EventDate" not in meeting:
-            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not a meeting")
+            yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not a meeting with a date")
             continue
         fields = {**meeting, "Day": (json_to_text(meeting["EventDate"]) or "")[:10]}
         text = json.dumps(meeting, ensure_ascii=False)
@@ -143,9 +143,9 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_legistar_page(document: SourceDocument) -> str:
-    """Return the address of the next page of meetings, or an empty text if this page has fewer than PAGE_SIZE."""
+    """Return the address of the next page of meetings, or an empty text if this page is not a full one."""
     listed = parse_json(document)
-    if not isinstance(listed, list) or len(listed) < PAGE_SIZE:
+    if not isinstance(listed, list) or len(listed) < _LEGISTAR_PAGE_SIZE:
         return ""
     parts = urlsplit(document.url)
     query = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -161,34 +161,38 @@ _NO_SUCH_VOTE = "Error sanitizing file"
 
 
 def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the votes in a list of the Senate, and add the year of the list to their dates.
+    """Yield the votes in a list of one session of the Senate; the year of the session is added to their dates.
 
-    A session begins on 3 January, so 1 and 2 January get the year after it.
+    A session begins on 3 January, so 1 and 2 January are in the next year.
     """
     root = xml_tree(document)
-    first_year = element_text(root, "congress_year") or ""
-    year = int(first_year) if first_year.isdigit() else document.visited.year
+    congress_year = element_text(root, "congress_year") or ""
+    year = int(congress_year) if congress_year.isdigit() else document.visited.year
     congress, session = element_text(root, "congress") or "", element_text(root, "session") or ""
     for vote in root.iterfind(any_namespace(document.rules.items)):
         date = element_text(vote, "vote_date") or ""
-        added = {
+        added_fields = {
             "date": f"{date}-{year + 1 if _DAY_BEFORE_SESSION.fullmatch(date) else year}",
             "congress": congress,
             "session": session,
             "page": _SENATE_VOTE_URL.format(congress, session, element_text(vote, "vote_number") or ""),
         }
         text = etree.tostring(vote, encoding="unicode", with_tail=False)
-        yield build_event(document, lambda path, vote=vote, own=added: own.get(path) or element_text(vote, path), text)  # type: ignore[misc]
+        yield build_event(document, partial(_vote_text, vote, added_fields), text)
+
+
+def _vote_text(vote: etree._Element, added_fields: dict[str, str], path: str) -> str | None:
+    return added_fields.get(path) or element_text(vote, path)
 
 
 def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the vote in a file of the House, or nothing if the vote does not exist yet, although the status is 200."""
+    """Yield the vote in a file of the House, or nothing for the error page, with status 200, of a future vote."""
     if not reports_missing_vote(document):
         yield from read_xml(document)
 
 
 def next_house_vote(document: SourceDocument) -> str:
-    """Return the address of the next vote, or an empty text if this vote does not exist yet."""
+    """Return the address of the next vote; an empty text if this one does not exist yet or has no number."""
     roll = _ROLL_FILE.search(document.url)
     if roll is None or reports_missing_vote(document):
         return ""
@@ -218,12 +222,12 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
             if "startDate" in text:
                 yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
             continue
-        for event in _find_events(tree, 0):
+        for event in _find_events(tree):
             yield _read_schema_org_event(document, event)
 
 
-def _find_events(tree: Any, depth: int) -> Iterator[dict[str, Any]]:
-    """Yield the objects in JSON-LD that are events; within an event only `subEvent` is searched."""
+def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH; of an event only `subEvent` is searched for others."""
     if depth > _MAX_JSON_DEPTH:
         return
     if isinstance(tree, list):
@@ -243,10 +247,10 @@ def _find_events(tree: Any, depth: int) -> Iterator[dict[str, Any]]:
 
 
 def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
-    """Return an object of JSON-LD as an event, or a SkippedPart if its start cannot be read."""
+    """Return an event from an object of JSON-LD, or a SkippedPart if its start cannot be read."""
 
     def field(name: str) -> str:
-        """Return a field of the event as text, the first of several, with entities decoded."""
+        """Return a field of the event as text with entities decoded; of a list, only the first value."""
         content = event.get(name)
         if isinstance(content, list):
             content = content[0] if content else None
@@ -268,19 +272,19 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     end = time_of(document, field("endDate"))
     return RawEvent(
         field("@id") or field("identifier"), title, start, text, end or "", field("description"),
-        url if url.startswith(("http://", "https://")) else "", status, _place_text(event.get("location")), extra,
+        url if url.startswith(("http://", "https://")) else "", status, _location_text(event.get("location")), extra,
     )  # fmt: skip
 
 
-def _place_text(place: Any) -> str:
+def _location_text(location: Any) -> str:
     """Return a location of JSON-LD as text: its name and address, or its URL if it has neither."""
-    if isinstance(place, list):
-        return "; ".join(filter(None, map(_place_text, place[:5])))
-    if not isinstance(place, dict):
-        return unescape(json_to_text(place) or "")
-    address = place.get("address")
+    if isinstance(location, list):
+        return "; ".join(filter(None, map(_location_text, location[:5])))
+    if not isinstance(location, dict):
+        return unescape(json_to_text(location) or "")
+    address = location.get("address")
     if isinstance(address, dict):
         names = ("streetAddress", "addressLocality", "addressRegion", "postalCode")
         address = ", ".join(filter(None, (json_to_text(address.get(name)) for name in names)))
-    parts = (json_to_text(place.get("name")), json_to_text(address))
-    return ", ".join(unescape(part) for part in parts if part) or unescape(json_to_text(place.get("url")) or "")
+    parts = (json_to_text(location.get("name")), json_to_text(address))
+    return ", ".join(unescape(part) for part in parts if part) or unescape(json_to_text(location.get("url")) or "")

@@ -9,28 +9,18 @@ from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocum
 from windrow.contract import Request, later
 
 
-def no_next_page(document: SourceDocument) -> str:  # noqa: ARG001 the signature of `EventReader.next_page`
-    """Return an empty text, as this kind of document has no next page."""
-    return ""
-
-
-def no_detail_requests(document: SourceDocument) -> tuple[Request, ...]:  # noqa: ARG001 the signature of `EventReader.details`
-    """Return no requests, as this kind of document contains its events itself."""
-    return ()
-
-
 class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
     `next_page` returns the address of the next page, or an empty text, and `details` the requests for documents of
-    single events. `complete` means that such a document usually has all future events. `is_growing` means that new
-    events are added at the end of a chain of documents, each of which is requested again.
+    single events. `complete` means that the pages of a list usually have all future events. `is_growing` means that new
+    events are in new documents at the end of a chain, so that each run requests the whole chain.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]
     complete: bool
-    next_page: Callable[[SourceDocument], str] = no_next_page
-    details: Callable[[SourceDocument], tuple[Request, ...]] = no_detail_requests
+    next_page: Callable[[SourceDocument], str] = lambda _: ""
+    details: Callable[[SourceDocument], tuple[Request, ...]] = lambda _: ()
     is_growing: bool = False
 
 

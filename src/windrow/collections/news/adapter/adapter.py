@@ -29,7 +29,7 @@ from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
 
 _PAGE_SIZE = 500  # attempts that are read from the ledger at once
-_MAX_STATEMENTS = 400  # attempts whose statements are read at once
+_ATTEMPTS_PER_QUERY = 400  # of statements
 
 
 class NewsAdapter(RecordAdapter):
@@ -38,10 +38,11 @@ class NewsAdapter(RecordAdapter):
     def __init__(self, collection: Collection) -> None:
         super().__init__(collection)
         forms = ("jsonl", "atom", "parquet", "warc")
-        self.EXPORTS = (Export("news", forms, "all articles, or all responses as WARC", self._export_form, "articles"),)
+        help_text = "all articles, or all responses as WARC"
+        self.EXPORTS = (Export("news", forms, help_text, self._export_form, unit="articles"),)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with a derivation that writes the tree."""
+        """Return the harvest of the configuration, with the function that writes the tree."""
         base = super().harvest(workspace)
         kinds = {source.name: str(source.options["kind"]) for source in workspace.of(self._collection.name)}
         publisher = Publisher(workspace.ledger, self._path(workspace), self._folders(workspace), kinds)
@@ -51,7 +52,7 @@ class NewsAdapter(RecordAdapter):
         return LateAttemptStore(path)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records, and that the file of each article exists."""
+        """Check the records, and that each file of an article that was written still exists."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -59,16 +60,18 @@ class NewsAdapter(RecordAdapter):
         with closing(TreeIndex(path)) as index:
             for file in index.files():
                 if not (tree / file).is_file():
-                    yield Fault(file, "was written and no longer exists", "windrow replay; the next run writes it")
+                    yield Fault(
+                        file, "was written and does not exist any more", "windrow replay; the next run then writes it"
+                    )
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote: yield violations of the standard, and the bytes of each file."""
+        """Check a tree that any program wrote: yield violations of the standard, and the size of each file in bytes."""
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
                 continue
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
-                yield Fault(name, "is not an article; articles are DOMAIN/MD5.json")
+                yield Fault(name, "is not the file of an article, which is DOMAIN/MD5.json")
                 continue
             if path.stat().st_size > standard.MAX_FILE_SIZE:
                 yield Fault(name, f"has more than {standard.MAX_FILE_SIZE} bytes")
@@ -79,7 +82,7 @@ class NewsAdapter(RecordAdapter):
                 yield Fault(name, f"{field}: {problem}" if field else problem)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write the articles, or for "warc" all responses, to `out` in a format; return how many were written."""
+        """Write all articles to `out` in a format, or all responses for "warc"; return how many were written."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)
@@ -88,7 +91,7 @@ class NewsAdapter(RecordAdapter):
         return (export.write_parquet if form == "parquet" else export.write_jsonl)(folders.articles, out)
 
     def _export_warc(self, workspace: Workspace, out: TextIO) -> int:
-        """Write the WARC records of all responses as they are in the archive; return the number of records."""
+        """Write the WARC records of all responses, unchanged, to `out`; return their number."""
         if not workspace.ledger.exists():
             return 0
         count = last_attempt = 0
@@ -104,31 +107,32 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address, or the article with this address in any spelling."""
+        """Explain an address or, if it is not known, the article that has it in another spelling."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the addresses of an article and, as shared targets, the addresses of lists with other articles."""
+        """Yield the targets of an article's takedown: its addresses, and lists, which other articles share."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
-        own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by the ledger's number
+        own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by their numbers on the ledger
         for url in urls or (name,):
             for target in super().takedown_targets(workspace, ledger, url):
                 yield target._replace(shared=True) if target.address not in own_urls else target
         for address, url in own_urls.items():
-            if urls or ledger.takedowns.of(address, -1):  # an article that was taken down earlier has no record
-                yield TakedownTarget(url, address, 0, self._collection.name)
+            # an article that was taken down earlier has no record; no host has the number -1
+            if urls or ledger.takedowns.of(address, host=-1):
+                yield TakedownTarget(url, address, collection=self._collection.name)
 
     def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
-        """Return all addresses that these articles had in any version."""
+        """Return the addresses that any version of these articles has; `urls` are their keys."""
         with self._store(workspace) as store:
             addresses = [version.url for url in urls for version in store.history(url)] if store else []
         return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the addresses under which the records or the tree have the article of an address, or none."""
+        """Return the keys, in the records or else in the tree, of the article with an address in any spelling."""
         with self._store(workspace) as store:
             if store is None:
                 return ()
@@ -139,13 +143,13 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the articles that were read from attempts from the records, the tree and the directories of runs."""
+        """Remove the articles in attempts from records, tree and raw responses; return the number of observations."""
         urls: set[str] = set()
         with self._store(workspace) as store:
-            for start in range(0, len(attempts) if store else 0, _MAX_STATEMENTS):
-                page = attempts[start : start + _MAX_STATEMENTS]
+            for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):
+                page = attempts[start : start + _ATTEMPTS_PER_QUERY]
                 urls |= {statement.key for statement in store.statements(page)} if store else set()
-        if not target.host:  # the attempts are at a list with other articles: remove only the target
+        if not target.host:  # the target is an address; the attempts may be at lists with other articles
             targets = {url for url in (*urls, target.name) if hash64(normalise(url).url) == target.address}
             target_aliases = {standard.alias(url) for url in targets}
             urls = {url for url in urls | targets if standard.alias(url) in target_aliases}
@@ -154,7 +158,7 @@ class NewsAdapter(RecordAdapter):
         return super().remove_taken_down(workspace, target, attempts)
 
     def _remove_files(self, workspace: Workspace, urls: set[str]) -> None:
-        """Remove the files of articles from the tree, and the articles from the raw responses."""
+        """Remove the files of articles from the tree, and the articles from the raw responses of runs."""
         folders = self._folders(workspace)
         with closing(TreeIndex(self._path(workspace))) as index, index.writing_run():
             for url in sorted(urls):
@@ -177,19 +181,19 @@ class NewsAdapter(RecordAdapter):
 
 
 def _limits(workspace: Workspace) -> Limits:
-    """Return the limits of the workspace, with sizes that can be parsed in memory."""
+    """Return the limits of the workspace, with sizes of at most MAX_JSON_SIZE."""
     limits = workspace.limits
     transfer_size, member_size = (min(size, MAX_JSON_SIZE) for size in (limits.transfer_size, limits.member_size))
     return replace(limits, transfer_size=transfer_size, member_size=member_size)
 
 
 def _aliases(article: Mapping[str, Any]) -> set[str]:
-    """Return the keys of the addresses in the fields of an article of a raw response."""
+    """Return the aliases of the addresses in an article of a raw response."""
     return {standard.alias(text) for name in ("link", "url") if isinstance(text := article.get(name), str)}
 
 
 def _remove_articles(path: Path, urls: set[str]) -> None:
-    """Rewrite the file of a raw response without the articles that have these addresses, in any spelling."""
+    """Remove the articles with these addresses, in any spelling, from the file of a raw response."""
     response = json.loads(path.read_text(encoding="utf-8-sig"))
     list_key = "rows" if isinstance(response, dict) and "rows" in response else "body"  # the body of an envelope
     articles = response.get(list_key) if isinstance(response, dict) else response

@@ -1,4 +1,4 @@
-"""Export the articles of the tree as lines of JSON, an Atom feed or Parquet."""
+"""Export the articles of the tree as lines of JSON, an Atom feed or a Parquet table."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MAX_INT64 = 2**63 - 1
 
 
 def read_articles(tree: Path) -> Iterator[dict[str, Any]]:
-    """Yield the articles of a tree, ordered by domain, without invalid files, which `windrow check` reports."""
+    """Yield the articles of a tree, ordered by domain; skip invalid files, which `windrow check` reports."""
     for path in sorted(tree.glob("*/*.json")):
         try:
             article = json.loads(path.read_bytes())
@@ -46,7 +46,7 @@ def write_jsonl(tree: Path, out: TextIO) -> int:
 
 
 def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
-    """Write the newest articles of a tree as an Atom feed (RFC 4287); return the number of articles."""
+    """Write the newest MAX_FEED_ARTICLES of a tree as an Atom feed (RFC 4287); return the number of articles."""
     newest = nlargest(MAX_FEED_ARTICLES, read_articles(tree), key=_time_of)
     last = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
@@ -104,7 +104,7 @@ def write_parquet(tree: Path, out: TextIO) -> int:
 
 
 def _cell_value(name: str, content: Any) -> Any:
-    """Return the value of a field as it is written to the column of this name."""
+    """Return the value of a field as its Parquet column has it: `metadata` is JSON, `word_count` a 64-bit integer."""
     if name == "word_count" and content is not None:
         return min(content, _MAX_INT64)
     return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content

@@ -1,19 +1,19 @@
 """Write the articles of each run to the tree, and its raw responses and summaries to a directory.
 
-Everything is derived from the ledger and the records. The next run writes a killed run again: files and
+Everything is derived from the ledger and the records. If a run is killed, the next one writes it again: files and
 directories are renamed into place when they are complete, and the index is committed last. `pulse` reports
-progress and returns whether to continue.
+progress and returns False if the writing must stop.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import RawRun, describe_refusal
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
 from windrow.collections.news.article import unique_texts
-from windrow.collections.news.collection import KINDS
+from windrow.collections.news.collection import COLLECTION, KINDS
 from windrow.collections.news.discover import HOME, NO_REQUESTS_ENDING, kind_of
 from windrow.collections.news.feed import ARTICLE
 from windrow.collections.news.wordpress_gone import NUMBERS
@@ -40,10 +40,10 @@ _PAGE_SIZE = 200  # attempts
 
 
 class NewsFolders(NamedTuple):
-    """The folders that are written and read; `rewrites_changed` means that articles which changed are written again."""
+    """The folders that a publisher uses; with `rewrites_changed` a changed article's file is written again."""
 
-    articles: Path
-    raw: Path
+    articles: Path  # the tree
+    raw: Path  # the directories of runs
     archive: Path
     limits: Limits
     rewrites_changed: bool
@@ -51,7 +51,7 @@ class NewsFolders(NamedTuple):
 
 @dataclass
 class Publisher:
-    """Updates the tree and the directories of runs; `ledger` and `records` are the files from which it does so."""
+    """Writes the tree and the directories of runs from the databases in the files `ledger` and `records`."""
 
     ledger: Path
     records: Path
@@ -62,8 +62,8 @@ class Publisher:
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
         """Write the runs that are not written yet, the oldest first, until `pulse` returns False.
 
-        Returns a summary, and the errors of the sources that failed in the last run. Raises StoreError or DiskFull if a
-        file cannot be written.
+        Returns a summary, and the errors of the sources that failed in the last of these runs. Raises StoreError or
+        DiskFull if a file cannot be written.
         """
         ledger = Ledger(self.ledger)
         with (
@@ -74,7 +74,8 @@ class Publisher:
             new_articles = runs = 0
             failed_sources: dict[str, str] = {}
             try:
-                attempts = _attempts_between(ledger, index.last_attempt(), _last_read_attempt(ledger, store))
+                last_read = _last_read_attempt(ledger, store)
+                attempts = ledger.attempts.logged_between(COLLECTION.name, index.last_attempt(), last_read)
                 for session, session_attempts in groupby(attempts, key=lambda recorded: recorded.session):
                     if not pulse():
                         break
@@ -83,33 +84,23 @@ class Publisher:
                     failed_sources = writer.failed_sources()  # only those of the last run are reported
                     runs += 1
                 while pulse() and (late_attempts := store.late_attempts(_PAGE_SIZE)):
-                    late_writer = _RunWriter(ledger, store, index, self, 0)
+                    late_writer = _RunWriter(ledger, store, index, self, session=0)  # which is not used
                     new_articles += late_writer.write_late(ledger.attempts.by_numbers(late_attempts))
                     store.remove_late_attempts(late_attempts)
             except OSError as error:
                 error_class = DiskFull if error.errno in DISK_FULL_ERRNOS else StoreError
-                raise error_class(f"the tree of articles cannot be written: {error}") from error
+                raise error_class(f"an article or the directory of a run cannot be written: {error}") from error
         return Derived(f"publish: {counted(new_articles, 'new article')} of {counted(runs, 'run')}", failed_sources)
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the last attempt up to which all documents were read; attempts at robots.txt have none to be read."""
+    """Return the number up to which all attempts were read, except those at robots.txt, which are not read."""
     checkpoint = store.checkpoint()
-    return checkpoint if ledger.attempts.after("news", checkpoint, 1) else ledger.attempts.last_number()
-
-
-def _attempts_between(ledger: Ledger, after: int, last: int) -> Iterator[RecordedAttempt]:
-    """Yield the attempts with numbers above `after` up to `last`."""
-    while attempts := ledger.attempts.logged_after("news", after, _PAGE_SIZE):
-        for attempt in attempts:
-            if attempt.recorded.seq > last:
-                return
-            yield attempt.recorded
-        after = attempts[-1].recorded.seq
+    return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
 
 class _RunWriter:
-    """Writes one run: the articles of its attempts to the tree, and a directory for each kind of site."""
+    """Writes the articles of attempts to the tree and, for a run, a directory for each kind of site."""
 
     def __init__(
         self, ledger: Ledger, store: LateAttemptStore, index: TreeIndex, publisher: Publisher, session: int
@@ -121,7 +112,7 @@ class _RunWriter:
         self._folders = publisher.folders
         self._session = session
         self._raw_runs: dict[str, RawRun] = {}  # by kind
-        self._errors: dict[str, str] = {}  # of the first list that failed, by source
+        self._errors: dict[str, str] = {}  # the error of the first list that failed, by source
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
@@ -129,10 +120,11 @@ class _RunWriter:
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     def write(self, attempts: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
-        """Write a run from its attempts, calling `pulse` to show progress; return how many articles are new."""
+        """Write a run from its attempts; return how many articles are new. What `pulse` returns is ignored."""
         last_attempt, session_began = 0, datetime.now(UTC)
         with self._index.writing_run():
-            for page in _pages(attempts):
+            remaining = iter(attempts)
+            while page := [*islice(remaining, _PAGE_SIZE)]:
                 statements: dict[int, list[AttemptStatement]] = {}
                 for statement in self._store.statements([recorded.seq for recorded in page]):
                     statements.setdefault(statement.attempt, []).append(statement)
@@ -151,7 +143,7 @@ class _RunWriter:
         return sum(run.counts["articles_new"] for run in self._raw_runs.values())
 
     def write_late(self, attempts: Iterable[RecordedAttempt]) -> int:
-        """Write the articles of responses that were read only after their run, without changing its directory.
+        """Write the articles of responses that were read after their run was written; its directory does not change.
 
         An existing file is changed only by the latest version of its article. Return how many articles are new.
         """
@@ -167,12 +159,12 @@ class _RunWriter:
         return new_articles
 
     def _request_name(self, recorded: RecordedAttempt) -> str:
-        """Return the name that the discovery gave the request of an attempt, or an empty text if there is none."""
+        """Return the name that the discovery gave to the request of an attempt, or an empty text if it gave none."""
         request = self._ledger.requests.of_attempt(recorded.seq)
         return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
     def _write_response(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
-        """Write a response to the directory of its kind, and the articles that were read from it to the tree."""
+        """Write a response to the directory of its kind of site, and the articles that it has to the tree."""
         name = self._request_name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
@@ -197,9 +189,9 @@ class _RunWriter:
             raw_run.count(outcome, detail, recorded.attempt.url)
 
     def _kind_of_home(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind for the response of a front page, or an empty text if it only leads to other addresses."""
+        """Return the kind of site for a front page that lists articles or failed, or an empty text for any other."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
-            return "page"  # its kind is not known, but the failure must be reported
+            return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
             return ""
         kind: str = self._ledger.requests.learned("news", recorded.source).get("kind", "")
@@ -213,7 +205,7 @@ class _RunWriter:
             self._errors.setdefault(recorded.source, f"{recorded.attempt.url}: {describe_refusal(followed)}")
 
     def _report_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Report a host whose robots.txt failed, as nothing else of it is requested that could be reported."""
+        """Report a site whose robots.txt failed, as nothing else of it was requested that could be reported."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
@@ -232,7 +224,7 @@ class _RunWriter:
     def _write_article(
         self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, may_revise: bool = True
     ) -> tuple[str, str]:
-        """Write an article if it is new, or changed and `may_revise` is set; return (outcome, detail) to count."""
+        """Write an article that is new, or changed if `may_revise`; return (outcome, detail) for `RawRun.count`."""
         if statement.reason is Reason.FORGOTTEN:
             return "forgotten", ""
         if statement.reason is Reason.NOT_WANTED:
@@ -246,11 +238,13 @@ class _RunWriter:
         aliases = unique_texts([*aside.get("aliases", ()), standard.alias(statement.url or statement.key)])
         first_seen = int(recorded.opened.timestamp())
         site = standard.domain(recorded.attempt.url)
-        known = self._index.find(aliases)
-        if known is not None:
-            self._index.add_aliases(known.id, aliases)
+        written = self._index.find(aliases)
+        if written is not None:
+            self._index.add_aliases(written.id, aliases)
             is_changed = (
-                may_revise and self._folders.rewrites_changed and self._revise(known, observed, first_seen, kind, site)
+                may_revise
+                and self._folders.rewrites_changed
+                and self._revise(written, observed, first_seen, kind, site)
             )
             return "articles_skipped", "updated" if is_changed else ""
         file = f"{observed['source_domain']}/{standard.file_name(observed['url'])}"
@@ -268,40 +262,41 @@ class _RunWriter:
         date_doubt = observed.get("metadata", {}).get("date_doubt", "")
         return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {date_doubt}" if date_doubt else ""
 
-    def _revise(self, known: WrittenArticle, observed: dict[str, Any], seen: int, kind: str, site: str) -> bool:
+    def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
         """Rewrite the file of an article if its content changed; return whether it did.
 
-        `observed` was read at the time `seen` from a source of `kind` on the domain `site`. A less reliable kind and
-        another site change nothing, as any site may list the addresses of another one. The site of the article itself
-        may change content from another one.
+        `observed` was read in the session that began at `seen_at` (seconds since 1970) from a site of `kind` with the
+        domain `site`. A site that is neither the article's own nor the one that its file was written from changes
+        nothing, as any site may list addresses of others. A kind that is less reliable than the written one changes
+        nothing either, unless the article's own site replaces content of another site.
         """
-        own_domain = standard.domain(known.url)
-        written_from = known.site
+        own_domain = standard.domain(written.url)
+        written_from = written.site
         if site not in {own_domain, written_from}:
             return False
-        if KINDS.index(kind) > KINDS.index(known.kind) and written_from in {own_domain, site}:
+        if KINDS.index(kind) > KINDS.index(written.kind) and written_from in {own_domain, site}:
             return False
-        article = observed | {"url": known.url, "source_domain": known.file.partition("/")[0]}
-        if observed["url"] != known.url:
+        article = observed | {"url": written.url, "source_domain": written.file.partition("/")[0]}
+        if observed["url"] != written.url:
             article["metadata"] = {"canonical_url": observed["url"], **observed.get("metadata", {})}
-        canonical = {"canonical_url": observed["url"]} if observed["url"] != known.url else {}
+        canonical = {"canonical_url": observed["url"]} if observed["url"] != written.url else {}
         content_hash = standard.content_hash(article | canonical)
-        path = self._folders.articles / known.file
-        if content_hash == known.hash and path.exists():
+        path = self._folders.articles / written.file
+        if content_hash == written.hash and path.exists():
             return False
         existing = _parse_article(_read_file(path))
         fields = {*existing, *article} - {"first_seen_timestamp_gmt", "metadata"}
         changed_fields = sorted([*canonical, *(field for field in fields if existing.get(field) != article.get(field))])
-        revisions = known.revisions or [{"seen": known.first_seen, "hash": known.hash, "changed": []}]
+        revisions = written.revisions or [{"seen": written.first_seen, "hash": written.hash, "changed": []}]
         if revisions[-1]["hash"] != content_hash:
             revisions = _already_written_revisions(existing, revisions, content_hash) or [
-                *revisions, {"seen": seen, "hash": content_hash, "changed": changed_fields},
+                *revisions, {"seen": seen_at, "hash": content_hash, "changed": changed_fields},
             ]  # fmt: skip
-        first_seen = min(known.first_seen, _first_seen(existing) or known.first_seen)
+        first_seen = min(written.first_seen, _first_seen(existing) or written.first_seen)
         article["metadata"] = {**article.get("metadata", {}), "revisions": revisions}
         write_whole(path, standard.format_article(article | {"first_seen_timestamp_gmt": first_seen}))
         self._index.revise(
-            known._replace(hash=content_hash, kind=kind, revisions=revisions, first_seen=first_seen, site=site)
+            written._replace(hash=content_hash, kind=kind, revisions=revisions, first_seen=first_seen, site=site)
         )
         return True
 
@@ -311,9 +306,9 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
-    """Return why the page of an article failed, or an empty text if it did not fail, and for lists and redirects.
+    """Return why the page of an article failed, or an empty text if it did not, or if it is not such a page.
 
-    A redirect that is not followed (`followed` has the reason) is a failure.
+    A redirect failed if it was not followed; `followed` has the reason. `name` is that of the request.
     """
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):
@@ -326,7 +321,7 @@ def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) ->
 def _already_written_revisions(
     existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return the revisions in the metadata of a file if a killed run has already added `content_hash`, or None."""
+    """Return the revisions in a file's metadata if a killed run has added one with `content_hash`, or else None."""
     metadata = existing.get("metadata")
     in_file = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)
@@ -334,18 +329,6 @@ def _already_written_revisions(
         return None
     added = in_file[count]
     return in_file[: count + 1] if isinstance(added, dict) and added.get("hash") == content_hash else None
-
-
-def _pages(attempts: Iterable[RecordedAttempt]) -> Iterator[list[RecordedAttempt]]:
-    """Yield attempts in lists of _PAGE_SIZE."""
-    page: list[RecordedAttempt] = []
-    for attempt in attempts:
-        page.append(attempt)
-        if len(page) == _PAGE_SIZE:
-            yield page
-            page = []
-    if page:
-        yield page
 
 
 def _read_file(path: Path) -> str | None:
@@ -357,7 +340,7 @@ def _read_file(path: Path) -> str | None:
 
 
 def _parse_article(text: str | None) -> dict[str, Any]:
-    """Return the article in the text of a file, or an empty one if the file is damaged or does not exist."""
+    """Return the article in the text of a file, or an empty dict if the text is None or not a JSON object."""
     try:
         article = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -366,13 +349,13 @@ def _parse_article(text: str | None) -> dict[str, Any]:
 
 
 def _first_seen(article: Mapping[str, Any]) -> int | None:
-    """Return when an article was first seen, in seconds since 1970, or None if it does not say so."""
+    """Return when an article was first seen, in seconds since 1970, or None if its file does not have it."""
     seconds = article.get("first_seen_timestamp_gmt")
     return seconds if isinstance(seconds, int) and seconds > 0 else None
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Create a file and its folder, under another name first, so that the file is never written in part."""
+    """Write a file, under a temporary name first, so that it is never incomplete; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Write the directory of one run: its raw responses, and the two summaries that the standard defines."""
+"""Write the directory of a run for one kind of site: its raw responses, and the two summaries of the standard."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.archive import open_response
 from windrow.archive.import_file import sync
-from windrow.collections.news.feed import parse_reply
+from windrow.collections.news.feed import parse_response
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
-from windrow.ledger.captures import place_of_bytes
+from windrow.ledger.captures import CaptureQueries
 from windrow.ledger.rows import Followed
 from windrow.model import ArchivePlace, KeptResponse, RecordedAttempt
 from windrow.reasons import Reason
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from windrow.collections.news.adapter.publish import NewsFolders
 
 COUNTS = ("files_processed", "articles_new", "articles_skipped", "articles_skipped_image_type", "errors")
+"""The names of the counts in a normalization summary."""
 _JSON_KINDS = frozenset({"wordpress", "townnews"})
 
 
@@ -35,38 +36,38 @@ class _Domain:
         self.path = path
         self.json_responses = self.rows = 0  # responses that are JSON, and the entries in them
         self.other_responses = self.articles = 0  # other responses, and the articles in all responses
-        self.used_responses = 0  # responses that could be read
-        self.needs_comma = False  # before the next row, as the file has one
-        self.file_end = b""  # to be written after the last row, if the file has several responses
-        self.total: int | None = None  # of articles, according to the site
-        self.error = ""  # the first one
-        self.is_blocked = False  # by a page that asks for proof of a human
-        self.is_ended = False  # the last page of a list was read
-        self.first_response = b""  # unchanged
+        self.used_responses = 0  # lists that the discovery could read
+        self.needs_comma = False  # whether the next row needs a comma before it
+        self.file_end = b""  # what follows the last row in a file of several responses
+        self.total: int | None = None  # number of articles according to the site, or None if it does not say
+        self.error = ""  # the first error
+        self.is_blocked = False  # whether the site returned a page for proving to be human
+        self.is_ended = False  # whether a list was read to its end
+        self.first_response = b""  # the body of the first JSON response, until the second one
 
 
 class RawRun:
-    """The directory for the sites of one kind in one run, written under another name and renamed at the end."""
+    """The directory for the sites of one kind in one run, written under a temporary name and renamed at the end."""
 
     def __init__(
-        self, kind: str, session: int, folders: NewsFolders, opened: datetime, is_first: Callable[[str], bool]
+        self, kind: str, session: int, folders: NewsFolders, session_began: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Create an empty folder; `is_first` returns whether a text is given to it for the first time in this run."""
+        """Create an empty folder; `is_first` returns whether this run calls it with a text for the first time."""
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
         self.details: Counter[str] = Counter()
         self._folders = folders
-        self._opened = opened
-        self._last_request = opened
+        self._session_began = session_began
+        self._last_request = session_began
         self._domains: dict[str, _Domain] = {}
-        self._manifest_size = 0  # entries
+        self._manifest_size = 0  # in entries
         self._folder = folders.raw / f".{session}-{kind}.part"
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
 
     def count(self, outcome: str, detail: str, url: str) -> None:
-        """Count an article in the response at `url` by its outcome (in COUNTS or another text) and detail."""
+        """Count an article that was read at `url` by its outcome, which need not be in COUNTS, and its detail."""
         self.details["seen"] += 1
         if outcome in {"articles_new", "articles_skipped"}:
             self._domain(url).articles += 1
@@ -78,9 +79,9 @@ class RawRun:
             self.details[detail if outcome != "errors" else f"error: {detail}"] += 1
 
     def add_response(
-        self, recorded: RecordedAttempt, followed: Followed | None, capture_queries: Any, *, is_article: bool = False
+        self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add the response of an attempt, and its error unless it is the page of an article."""
+        """Add a response and, unless it is an article's page, its error; `followed` is None if it was not followed."""
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
         domain = self._domain(attempt.url)
@@ -97,19 +98,19 @@ class RawRun:
             return
         domain.used_responses += followed is not None and followed.reason is None and not is_article
         if self.kind in _JSON_KINDS:
-            self._add_json(domain, place_of_bytes(capture_queries, attempt.target, attempt.kept))
+            self._add_json(domain, captures.place_of(attempt) or attempt.kept.place)
         else:
             self._add_to_manifest(recorded, attempt.kept)
             domain.other_responses += 1
 
     def add_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Add the error of a site that was not requested because its robots.txt failed."""
+        """Add the error of a site of which nothing was requested because its robots.txt failed."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         domain.error = domain.error or f"robots.txt: {attempt.message or attempt.reason or f'status {attempt.status}'}"
 
     def _domain(self, url: str) -> _Domain:
-        """Return the state of the site of an address; create it for the first address of the site."""
+        """Return the `_Domain` of an address's site; create it for the first address of the site."""
         address = parts(url)
         name = address.origin.partition("://")[2].removeprefix("www.")
         domain = self._domains.get(name)
@@ -119,7 +120,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site: one response unchanged, several as one list of all their rows."""
+        """Add a response to the file of its site: a single one unchanged, several as one list of their rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -127,7 +128,7 @@ class RawRun:
         except (ArchiveError, StepError) as error:
             domain.error = domain.error or str(error)
             return
-        content = parse_reply(200, answer.fields, body)
+        content = parse_response(200, answer.fields, body)
         if not isinstance(content, list | dict):
             return
         domain.json_responses += 1
@@ -151,7 +152,7 @@ class RawRun:
                 domain.needs_comma = True
 
     def _add_to_manifest(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
-        """Add the place in the archive of a response that is not copied to the directory."""
+        """Add the place in the archive of a response, which is not copied to the directory, to the manifest."""
         attempt = recorded.attempt
         entry = {
             "url": attempt.url, "retrieved": attempt.started.isoformat(), "status": attempt.status,
@@ -177,7 +178,7 @@ class RawRun:
         self.counts["files_processed"] = json_files + self._manifest_size
         summary = _format_json(self._normalization_summary())
         while True:
-            day = datetime.fromtimestamp(epoch, self._opened.tzinfo)
+            day = datetime.fromtimestamp(epoch, self._session_began.tzinfo)
             folder = raw / f"{day:%Y-%m-%d}" / str(epoch)
             existing = folder / "_normalization_summary.json"
             if existing.is_file() and _is_same_run(existing, self.kind, self._last_request):
@@ -202,7 +203,7 @@ class RawRun:
         return {"timestamp": timestamp, "source": self.kind, "statistics": statistics, "details": details}
 
     def _collection_summary(self, epoch: int, folder: Path) -> dict[str, Any]:
-        """Return the summary of the sites, for the run's directory, whose name is `epoch`."""
+        """Return the summary of the sites; `folder` is the run's directory, and `epoch` its name."""
         summary: dict[str, Any] = {"collection_timestamp": str(epoch), "collection_date": folder.parent.name}
         if self.kind == "wordpress":
             summary["hours_ago"] = None
@@ -232,7 +233,7 @@ class RawRun:
 
 
 def describe_refusal(followed: Followed) -> str:
-    """Return the reason why a response could not be used, as a message."""
+    """Return a message that says why the discovery could not use a response."""
     findings = followed.read_findings()
     return findings[0].message if findings else str(followed.reason)
 
@@ -244,12 +245,12 @@ def _row_name(row: Any) -> str:
 
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
-    r"""Split a response before the end of its list, for adding rows; return (start, end, whether it has rows).
+    r"""Split a response before the end of its list, to add rows; return (start, end, whether it has rows).
 
     >>> _split_before_end(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)
     """
-    content = parse_reply(200, {}, response)
+    content = parse_response(200, {}, response)
     if isinstance(content, list):
         rows, head, end = content, "[", b"\n]\n"
     else:
@@ -265,7 +266,7 @@ def _format_time(time: datetime) -> str:
 
 
 def _is_same_run(path: Path, kind: str, last_request: datetime) -> bool:
-    """Return whether a normalization summary has the kind and the time of the last request of this run."""
+    """Return whether the normalization summary at `path` has this kind and this time of the last request."""
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

@@ -1,6 +1,6 @@
-"""Tables, in the file of the records, of the articles that have files in the tree, by all their addresses.
+"""Tables, in the file of the records, of the articles that have files in the tree, with all their addresses.
 
-If they are lost, the publisher starts with the first run again, finds the files of its articles and fills the tables.
+If they are lost, the publisher begins with the first run again, finds the files of its articles and fills the tables.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 class WrittenArticle(NamedTuple):
     """An article that has a file: `file` is its path in the tree, `hash` the `standard.content_hash` of its content.
 
-    `first_seen` is in seconds since 1970. `kind` is the kind of the source, and `site` the domain of the response, from
-    which the content was read. `revisions` is as in the file's metadata.
+    `first_seen` is in seconds since 1970. The content was read from a site of `kind` with the domain `site`.
+    `revisions` is as in the file's metadata.
     """
 
     id: int
@@ -53,13 +53,13 @@ class TreeIndex(SqliteStore):
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction that writes one run, and forget the names that `is_first` was called with before."""
+        """Open a transaction that writes one run; for `is_first` all names are new again."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield
 
     def is_first(self, name: str) -> bool:
-        """Return whether a name was not given before in the current run, and remember it."""
+        """Return whether this is called with a name for the first time in the current run."""
         return (
             self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
         )
@@ -76,7 +76,7 @@ class TreeIndex(SqliteStore):
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article with the first of these aliases that any article has, or None if no article has any."""
+        """Return the article of the first alias that belongs to an article, or None if none of them does."""
         for alias in aliases:
             row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
@@ -87,7 +87,7 @@ class TreeIndex(SqliteStore):
         return None
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
-        """Add an article whose file was written, with its aliases; its `id` is ignored."""
+        """Add an article whose file was written; if its file has a row, only the kind changes. `id` is ignored."""
         row = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
@@ -102,7 +102,7 @@ class TreeIndex(SqliteStore):
         self._connection.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
 
     def revise(self, article: WrittenArticle) -> None:
-        """Store the new content hash, revisions and origin of an article whose file was rewritten."""
+        """Store what changed of an article whose file was rewritten: all except its id, file and url."""
         self._connection.execute(
             "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ?, site = ? WHERE id = ?",
             (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.site, article.id),
@@ -119,7 +119,7 @@ class TreeIndex(SqliteStore):
         self._connection.execute("DELETE FROM written WHERE id = ?", (article_id,))
 
     def epoch_of_run(self, session: int, kind: str, began: int) -> int:
-        """Return the number that names a run's directory: the second in which it began, or the next free one."""
+        """Return the number of a run's directory: the stored one, or the first free second from `began` on."""
         query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
         row = self._connection.execute(query, (session, kind)).fetchone()
         if row:
