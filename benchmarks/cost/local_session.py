@@ -149,9 +149,9 @@ class _LocalPool(Pool):
         self._runner = JobRunner(config)
 
     def run(
-        self, jobs: Iterable[AnyJob], *, batch: int | None = None, pulse: Callable[[], object] | None = None
+        self, jobs: Iterable[AnyJob], *, batch_size: int | None = None, pulse: Callable[[], object] | None = None
     ) -> Iterator[tuple[AnyJob, Done]]:
-        del batch, pulse
+        del batch_size, pulse
         for job in jobs:
             yield job, Done(self._runner.run(job), 0.0)
 

@@ -85,8 +85,8 @@ def put(ledger: Ledger, session: int, hosts: dict[str, int], batch: int) -> None
             writer.addresses.add(seq, 0, found_urls)
             if at < VISITED:
                 writer.flush()
-                again = (int(time.time()) + 86_400, 86_400, 0)
-                writer.attempts.record_attempt(session, seq, attempt(found_urls[0]), again=again)
+                schedule = (int(time.time()) + 86_400, 86_400, 0)
+                writer.attempts.record_attempt(session, seq, attempt(found_urls[0]), schedule=schedule)
 
 
 def child(folder: Path, count: int, last: int) -> int:

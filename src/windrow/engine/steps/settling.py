@@ -229,7 +229,7 @@ class Settling:
         head = response.place if response and response.revisit else None
         queries = self._run.ledger.requests if self._step.takes_answers else None
         offers = tuple(queries.offers(recorded.seq)) if queries else ()
-        request = request_of(recorded.attempt.url, queries.asked(recorded.seq)) if queries else None
+        request = request_of(recorded.attempt.url, queries.of_attempt(recorded.seq)) if queries else None
         source = self._sources.get(recorded.source)
         return Job(
             self._step_index, item, place, self._options, head=head, source=source, visited=recorded.attempt.started,

@@ -63,7 +63,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
         yield TakedownTarget(url, hash64(url), 0, KIND)
         return
     host_name = name.removeprefix("http://").removeprefix("https://").rstrip("/")
-    for origin, _ in named_origins(workspace, ledger, KIND, name, host_name):
+    for origin, _ in named_origins(workspace, ledger, KIND, name, host_name=host_name):
         yield TakedownTarget(origin.origin, 0, origin.seq, KIND)
 
 
