@@ -43,7 +43,7 @@ class Centre:
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """The settings of [drops]. Deadlines are in seconds, 0 for no limit; an empty pattern means the standard's own."""
+    """The settings of [drops]. Deadlines are in seconds (0: no limit); an empty pattern stands for the standard's."""
 
     tracker: DatabaseAddress
     store: DatabaseAddress
@@ -101,7 +101,7 @@ SETTINGS = (
 
 _DEFAULT_SITE = Site("")
 ALLOWED = Allowed(everything=True)
-"""The addresses that a source of drops allows by default: a drop is often in a private network."""
+"""The addresses that a source may have by default: all, because sources of drops are often in private networks."""
 
 _DEFAULT_SOURCE = Source("", "", _DEFAULT_SITE)
 SOURCE_SETTINGS = (
@@ -135,7 +135,7 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declared values; it is inactive if its centre is, and a flag overrides its attempts."""
+    """Build a source from its declared values; it is inactive if its centre is, and --attempts overrides its own."""
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(
@@ -181,13 +181,13 @@ def build_settings(given: Given) -> Drops:
 
 
 def _read_centres(given: Given) -> tuple[Centre, ...]:
-    """Read the tables [[drops.centre]]; raise ConfigError if a short name is missing or given twice."""
+    """Read the tables [[drops.centre]]; raise ConfigError if a short name is empty or given twice."""
     centres: dict[str, Centre] = {}
     for values in given.rows[CENTRE_TABLE]:
         centre = Centre(**{name: value.value for name, value in values.items()})
         if not centre.short_name or centre.short_name.lower() in centres:
-            table_name = values["short_name"].name
-            raise ConfigError(f"{given.file}: {table_name} is missing or given twice", hint="windrow config")
+            problem = "is given twice" if centre.short_name else "is missing or empty"
+            raise ConfigError(f"{given.file}: {values['short_name'].name} {problem}", hint="windrow config")
         centres[centre.short_name.lower()] = centre
     return tuple(centres.values())
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 
-from windrow.collections.drops.adapter.current_states import count_shown
+from windrow.collections.drops.adapter.current_states import count_shown_states
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.projection_rows import find_written_tables
 from windrow.collections.drops.database.table_store import TableStore
@@ -24,7 +24,7 @@ from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
 
-REBUILD_HINT = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
+REBUILD_HINT = "drop the tracker's tables or delete all their rows (of an SQLite file: move it away), then: windrow run"
 
 StateKey = tuple[str, int, int]
 """A kind of item (`zip` or `xml`) and its state: phase id and status."""
@@ -55,7 +55,8 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Yield a fault for each state in which the tracker has more or fewer zips or XML files than the ledger."""
     drops = workspace.section(Drops)
-    expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
+    shown_counts = count_shown_states(ledger)
+    expected = {(kind, phase, int(status)): count for (kind, (phase, status)), count in shown_counts.items()}
     if not expected:
         return
     engine = connect(with_database(drops.tracker.url, DATABASE), read_password(drops.tracker))
@@ -81,14 +82,17 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_emptied(connection: sa.Connection) -> Iterator[str]:
-    """Yield the tables that lost all their rows; a table from which somebody deleted some rows is not a fault."""
+    """Yield the tables that had rows and have none; that somebody deleted some rows of a table is not a fault."""
     for name in sorted(find_written_tables(connection, PROJECTION) & TRACKER.tables.keys()):
         if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
             yield name
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each count that is not as expected, unless other programs moved the rows to the last phase."""
+    """Yield a fault for each count that is not as expected, unless other programs moved the rows to the last phase.
+
+    The counts are numbers of rows, those in the tracker and those expected from the ledger.
+    """
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():
