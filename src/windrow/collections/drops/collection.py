@@ -71,10 +71,9 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
 def _make_offer(
     entry: ListingEntry, centres: list[str], pattern: str, listed_files: Mapping[tuple[str, str], datetime | None]
 ) -> Offer:
-    """Return the offer of one listed entry; it has a reason if the listing refused the entry, or if this rule does.
+    """Return the offer of one listed entry; it has a reason if the entry, or its name, size or type is refused.
 
-    Refused here are names, sizes and kinds of entries. `listed_files` has the modification times of all files in the
-    listing by (folder, name); side-cars are looked for among them.
+    `listed_files` has the modification times of all files in the listing by (folder, name); side-cars are among them.
     """
     folder = _folder(entry)
     key = path = join_path(folder, entry.name) if folder else entry.name

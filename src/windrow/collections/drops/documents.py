@@ -125,10 +125,7 @@ def parse_integer(text: str) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Return the value of an xs:double; raise StepError for another text, and for INF and NaN.
-
-    Not every database can store INF and NaN.
-    """
+    """Return the value of an xs:double; raise StepError unless it is finite, since databases may refuse INF and NaN."""
     try:
         number = float(text.replace("_", "?"))  # Python alone allows an underscore
     except ValueError:

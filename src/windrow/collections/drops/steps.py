@@ -158,7 +158,7 @@ def unzip(task: Task) -> Reading:
 
 
 def check_xsd(task: Task) -> Reading:
-    """Return a reading with the faults of an XML file: it is not well-formed, not of the kind in its name, or not valid."""
+    """Return a reading with the faults of an XML file: its XML is not well-formed, of another kind, or not valid."""
     try:
         task.view.seek(0)
         content = task.view.read()  # its size was limited when it was opened
@@ -180,10 +180,7 @@ def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 
 def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
-    """Return the compiled form of a schema and its imports; raise StepError if it cannot be used.
-
-    The schema that was compiled last under each name is cached.
-    """
+    """Return the compiled form of a schema and its imports, which is cached; raise StepError if it is not valid."""
     compiled_file, compiled = _latest_schemas.get(schema_file.name, (None, None))
     if compiled is None or compiled_file is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
@@ -206,10 +203,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry, and return a list of its member, which is empty if the entry is left out.
-
-    Adds a finding if the entry is left out or its name is refused. Raises StepError if it is an archive.
-    """
+    """Return a list of an entry's member, or an empty one and a finding; raise StepError if it is an archive."""
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

@@ -89,10 +89,7 @@ def _find_emptied(connection: sa.Connection) -> Iterator[str]:
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each count that is not as expected, unless other programs moved the rows to the last phase.
-
-    The counts are numbers of rows, those in the tracker and those expected from the ledger.
-    """
+    """Yield a fault for each count that is not as expected, unless other programs moved the rows to the last phase."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():

@@ -51,10 +51,7 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
 
 
 def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return the states of the zips and of the XML files among `items`, by item.
-
-    The states of the zips that contain the XML files are returned too, since they depend on these.
-    """
+    """Return the states of the zips and of the XML files among `items`, by item, and of the zips of these XML files."""
     zip_numbers: dict[int, None] = {}
     xml_states: dict[int, State] = {}
     for page in _pages(sorted(items)):
@@ -168,10 +165,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count the zips and XML files that the tracker must show, by (kind, state).
-
-    XML files whose names the tracker cannot store are left out.
-    """
+    """Count by (kind, state) the zips and XML files, except XML files whose names the tracker cannot store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())

@@ -1,4 +1,4 @@
-"""The history of records: publish or withhold staged documents, and find the versions of a record.
+"""The history of records: publish or withhold staged documents, and find the records that the store knows.
 
 A submission is a loaded document, and an entity is one version of a record in it. An entity is in force (valid) from
 the time when its submission is published until an entity with the same kind and identifier replaces it. An entity that
@@ -11,7 +11,7 @@ published together and the others one by one, with the same result as if each wa
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -38,21 +38,6 @@ class Published(NamedTuple):
     ended: int  # the number of entities of earlier submissions that it replaced
     findings: tuple[Finding, ...] = ()
     reason: Reason | None = None
-
-
-class EntityVersion(NamedTuple):
-    """One version of a record; `tombstone` tells whether it records that the record was deleted."""
-
-    id: int
-    kind: str
-    identifier: str
-    submission: int
-    item: int
-    action: str
-    valid_from: datetime | None
-    valid_to: datetime | None
-    ended_by: int | None
-    tombstone: bool
 
 
 _FINDINGS_BY_EFFECT = {
@@ -112,37 +97,8 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
     return submission
 
 
-def iterate_versions(
-    connection: sa.Connection, schema: TableSchema, *conditions: sa.ColumnElement[bool]
-) -> Iterator[EntityVersion]:
-    """Yield the versions of records that meet the conditions, ordered by identifier and then by age, oldest first."""
-    entity, submission = schema.entity, schema.submission
-    query = (
-        sa.select(
-            *(entity.c[name] for name in ("id", "kind", "identifier", "submission_id")),
-            *(submission.c.item, submission.c.action),
-            *(entity.c[name] for name in ("valid_from", "valid_to", "ended_by", "tombstone")),
-        )
-        .join(submission, submission.c.id == entity.c.submission_id)
-        .where(*conditions)
-        .order_by(entity.c.identifier, entity.c.valid_from, entity.c.id)
-    )
-    for row in connection.execute(query):
-        yield EntityVersion._make(row)
-
-
-def make_valid_condition(schema: TableSchema, valid_at: datetime) -> sa.ColumnElement[bool]:
-    """Return the condition that an entity was in force at a time and is not a tombstone."""
-    entity = schema.entity
-    ended = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > valid_at)
-    return sa.and_(entity.c.valid_from <= valid_at, ended, sa.not_(entity.c.tombstone))
-
-
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the identifiers among `keys` of records that were ever published (question KIND), or are current.
-
-    The question for current records is KIND:current. Raises StoreError for any other question.
-    """
+    """Return the identifiers among `keys` that were ever published (question KIND) or are current (KIND:current)."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")
@@ -197,10 +153,7 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another published submission with the same bytes, action and kind, or None.
-
-    None of its entities has been ended.
-    """
+    """Return the id of another published submission with the same bytes, action and kind, all in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_submission

@@ -32,10 +32,7 @@ class Insert(IntEnum):
 
 
 class LateReference(NamedTuple):
-    """A reference to a row of a table that is written later.
-
-    If that row has no id, or one above `max_id`, `substitute` is written.
-    """
+    """A reference to a table that is written later; `substitute` is for a missing id, or one above `max_id`."""
 
     table: str
     key: str
@@ -62,10 +59,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set many existing rows of `table` to the same values, after all `RowChange`s of the batch.
-
-    `unless` is as in `RowChange`.
-    """
+    """Set existing rows of `table` to the same values, after all `RowChange`s of a batch; `unless` is as there."""
 
     table: str
     keys: Sequence[str]

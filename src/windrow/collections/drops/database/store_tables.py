@@ -107,10 +107,7 @@ class TableSchema:
         return ddl
 
     def views(self) -> list[tuple[str, str]]:
-        """Return (name, query) of each view: `current_TABLE` for each table, KIND and `current_KIND` for some kinds.
-
-        The latter are the kinds of records that have several tables, such as specimens.
-        """
+        """Return (name, query) of each view: `current_TABLE`, and KIND and `current_KIND` for kinds with two tables."""
         condition = CURRENT_CONDITION.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
         queries = []
         for table in self.element_tables:

@@ -30,7 +30,7 @@ import sqlalchemy as sa
 
 from windrow.collections.drops.database import history
 from windrow.collections.drops.database import store_statements as statement
-from windrow.collections.drops.database.history import EntityVersion, Published, judge
+from windrow.collections.drops.database.history import Published, judge
 from windrow.collections.drops.database.projection_rows import chunks, is_one_of
 from windrow.collections.drops.database.store_statements import insert_elements, insert_rows
 from windrow.collections.drops.database.store_tables import COUNT_COLUMNS, TableSchema, cache_per_schema, table_schema
@@ -250,20 +250,6 @@ class TableStore:
         with self._read() as connection:
             return history.find_known(connection, self._schema, question, keys)
 
-    def as_of(self, kind: str, valid_at: datetime) -> list[EntityVersion]:
-        """Return the versions of records of a kind that were current at a time."""
-        with self._read() as connection:
-            same_kind = self._schema.entity.c.kind == kind
-            conditions = (same_kind, history.make_valid_condition(self._schema, valid_at))
-            return list(history.iterate_versions(connection, self._schema, *conditions))
-
-    def history(self, kind: str, identifier: str) -> list[EntityVersion]:
-        """Return all versions of one record, published or not, oldest first."""
-        entity = self._schema.entity
-        with self._read() as connection:
-            conditions = (entity.c.kind == kind, entity.c.identifier == identifier)
-            return list(history.iterate_versions(connection, self._schema, *conditions))
-
     def summarise(self, now: datetime, *, counts_all: bool = False) -> Summarised:
         """Bring the tables `context` and `overview` up to date; if `counts_all`, count everything again."""
         if self._summary is None:
@@ -296,10 +282,7 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the submission ids, by item, of documents that are staged already.
-
-        If other bytes of an item are staged, their rows are deleted.
-        """
+        """Return the submission ids of documents that are staged already, by item; delete the rows of other bytes."""
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(document.item for document, _ in documents):
             query = statement.select_submissions(self._schema, chunk)
