@@ -20,7 +20,7 @@ class KeyForm(StrEnum):
 
 
 TABLE, LEGACY = "table", "later"
-"""The two sets of keys that `grobid0:tei_json` may have: those of 2018, or later ones."""
+"""The two sets of keys that `grobid0:tei_json` may have: those of 2018 (`table`), and those that came later."""
 
 GROBID = "grobid"
 SERVICE = Service(
@@ -64,12 +64,12 @@ CONFIGURATION = Configuration(
 )  # fmt: skip
 
 
-_FINDING = "windrow.collections.papers.finding"
+_CAPTURE_RULES = "windrow.collections.papers.capture_rules"
 
 COLLECTION = Collection(
     name="papers",
     phases=("find", "extract", "match"),
-    discovery=Captures(later(f"{_FINDING}:select"), "1", unchanged=False, kinds=later(f"{_FINDING}:kinds")),
+    discovery=Captures(later(f"{_CAPTURE_RULES}:select"), "1", unchanged=False, kinds=later(f"{_CAPTURE_RULES}:kinds")),
     steps=(
         Settle("extract", "2", later("windrow.collections.papers.extract:extract"), retakes=2),
         Derive("match"),
