@@ -128,7 +128,7 @@ def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library,
     update(library)
     assert matched(library) == ["10.5000/0", None]
     library.section = ""
-    assert "no catalogue is configured, the index has 1 work" in update(library)[0]
+    assert "no catalogue is configured, but the index has 1 work" in update(library)[0]
 
 
 def test_the_files_of_the_catalogue_are_exported(library, tmp_path):

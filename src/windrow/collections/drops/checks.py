@@ -105,7 +105,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the number, names and type of a series' increments; as in the standard, the first rule has the type."""
+    """Check the number, names and type of a series' increments; the first rule has the type, as in the standard."""
     if not rule.increments:
         return
     first_rule, name = rule.increments[0], _title(element)
@@ -251,7 +251,7 @@ def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None
                 findings.report("ParameterNotInProcedure", message, parameter)
                 continue
             if rule.type != tag:
-                message = f"parameter {quote(parameter_id)} is a {rule.type}, submitted as {tag}"
+                message = f"parameter {quote(parameter_id)} must be submitted as {rule.type}, not as {tag}"
                 findings.report("WrongParameterType", message, parameter)
                 continue
         PARAMETER_CHECKS[tag](findings, parameter, rule, associable_ids)
@@ -267,7 +267,7 @@ def _report_missing(findings: Findings, element: Node, procedure: Procedure, sub
 
 
 def _report_repeated_parameters(findings: Findings, parameters: list[tuple[str, str, Node]]) -> None:
-    """Report each pair of parameterID and sequenceID that occurs more than once; its second parameter has the line."""
+    """Report the pairs of parameterID and sequenceID that occur more than once, with the line of the second time."""
     occurrences: dict[tuple[str, str | None], list[Node]] = {}
     for _, parameter_id, parameter in parameters:
         occurrences.setdefault((parameter_id, parameter.get("sequenceID")), []).append(parameter)
@@ -334,7 +334,7 @@ def check_baseline(findings: Findings, element: Node) -> None:
 
 
 def check_mutant(findings: Findings, element: Node) -> None:
-    """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the same centre."""
+    """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the specimen's centre."""
     colony = element.get("colonyID")
     if not colony:
         findings.report("ColonyMissing", f"mutant {_specimen(element)} has no colonyID", element)
@@ -355,7 +355,7 @@ def check_mutant(findings: Findings, element: Node) -> None:
     elif parent_colonies is None:
         findings.skip_checks("the list parent_colonies is not configured", "ColonyNotReady (parent colony)")
     elif parent_colonies.get(imits_colony.parent) != CONFIRMED_STATUS:
-        message = f"the parent of colony {quote(colony)} is not {CONFIRMED_STATUS!r} in iMITS"
+        message = f"the parent of colony {quote(colony)} does not have the status {CONFIRMED_STATUS!r} in iMITS"
         findings.report("ColonyNotReady", message, element)
     centre_code = attribute_text(element, "productionCentre") or attribute_text(element, "phenotypingCentre")
     expected_centre = IMITS_CENTRE_NAMES.get(centre_code)

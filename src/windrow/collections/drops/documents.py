@@ -43,7 +43,7 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed or is refused, as for its size."""
+    """Parse a document and return its root; raise StepError if it is not well-formed, is too large or has a DTD."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
@@ -149,7 +149,7 @@ def parse_decimal(text: str) -> str:
 
 
 def parse_date(text: str) -> str:
-    """Return an xs:date as YYYY-MM-DD, without a time zone; raise StepError for another text.
+    """Return the date with which a text begins, as YYYY-MM-DD without a time zone; raise StepError if there is none.
 
     >>> parse_date("2012-12-31+01:00")
     '2012-12-31'

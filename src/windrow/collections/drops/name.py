@@ -71,7 +71,7 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP_PATTERN)
 
 
 def spell_centre_as_declared(name: str, centre: str, pattern: str = ZIP_PATTERN) -> str:
-    """Return a zip's name with the declared spelling `centre` in place of its own: its case does not matter.
+    """Return a zip's name with `centre`, the declared spelling, in place of its own; an invalid name is not changed.
 
     >>> spell_centre_as_declared("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'

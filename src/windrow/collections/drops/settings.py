@@ -83,10 +83,10 @@ SETTINGS = (
         "time for all transfers together; the next run continues those that are not complete by then; 0: no limit",
     ),
     Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
+    Setting("drops.zip_name", PATTERN, "", "names of zips, with groups centre, date and inc; empty: the standard's"),
     Setting(
-        "drops.zip_name", PATTERN, "", "form of a zip's name, with groups centre, date, inc; empty: the standard's"
+        "drops.xml_name", PATTERN, "", "names of XML files, with groups as for zips, and kind; empty: the standard's"
     ),
-    Setting("drops.xml_name", PATTERN, "", "form of a document's name, with a group kind too; empty: the standard's"),
     Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: the one shipped"),
     Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: the one shipped"),
     Setting("drops.lists.status_codes", OPTIONAL_PATH, "", "the known status codes"),
@@ -115,7 +115,7 @@ SOURCE_SETTINGS = (
         "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "longest time for the whole listing of a folder"
     ),
     Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "the least bytes a second of its transfers; 0: any"),
-    Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: we open the data connection"),
+    Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: windrow opens the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
     Setting("allow_private", SWITCH, ALLOWED.everything, "its address may be in a private network"),
@@ -135,7 +135,7 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declared values; it is inactive if its centre is, and --attempts overrides its own."""
+    """Build a source from its declared values; an inactive centre makes it inactive, --attempts overrides its own."""
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(

@@ -28,7 +28,7 @@ class StateEvent(NamedTuple):
 
     `seq` is its number on the ledger; `event` is `attempt`, `end` (of an attempt), `start` (of a step), `reading` or
     `decision`. `step` is that of a start or a reading. `reason` says why an attempt or a reading failed, or what the
-    operator decided. `checksum` is not empty if the bytes of a successful attempt were compared with a side-car's.
+    operator decided. `checksum` is not empty if the bytes of a successful attempt were compared with one in a side-car.
     """
 
     seq: int
@@ -53,8 +53,8 @@ class ZipStates(NamedTuple):
 def xml_state_at_step(step: str | None, status: Status | None, *, has_started: bool) -> State:
     """Return the state of an XML file that waits for `step` or failed at it; if `step` is None, all steps are done.
 
-    `status` is that of the step, and `has_started` tells whether the step was started for the file. The state of a
-    cancelled file is that of `xml_state`.
+    `status` is that of the step, and `has_started` tells whether the step was started for the file. For a
+    cancelled file, `xml_state` is used instead.
 
     >>> xml_state_at_step("upload", Status.PENDING, has_started=False), xml_state_at_step(None, None, has_started=False)
     ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))
@@ -139,5 +139,5 @@ def _state_after_step(event: StateEvent) -> State:
 
 
 def phase_of_step(step: str) -> int:
-    """Return the phase id of a step; an empty `step` stands for `xml_name`, which refuses names of XML files."""
+    """Return the phase id of a step; an empty text stands for the check of an XML file's name, which has no step."""
     return phase_id(step) if step else XML_NAME

@@ -128,7 +128,7 @@ ROOT_NAMES = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMEN
 _KINDS_BY_NAME = {kind.value: kind for kind in DocumentKind}
 _VALID_READING = Reading()  # shared, so that pickle sends it once for a batch of documents
 HARMLESS_REASONS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
-"""The faults because of which only the entry is left out; because of any other, the whole zip fails."""
+"""The faults for which only the entry is left out; for any other fault, the whole zip is refused."""
 
 
 def unzip(task: Task) -> Reading:
@@ -158,7 +158,7 @@ def unzip(task: Task) -> Reading:
 
 
 def check_xsd(task: Task) -> Reading:
-    """Return a reading with the faults of an XML file: its XML is not well-formed, of another kind, or not valid."""
+    """Return a reading that says whether an XML file is well-formed, of the kind in its name, and valid."""
     try:
         task.view.seek(0)
         content = task.view.read()  # its size was limited when it was opened
@@ -180,7 +180,7 @@ def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 
 def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
-    """Return the compiled form of a schema and its imports, which is cached; raise StepError if it is not valid."""
+    """Return the compiled form of a schema and its imports, maybe from a cache; raise StepError if it is invalid."""
     compiled_file, compiled = _latest_schemas.get(schema_file.name, (None, None))
     if compiled is None or compiled_file is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
@@ -203,7 +203,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Return a list of an entry's member, or an empty one and a finding; raise StepError if it is an archive."""
+    """Inflate an entry; return [its member], or [] if it is left out; raise StepError if it is an archive."""
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

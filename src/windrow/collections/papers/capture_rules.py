@@ -77,7 +77,7 @@ def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _pattern(name: str) -> Callable[[str], bool]:
-    """Return the search of a named pattern or a regular expression in a SURT; raise ConfigError if it is neither."""
+    """Return the test of SURTs for a named pattern or a regular expression; raise ConfigError if `name` is neither."""
     if name in PATTERNS:
         return PATTERNS[name]
     try:
@@ -102,7 +102,7 @@ _MAX_CACHED_OUTCOMES = 10_000  # the most pairs of media type and status whose o
 
 
 def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | None], Skip | None]:
-    """Return the part of a source's rule that depends only on media type and status, as a function like `select`'s."""
+    """Return a function that applies the part of a source's rule which depends only on media type and status."""
     return partial(_check_type_and_status, wanted_types({**options, **source.options}))
 
 

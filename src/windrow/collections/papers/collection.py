@@ -19,7 +19,7 @@ class KeyForm(StrEnum):
     RAW = "raw"
 
 
-TABLE, LEGACY = "table", "later"
+TABLE, LATER = "table", "later"
 """The two sets of keys that `grobid0:tei_json` may have: those of 2018 (`table`), and those that came later."""
 
 GROBID = "grobid"
@@ -36,7 +36,7 @@ CONFIGURATION = Configuration(
         Setting("papers.table_version", TEXT, "0", "version in the table's name"),
         Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
         Setting("papers.table_key_form", choice(*KeyForm), "sha1:base32", "form of the keys of its rows"),
-        Setting("papers.tei_json", choice(TABLE, LEGACY), "table", "keys of the JSON of TEI: table (2018), or later"),
+        Setting("papers.tei_json", choice(TABLE, LATER), "table", "keys of the JSON of TEI: table (2018), or later"),
         Setting("papers.grobid", OPEN, "", "address of a GROBID server; if empty, the embedded extractor is used"),
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),

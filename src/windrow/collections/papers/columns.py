@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 from windrow.caps import CELL_BYTES
-from windrow.collections.papers.collection import LEGACY, TABLE
+from windrow.collections.papers.collection import LATER, TABLE
 from windrow.errors import ConfigError, StoreError
 from windrow.formats.cdx import surt
 from windrow.formats.tei import drop_full_text
@@ -78,11 +78,11 @@ class WideTable(Protocol):
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise ConfigError if a family's name is not valid or a column of one family has the name of one of another.
+    """Raise ConfigError if the name of a family is not valid, or if two families have a column of the same name.
 
-    Columns must differ in their names without the family, since libraries that read such tables in bulk leave it out.
-    Only families whose names differ only in the number at their end may have columns of the same name, such as
-    `grobid0:status` and `grobid1:status`. Raises StoreError if the name of a column is not valid.
+    Libraries that read such tables in bulk leave out the family. So only families whose names differ in nothing but the
+    number at their end may have columns of the same name, such as `grobid0:status` and `grobid1:status`. Raises
+    StoreError if the name of a column is not valid.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
     """
@@ -213,7 +213,7 @@ def make_cells(
     """Return the encoded cells of a paper's row, without those that are too large for the table.
 
     `record` and `extra` are from the step `extract`. `match` has the contents of `match0`, or is None if the paper was
-    not matched. `tei_shape` (TABLE or LEGACY) chooses the keys of `grobid0:tei_json`.
+    not matched. `tei_shape` (TABLE or LATER) chooses the keys of `grobid0:tei_json`.
     """
     meta, location = record["file"], capture.location
     contents: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
@@ -249,7 +249,7 @@ def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, An
     elif encoded_tei := extra.get("tei_base64"):  # it is not UTF-8
         contents["grobid0:tei_xml"] = b64decode(encoded_tei)
     if tei_json := extra.get("tei_json"):
-        contents["grobid0:tei_json"] = (extra.get("later_json") or tei_json) if tei_shape == LEGACY else tei_json
+        contents["grobid0:tei_json"] = (extra.get("later_json") or tei_json) if tei_shape == LATER else tei_json
         contents["grobid0:metadata"] = drop_full_text(contents["grobid0:tei_json"])
     return contents
 

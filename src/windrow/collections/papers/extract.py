@@ -237,7 +237,7 @@ def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for 
 
 
 def _refine_type(detected_type: str, head: bytes) -> str:
-    """Return the media type of XHTML or JATS if a file with this type and these first bytes is one, or its type."""
+    """Return the media type of XHTML or JATS if the first bytes of a file show one of them, or the detected type."""
     start = head[:1024]
     if b"<htm" in start and b"http://www.w3.org/1999/xhtml" in start:
         return _XHTML_TYPE
@@ -256,7 +256,7 @@ def extract(task: Task) -> Results:
     """Return the record of a paper, or an incomplete record and requests to GROBID if the answers are needed first.
 
     If the step was killed for a paper, the PDF library is not used; if it was killed twice, the TEI is not parsed
-    either. Then a Skip says so. A file of a type that its source does not want is only skipped.
+    either; a Skip has the reason. A file of a type that its source does not want is only skipped.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
@@ -348,7 +348,7 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
     paper = outcome.table_json
     record |= _main_fields(paper["title"], [author["name"] for author in paper["authors"]], paper["doi"])
     extra["tei_json"] = paper
-    extra["later_json"] = outcome.legacy_json
+    extra["later_json"] = outcome.later_json
     return "\n".join(filter(None, (paper["title"], *record["authors"], paper["abstract"], paper["body"])))
 
 

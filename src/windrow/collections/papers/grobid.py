@@ -105,7 +105,7 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
 class GrobidOutcome(NamedTuple):
     """The outcome of a request: `grobid0:status_code` and `grobid0:status`, the TEI, and its JSON in two shapes.
 
-    `table_json` has the keys of TABLE and `legacy_json` those of LEGACY; None: the TEI has no such JSON. `is_transient`
+    `table_json` has the keys of TABLE and `later_json` those of LATER; None: the TEI has no such JSON. `is_transient`
     is set if the server may be the cause of a failure, so that another request may have another outcome.
     """
 
@@ -113,7 +113,7 @@ class GrobidOutcome(NamedTuple):
     status: dict[str, Any]
     tei: bytes = b""
     table_json: dict[str, Any] | None = None
-    legacy_json: dict[str, Any] | None = None
+    later_json: dict[str, Any] | None = None
     quality: str = "bad"
     is_transient: bool = False
 
@@ -156,10 +156,10 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
         status = {"status": "fail", "reason": "OTHER_DOCUMENT", "description": description}
         return GrobidOutcome(200, status, is_transient=True)
     try:
-        legacy_json = legacy_shape(root)
+        later_json = legacy_shape(root)
     except StepError:
-        legacy_json = None
-    return GrobidOutcome(200, {"status": "success"}, content, table_json, legacy_json, rate_quality(table_json))
+        later_json = None
+    return GrobidOutcome(200, {"status": "success"}, content, table_json, later_json, rate_quality(table_json))
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:

@@ -3,7 +3,7 @@
 A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are:
 exact: an identifier is the same, and the titles are alike or at least half of the authors are the same.
 strong: the slugs are the same or nearly the same, and so are at least half of the authors.
-weak: as strong, but too little else is known; or an identifier is the same, but neither title nor authors.
+weak: the slugs are the same or nearly the same, but too little else is known; or only an identifier is the same.
 ambiguous: several works match equally well, or many have the same slug.
 different: there is no candidate, or the titles, the authors or the years differ too much.
 """
@@ -76,7 +76,7 @@ def slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug by which a paper or work is matched, or an empty text if its title is not fit for that."""
+    """Return the slug by which a paper or work is matched, or an empty text if its title is too long or has no slug."""
     return slug(unify_letters(title), stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
 
 
@@ -121,7 +121,7 @@ def edit_distance(first: str, second: str) -> int:
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
-"""The verdicts with which a paper gets the DOI of the work."""
+"""The statuses with which a paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
 """If more works than this have the slug of a paper, none of them is accepted because of its title."""
@@ -354,7 +354,7 @@ _NAME_PARTICLES = frozenset(
 
 
 def _family_name(name: str) -> str:
-    """Return the family name in a name: its last word that is not an initial, or an empty text if there is none."""
+    """Return the family name in a name: the last word (before a comma, if any) that is not an initial, or ""."""
     family_part, comma, _ = name.partition(",")
     words = _name_words(_NAME_SUFFIX.sub("", family_part if comma else name))
     return next((word for word in reversed(words) if len(word) > 1 or not word.isascii()), "")

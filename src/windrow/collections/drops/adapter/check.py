@@ -31,7 +31,7 @@ StateKey = tuple[str, int, int]
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each loaded document whose number of rows in the store differs from that on the ledger."""
+    """Yield a fault for each loaded document whose number of rows in the store is not that on the ledger."""
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded_documents:
@@ -49,7 +49,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
             present = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
-            yield Fault(f"store, {key}", f"has {present}; the ledger has {count}", "windrow replay")
+            yield Fault(f"store, {key}", f"has {present} instead of the {count} on the ledger", "windrow replay")
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
@@ -82,7 +82,7 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_emptied(connection: sa.Connection) -> Iterator[str]:
-    """Yield the tables that had rows and have none; that somebody deleted some rows of a table is not a fault."""
+    """Yield the names of tables that had rows and have none now; a table that lost only some rows is not a fault."""
     for name in sorted(find_written_tables(connection, PROJECTION) & TRACKER.tables.keys()):
         if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
             yield name
@@ -102,8 +102,8 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
         if 0 < expected_count - actual_count <= moved_counts[kind]:
             moved_counts[kind] -= expected_count - actual_count
             continue
-        present = f"{actual_count} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {present}; the ledger has {expected_count}", REBUILD_HINT)
+        present = f"{actual_count} rows with the state {PHASES[phase - 1]} {Status(status).name.lower()}"
+        yield Fault(f"tracker, {kind}", f"has {present} instead of {expected_count}, as on the ledger", REBUILD_HINT)
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:

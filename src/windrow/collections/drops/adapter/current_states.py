@@ -51,7 +51,7 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
 
 
 def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return the states of the zips and of the XML files among `items`, by item, and of the zips of these XML files."""
+    """Return (states of zips, states of XML files) by item; zips are those among `items` and those of its XML files."""
     zip_numbers: dict[int, None] = {}
     xml_states: dict[int, State] = {}
     for page in _pages(sorted(items)):
@@ -183,7 +183,7 @@ StateReason = tuple[str, int, Status, Reason | None]
 
 
 def count_rests(ledger: Ledger, facts: tuple[int, int]) -> list[RestCount]:
-    """Count the zips and XML files that reached each state, by reason, from the first to the last of two `facts`."""
+    """Count the zips and XML files that reached each state from fact `facts[0]` to fact `facts[1]`, by reason."""
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
         _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
@@ -196,7 +196,7 @@ def count_rests(ledger: Ledger, facts: tuple[int, int]) -> list[RestCount]:
 
 
 def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of attempts by outcome, of zips whose names were refused, and of XML files by reason."""
+    """Yield counts of ended attempts, of zips whose names were refused, and of XML files that were found, by reason."""
     for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
@@ -212,7 +212,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of readings, of zips whose XML files all passed a step, and of zips of which an XML file failed."""
+    """Yield counts of readings, and of zips whose XML files all passed a step or of which one failed at it."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)

@@ -49,7 +49,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as its siblings, the files of its folder that it or an import imports, with a joint digest."""
+    """Read a schema and, as its siblings, the files in its folder that it imports, also indirectly."""
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}
     unsearched_contents = [content]
@@ -167,7 +167,7 @@ class DropsStore:
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
     def summarise(self, now: datetime) -> int:
-        """Update the tables `context` and `overview`; return how many submissions and keys were counted in all."""
+        """Update the tables `context` and `overview`; return the sum of the numbers of counted submissions and keys."""
         return sum(self.tables.summarise(now))
 
     def close(self) -> None:
@@ -219,7 +219,7 @@ def _check_centres(declarations: Declarations) -> None:
     for source in declarations.sources:
         if source.owner.lower() not in centre_names:
             raise ConfigError(
-                f"source {source.name}: centre = {source.owner!r} is not declared",
+                f"source {source.name}: the centre {source.owner!r} is not declared",
                 hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(declarations.names)),
             )
 
@@ -261,7 +261,7 @@ def check_source(workspace: Workspace, source: Source) -> None:
         message = f"centre {source.owner!r} is not declared" if source.owner else "a source of drops needs a centre"
         raise UsageError(
             f"{message}; declared centres: {', '.join(centres)}",
-            hint="--centre NAME, or a [[drops.centre]] in windrow.toml",
+            hint="name a declared centre with --centre, or add a [[drops.centre]] to windrow.toml",
         )
 
 
@@ -289,7 +289,7 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, path: str) -> str:
-    """Return the end of a message: how runs treat a file at `path`, or an empty text if its name does not show it."""
+    """Return the end of a message: how runs treat a file at `path`, or "" if it does not look like a file's path."""
     folder, _, name = path.rpartition("/")
     folder = folder.rpartition("/")[2]
     is_in_action_folder = folder in FOLDERS

@@ -126,7 +126,7 @@ class _TrialReader:
         self._response = response
 
     def read(self, key: str, *, is_document: bool) -> Iterator[TrialPart]:
-        """Yield the results for a zip called `key` and the documents in it, or for the file itself if it is one."""
+        """Yield the results for a zip called `key` and the documents in it, or for the file itself if `is_document`."""
         collection, size, digest = self._setup.collection, self._response.size, self._response.digest
         if is_document:
             member = Member(key, size, digest, "")
@@ -176,7 +176,7 @@ class _TrialReader:
         return self._pool.run_alone(job).result
 
     def _preview_records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield a preview of every record with its first row, that whose own number is the number of its record."""
+        """Yield a preview of every record, made of its first row, whose number is also the number of the record."""
         first_rows = {
             row[0]: (table, row[4:])
             for table, rows_of_table in rows.tables.items()

@@ -108,7 +108,10 @@ def _write_insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, output:
     zone_flags = [bool(getattr(column.type, "timezone", False)) for column in table.columns]
     style = _LITERAL_STYLES[dialect.name]
     for number, row in enumerate(rows):
-        texts = (_format_literal(value, style, has_zone) for value, has_zone in zip(row, zone_flags, strict=True))
+        try:
+            texts = [_format_literal(value, style, has_zone) for value, has_zone in zip(row, zone_flags, strict=True)]
+        except StoreError as error:
+            raise StoreError(f"{table.name}, {row[0]!r}: {error}") from None
         output.write(f"({', '.join(texts)})" + (",\n" if number + 1 < len(rows) else ";\n"))
 
 
@@ -138,7 +141,7 @@ class _LiteralStyle(NamedTuple):
 def _format_literal(value: Any, style: _LiteralStyle, has_zone: bool) -> str:
     format_value = _LITERAL_FORMATTERS.get(type(value))
     if format_value is None:
-        raise StoreError(f"a {type(value).__name__} cannot be exported")
+        raise StoreError(f"a value of the type {type(value).__name__} cannot be exported")
     return format_value(value, style, has_zone)
 
 

@@ -1,4 +1,4 @@
-"""The history of records: publish or withhold staged documents, and find the records that the store knows.
+"""The history of records: publish or withhold staged documents, and look up records.
 
 A submission is a loaded document, and an entity is one version of a record in it. An entity is in force (valid) from
 the time when its submission is published until an entity with the same kind and identifier replaces it. An entity that
@@ -153,7 +153,7 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another published submission with the same bytes, action and kind, all in force, or None."""
+    """Return the id of another published submission, all in force, with the same bytes, action and kind, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_submission
@@ -168,7 +168,7 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: each entity that an entity of the submission ended is valid as long as that one was.
+    """Undo a publication: an earlier version that it ended is valid until the submission's own version was ended.
 
     If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
     again.
@@ -204,7 +204,7 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 def _describe_publication(
     connection: sa.Connection, schema: TableSchema, submission: int, same_submission: int | None
 ) -> Published:
-    """Return the effect of a submission's publication, from the store; `same_submission` had the same bytes before."""
+    """Return the effect of a submission's publication; `same_submission` is an earlier one with the same bytes."""
     entity = schema.entity
     if same_submission is not None:
         message = "the same bytes with the same action are published already and are still current"
@@ -229,7 +229,7 @@ def _describe_publication(
 
 
 def _select_other_zip(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
-    """Return a subquery for the zip (`action/name`) whose entity an entity overrides or is overridden by."""
+    """Return a subquery for the zip (`action/name`) of the version that an entity overrides, or that overrides it."""
     entity, older, other_submission = schema.entity, schema.older_entity, schema.submission
     name = sa.select(other_submission.c.action + "/" + other_submission.c.zip_name)
     if effect == "overridden":
@@ -301,7 +301,7 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Return the keys that are known among those that the documents need, by question."""
+        """Look up the keys of all documents; return those that the store has, by question."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():
@@ -333,7 +333,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return the keys that are known now, after the previous documents of the batch were judged."""
+        """Return those of the keys that the store has now, after the previous documents of the batch were judged."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]

@@ -38,7 +38,7 @@ _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in their order; `project_states` returns states.
+    """Return the changes of the tracker's rows for these facts, in their order; `project_states` has those of states.
 
     The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """

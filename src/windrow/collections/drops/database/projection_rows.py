@@ -32,7 +32,7 @@ class Insert(IntEnum):
 
 
 class LateReference(NamedTuple):
-    """A reference to a table that is written later; `substitute` is for a missing id, or one above `max_id`."""
+    """A reference to a table that is written later; `substitute` replaces an id that is missing or above `max_id`."""
 
     table: str
     key: str
@@ -59,7 +59,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set existing rows of `table` to the same values, after all `RowChange`s of a batch; `unless` is as there."""
+    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch; `unless` is as in these."""
 
     table: str
     keys: Sequence[str]
@@ -165,7 +165,7 @@ def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterab
             difference = f"has the id {ids[0]}" if ids else f"is missing, and {present_name!r} has its id"
             raise StoreError(
                 f"{seed.table}: {name!r} {difference}; the standard gives it the id {seed.id}",
-                hint=f"give the rows of {seed.table} the standard's ids (references follow), or name another database",
+                hint=f"give the rows of {seed.table} the standard's ids (references too), or name another database",
             )
         connection.execute(table.insert().values(id=seed.id, **seed.values))
         added_counts[seed.table] = added_counts.get(seed.table, 0) + 1
@@ -276,7 +276,7 @@ class IdLookup:
                 else f'GRANT CREATE ON DATABASE "{url.database}" TO "{url.username}"'
             )
             raise StoreError(
-                f"the {sql_word.lower()} {BOOKKEEPING_SCHEMA}, for the checkpoint, is missing and may not be created",
+                f"the {sql_word.lower()} {BOOKKEEPING_SCHEMA}, for the checkpoint, is missing and cannot be created",
                 hint=f"let an administrator run: {grant};",
             ) from error
 

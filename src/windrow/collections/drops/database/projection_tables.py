@@ -262,7 +262,7 @@ def _skip_taken_over(change: sa.Update, table: sa.Table, unless: tuple[str, obje
 
 
 def _has_required_values(table: sa.Table, values: _Values) -> bool:
-    """Tell whether no value is None whose column must not be NULL; a reference to a deleted row is None."""
+    """Tell whether the values of columns that must not be NULL are not None; a reference to a deleted row is None."""
     return None not in values.values() or all(
         value is not None or table.c[name].nullable for name, value in values.items()
     )

@@ -145,7 +145,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select another published submission than `its_id` with its bytes, action and kind, all of it still in force."""
+    """Select a published submission except `its_id`, all in force, with `its_digest`, `its_action` and `its_kind`."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (

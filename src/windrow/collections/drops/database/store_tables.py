@@ -47,7 +47,7 @@ _COLUMN_TYPES: dict[ColumnKind, TypeEngine[Any]] = {
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """The type of a time in UTC to the microsecond; only in Python and PostgreSQL it has a zone."""
+    """The type of a time in UTC to the microsecond, which has a zone in Python and PostgreSQL only."""
 
     impl = sa.DateTime
     cache_ok = True
@@ -107,7 +107,7 @@ class TableSchema:
         return ddl
 
     def views(self) -> list[tuple[str, str]]:
-        """Return (name, query) of each view: `current_TABLE`, and KIND and `current_KIND` for kinds with two tables."""
+        """Return (name, query) of views: `current_TABLE`, and KIND and `current_KIND` for kinds with several tables."""
         condition = CURRENT_CONDITION.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
         queries = []
         for table in self.element_tables:
@@ -211,7 +211,7 @@ _Statement = TypeVar("_Statement")
 
 
 def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Callable[[TableSchema], _Statement]:
-    """Decorate a function so that it builds its statement once for each schema, which takes longer than running it."""
+    """Decorate a function so that it builds its statement only once for each schema, since building takes long."""
 
     @wraps(make_statement)
     def get_statement(schema: TableSchema) -> _Statement:

@@ -282,7 +282,7 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the submission ids of documents that are staged already, by item; delete the rows of other bytes."""
+        """Return the submission ids, by item, of documents that are staged already; delete rows of other bytes."""
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(document.item for document, _ in documents):
             query = statement.select_submissions(self._schema, chunk)
@@ -339,7 +339,7 @@ class TableStore:
         connection.execute(_advance_counters(self._schema), {"count": element_count, "submissions": submission_count})
         next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(next_ids) != set(COUNTER_NAMES):
-            raise StoreError("the tables of the store do not exist", hint="windrow init")
+            raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow init")
         return next_ids["submission"] - submission_count + 1, next_ids["element"] - element_count + 1
 
 

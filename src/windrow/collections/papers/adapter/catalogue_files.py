@@ -22,18 +22,20 @@ class CatalogueState(NamedTuple):
     problems: str = ""
 
 
-def update_index(index: CatalogueIndex, places: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
-    """Import new and changed files of `places` (files and folders), and remove the works of files that are gone.
+def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
+    """Import new and changed files of `locations` (files and folders), and remove the works of files that are gone.
 
-    The former works are kept of a file that cannot be read, and of the files of a place that does not exist or is
+    A file that cannot be read keeps its former works, and so do the files of a location that does not exist or is
     empty, as it may be a disk that is not mounted. If `pulse` returns False, the update is stopped.
     """
-    if not places:
+    if not locations:
         count = index.count()
-        return CatalogueState(f"no catalogue is configured, the index has {counted(count, 'work')}" if count else "")
-    files_by_place = {place: _files_in(place) for place in places}
-    absent = [place for place, files in files_by_place.items() if not files]
-    paths = sorted({file for files in files_by_place.values() for file in files})
+        return CatalogueState(
+            f"no catalogue is configured, but the index has {counted(count, 'work')}" if count else ""
+        )
+    files_by_location = {location: _files_in(location) for location in locations}
+    absent = [location for location, files in files_by_location.items() if not files]
+    paths = sorted({file for files in files_by_location.values() for file in files})
     earlier = {file.path: file for file in index.files()}
     imported: list[CatalogueFile] = []
     for path in paths:
@@ -47,11 +49,11 @@ def update_index(index: CatalogueIndex, places: Sequence[Path], pulse: Callable[
     kept = {str(path) for path in paths}
     gone = [
         file for name, file in earlier.items()
-        if name not in kept and not any(Path(name).is_relative_to(place) for place in absent)
+        if name not in kept and not any(Path(name).is_relative_to(location) for location in absent)
     ]  # fmt: skip
     for file in gone:
         index.remove_file(file.path)
-    problems = [f"{place} does not exist or has no files" for place in absent]
+    problems = [f"{location} does not exist or has no files" for location in absent]
     problems += [file.problem for file in index.files() if file.problem]
     return CatalogueState(_describe_changes(imported, gone, earlier), _join(problems, "; "))
 
@@ -96,11 +98,11 @@ def _join(clauses: Sequence[str], separator: str) -> str:
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text
 
 
-def _files_in(place: Path) -> list[Path]:
+def _files_in(location: Path) -> list[Path]:
     """Return the files below a folder, or a list of the file itself, or an empty list if the path does not exist."""
-    if place.is_dir():
-        return [file for file in place.rglob("*") if file.is_file()]
-    return [place] if place.is_file() else []
+    if location.is_dir():
+        return [file for file in location.rglob("*") if file.is_file()]
+    return [location] if location.is_file() else []
 
 
 def _stamp(path: Path) -> str:

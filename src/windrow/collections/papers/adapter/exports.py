@@ -26,7 +26,7 @@ from windrow.formats.text import json_text
 
 ReadSettings = Callable[[Workspace], PaperSettings]
 ExportWriter = Callable[[Workspace, str, TextIO], int]
-"""Writes an export in a form to a stream, and returns how many lines or files it has."""
+"""A function that writes an export in a form to a stream, and returns the number of its lines or files."""
 
 DUMPS: Mapping[str, tuple[str, ...]] = {
     "ungrobided": ("f:c", "file:mime", "file:cdx"),
@@ -127,7 +127,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the slug, and the properties for matching as JSON, of each row with a TEI that has a usable title."""
+    """Yield slug and, as JSON, properties for matching of each row that GROBID processed and whose title is usable."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
@@ -143,7 +143,7 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
     "grobid-xml": _tei_fields, "scorable": _match_fields,
 }  # fmt: skip
-"""The functions that yield the fields of each line, by the form of those dumps that do not only have columns."""
+"""The functions that yield the fields of lines, by the form of the dump; other dumps have the columns in DUMPS."""
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
@@ -181,7 +181,7 @@ def _outcomes(cells: Cells) -> Iterator[str]:
 
 
 def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write path, number of works, losses (as in messages) and problem of each file; return the number of files."""
+    """Write path, number of works, `describe_losses` and problem of each file; return the number of files."""
     del form
     if not settings.catalogue_index.is_file():
         return 0

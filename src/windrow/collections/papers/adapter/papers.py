@@ -84,7 +84,7 @@ class PaperAdapter(RecordAdapter):
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that returns why papers are not sent to GROBID, by key, or None if all papers are sent."""
+        """Return a function from keys to the reasons why some are not sent to GROBID, or None if all are to be sent."""
         settings = self._paper_settings(workspace)
         if settings.force_existing:
             return None
@@ -119,13 +119,15 @@ class PaperAdapter(RecordAdapter):
         with ExitStack() as stack:
             store = stack.enter_context(closing(PaperStore(settings.store)))
             if count := store.count_stale():
-                yield Fault(settings.table, f"the rows of {count} papers are not written yet", "windrow run papers")
+                yield Fault(
+                    settings.table, f"the rows of {counted(count, 'paper')} are not written yet", "windrow run papers"
+                )
                 return
             table = stack.enter_context(open_rows(settings))
             stored_keys = {key for key, _ in table.scan(["file:meta"])}
             row_keys = (row_key(parse_digest(key), settings.key_form) for key in store.papers())
             if missing_count := sum(key not in stored_keys for key in row_keys):
-                yield Fault(settings.table, f"{missing_count} papers have no row", "windrow replay")
+                yield Fault(settings.table, f"{counted(missing_count, 'paper')} without a row", "windrow replay")
             altered = list(find_altered_rows(settings, store, table, ledger))
             if altered:
                 key, columns = altered[0]

@@ -52,7 +52,7 @@ class PaperSettings(NamedTuple):
     """The paths and settings of a workspace's papers.
 
     `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` its name there. `tei_shape` is
-    TABLE or LEGACY. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files that
+    TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files that
     sources name.
     """
 
@@ -134,7 +134,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Add the changes of the catalogue to a message, and its problems to the errors of no source (the key "")."""
+    """Add the changes of the catalogue to a message, and its problems to the errors without a source (key "")."""
     problems = f"the catalogue: {catalogue.problems}; its former works are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -194,13 +194,13 @@ def _make_puts(
 ) -> tuple[dict[str, Put], dict[str, bool]]:
     """Return what to write for each paper, and whether windrow makes its row.
 
-    `is_own_row` has the latter for registered rows; windrow makes the other rows if the table does not have them. Of a
-    row that another program made, only the columns that windrow wrote are changed or cleared.
+    `is_own_row` says so of registered rows; windrow makes an unregistered row if the table does not have it. Of a row
+    that another program made, only the columns that windrow wrote are changed or cleared.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
-    to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
-    other_columns = _read_columns(stores.table, to_read)
-    owned = {key: is_own_row.get(key, key not in other_columns) for key in papers}
+    keys_to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
+    other_columns = _read_columns(stores.table, keys_to_read)
+    makes_row = {key: is_own_row.get(key, key not in other_columns) for key in papers}
     written_columns = stores.register.written_columns([key for key in papers if not is_own_row.get(key, True)])
     first_captures = _first_captures(papers.values(), settings, stores.ledger)
     puts = {}
@@ -208,14 +208,14 @@ def _make_puts(
         match = _match_cells(paper, stores.catalogue)
         cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
         cleared = absent_columns(cells)
-        if not owned[key]:
+        if not makes_row[key]:
             own_columns = written_columns.get(key, frozenset())
             foreign_columns = other_columns.get(key, frozenset()) - own_columns
             cells, cleared = merge_with_foreign(
                 cells, foreign_columns, own_columns, replace_foreign=settings.force_existing
             )
         puts[key] = Put(row_keys[key], cells, cleared)
-    return puts, owned
+    return puts, makes_row
 
 
 def _key_settings(settings: PaperSettings) -> list[str]:
@@ -225,7 +225,7 @@ def _key_settings(settings: PaperSettings) -> list[str]:
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if it was written for another table."""
+    """Open the register of rows for a `with` block; clear it if it is about another table or form of keys."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):
@@ -258,9 +258,9 @@ def _write_rows(
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     is_own_row = register.owns(keys)  # whether windrow made the row of a paper
     written_columns = register.written_columns([key for key in missing if not is_own_row.get(key, True)])
-    puts, owned = _make_puts(present, is_own_row, settings, stores)
-    registered_columns = [(key, column) for key, put in puts.items() if not owned[key] for column in put.cells]
-    register.add(((key, owned[key]) for key in present if key not in is_own_row), registered_columns)
+    puts, makes_row = _make_puts(present, is_own_row, settings, stores)
+    registered_columns = [(key, column) for key, put in puts.items() if not makes_row[key] for column in put.cells]
+    register.add(((key, makes_row[key]) for key in present if key not in is_own_row), registered_columns)
     refused = table.put(puts.values())
     removed = [key for key in missing if key in is_own_row]
     foreign_rows = {key for key in removed if not is_own_row[key] and not store.taken_down(key)}
@@ -295,7 +295,7 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
 
 
 def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return the first capture of each paper, by key, with its location in the WARC file from which it was copied."""
+    """Return the first capture of each paper, by key; copied captures have their location in the original WARC file."""
     papers = list(papers)
     attempts = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     recorded = {attempt.seq: attempt for attempt in attempts}
@@ -317,7 +317,7 @@ def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledg
 
 
 def _record_id(archive: Path, response: KeptResponse | None) -> str:
-    """Return the id of the WARC record of a capture, or an empty text if there is none that the table can have."""
+    """Return the id of the WARC record of a capture, or an empty text if it is missing or not fit for the table."""
     if response is None or not response.place.warc:
         return ""
     with suppress(ArchiveError):

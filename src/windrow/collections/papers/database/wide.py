@@ -127,7 +127,7 @@ class SqliteTable(SqliteStore):
             after = last_key
 
     def _column_condition(self, columns: Sequence[str]) -> tuple[str, list[str]]:
-        """Return the SQL that selects columns or families, to follow another condition, and its parameters."""
+        """Return SQL to append to a condition, which selects columns or families, and its parameters."""
         check_columns(columns, self._family_names)
         if not columns:
             return "", []
