@@ -386,7 +386,7 @@ def check_stage(findings: Findings, element: Node) -> None:
     if match is None:
         findings.report("StageNotRecognised", f"{_specimen(element)}: {quote(stage)} is not a {unit} stage", element)
     elif not minimum <= float(match[1]) < limit:
-        message = f"{_specimen(element)}: {unit} stage {quote(stage)} is not from {minimum} to below {limit}"
+        message = f"{_specimen(element)}: {unit} stage {quote(stage)} must be at least {minimum} and below {limit}"
         findings.report("StageOutOfRange", message, element)
 
 

@@ -136,9 +136,7 @@ def parse_double(text: str) -> float:
 
 
 def parse_decimal(text: str) -> str:
-    """Return the digits of an xs:decimal as text; raise StepError for another text.
-
-    A float would lose some digits, and MariaDB stores at most 65.
+    """Return the digits of an xs:decimal as text, since a float would lose some; raise StepError for another text.
 
     >>> parse_decimal(" 0.10000000000000000000001 ")
     '0.10000000000000000000001'

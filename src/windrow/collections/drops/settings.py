@@ -43,7 +43,7 @@ class Centre:
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """The settings of [drops]. Deadlines are in seconds (0: no limit); an empty pattern stands for the standard's."""
+    """The settings of [drops]. Deadlines are in seconds (0: no limit); empty patterns mean those of the standard."""
 
     tracker: DatabaseAddress
     store: DatabaseAddress
@@ -118,7 +118,7 @@ SOURCE_SETTINGS = (
     Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: windrow opens the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
-    Setting("allow_private", SWITCH, ALLOWED.everything, "its address may be in a private network"),
+    Setting("allow_private", SWITCH, ALLOWED.everything, "allow an address in a private network"),
 )
 
 CENTRE_SETTINGS = (

@@ -77,7 +77,7 @@ def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _pattern(name: str) -> Callable[[str], bool]:
-    """Return the test of SURTs for a named pattern or a regular expression; raise ConfigError if `name` is neither."""
+    """Return a function that matches SURTs with a named pattern or regular expression; raise ConfigError for others."""
     if name in PATTERNS:
         return PATTERNS[name]
     try:

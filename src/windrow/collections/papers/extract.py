@@ -39,6 +39,8 @@ MAX_PAGES_SIZE = PAPER_TEXT_BYTES.number
 
 _MAX_REFERENCES, _MAX_FIELD_CHARACTERS = PAPER_REFERENCES.number, 1_000
 _MAX_ABSTRACT_CHARACTERS, _MAX_BIBLIOGRAPHY_CHARACTERS = 4_000, BIBLIOGRAPHY.number
+_MIN_TITLE_LETTERS, _MIN_LETTERS = 12, 4  # of a usable title, and of a line that may be a title
+_SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of its largest
 
 _DOI_PATTERN = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
 _ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
@@ -112,15 +114,15 @@ def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     The title is that in the document's metadata or, if that is not usable, the largest text on the first page.
     """
     title = " ".join(document.title.split())
-    if _USELESS_TITLE.match(title) or len(plain_title(title)) < 12 or " " not in title:
+    if _USELESS_TITLE.match(title) or len(plain_title(title)) < _MIN_TITLE_LETTERS or " " not in title:
         title = ""
     lines = document.head
-    sizes = {number: line.size for number, line in enumerate(lines) if len(plain_title(line.text)) >= 4}
+    sizes = {number: line.size for number, line in enumerate(lines) if len(plain_title(line.text)) >= _MIN_LETTERS}
     if not sizes:
         return title, lines
     largest = max(sizes.values())
     first = last = next(number for number, size in sizes.items() if size == largest)
-    while last + 1 < len(lines) and lines[last + 1].size >= 0.85 * largest and last - first < 4:
+    while last + 1 < len(lines) and lines[last + 1].size >= _SIZE_SHARE * largest and last - first < 4:
         last += 1
     largest_text = " ".join(" ".join(line.text.split()) for line in lines[first : last + 1])
     return title or largest_text[:_MAX_FIELD_CHARACTERS], lines[last + 1 :]

@@ -24,7 +24,7 @@ from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
 
-REBUILD_HINT = "drop the tracker's tables or delete all their rows (of an SQLite file: move it away), then: windrow run"
+REBUILD_HINT = "drop the tracker's tables or delete all their rows (or move its SQLite file away), then: windrow run"
 
 StateKey = tuple[str, int, int]
 """A kind of item (`zip` or `xml`) and its state: phase id and status."""
@@ -89,7 +89,7 @@ def _find_emptied(connection: sa.Connection) -> Iterator[str]:
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each count that is not as expected, unless other programs moved the rows to the last phase."""
+    """Yield a fault for each state with another number of rows than expected, except rows moved to the last phase."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():

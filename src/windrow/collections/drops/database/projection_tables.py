@@ -233,11 +233,13 @@ class RowBatch:
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
         """Write `new_values`, by key, into existing rows; many rows with the same values take one statement."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
-        fixed = self._natural_keys.get(table.name, ())
+        natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
         for key, values in new_values.items():
             row_id = ids[key]
-            changed = {name: value for name, value in values.items() if name not in fixed} if fixed else values
+            changed = values
+            if natural_columns:
+                changed = {name: value for name, value in values.items() if name not in natural_columns}
             if row_id != LEFT_OUT and changed and _has_required_values(table, changed):
                 earlier = changes_by_id.get(row_id)
                 changes_by_id[row_id] = {**earlier[0], **changed} if earlier else changed, rows[key].unless

@@ -190,7 +190,7 @@ class TableSchema:
             sa.Column("first_seen", UtcTime()),
             sa.Column("last_change", UtcTime()),
         )
-        if self.keys:
+        if self.keys:  # on MariaDB, the first 64 characters of each key are indexed
             lengths: dict[str, Any] = {f"{engine}_length": dict.fromkeys(self.keys, 64) for engine in _MYSQL_DIALECTS}
             sa.Index(f"ix_{name}_keys", *(table.c[key] for key in reversed(self.keys)), **lengths)
         return table

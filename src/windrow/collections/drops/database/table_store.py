@@ -336,7 +336,9 @@ class TableStore:
 
     def _allot_ids(self, connection: sa.Connection, submission_count: int, element_count: int) -> tuple[int, int]:
         """Reserve ids for submissions and for elements; return (first submission id, first element id)."""
-        connection.execute(_advance_counters(self._schema), {"count": element_count, "submissions": submission_count})
+        connection.execute(
+            _advance_counters(self._schema), {"elements": element_count, "submissions": submission_count}
+        )
         next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(next_ids) != set(COUNTER_NAMES):
             raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow init")
@@ -352,8 +354,8 @@ def _insert_submission(schema: TableSchema) -> sa.Insert:
 @cache_per_schema
 def _advance_counters(schema: TableSchema) -> sa.Update:
     counter = schema.counter
-    count, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "submissions"))
-    increase = sa.case((counter.c.name == "element", count), else_=submissions)
+    elements, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("elements", "submissions"))
+    increase = sa.case((counter.c.name == "element", elements), else_=submissions)
     return counter.update().where(counter.c.name.in_(COUNTER_NAMES)).values(value=counter.c.value + increase)
 
 

@@ -46,10 +46,10 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
         if new_file is None:
             return CatalogueState("the catalogue was not read to its end")
         imported.append(new_file)
-    kept = {str(path) for path in paths}
+    existing_paths = {str(path) for path in paths}
     gone = [
         file for name, file in earlier.items()
-        if name not in kept and not any(Path(name).is_relative_to(location) for location in absent)
+        if name not in existing_paths and not any(Path(name).is_relative_to(location) for location in absent)
     ]  # fmt: skip
     for file in gone:
         index.remove_file(file.path)

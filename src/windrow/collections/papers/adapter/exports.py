@@ -100,10 +100,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and the cells of the columns in DUMPS of each row that has all of them.
-
-    In `ungrobided`, rows with an outcome of GROBID are left out.
-    """
+    """Yield the key and the columns in DUMPS of rows that have all of them (and, if `ungrobided`, no outcome)."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:

@@ -246,7 +246,7 @@ def _describe_transient_answer(settings: PaperSettings, key: str) -> Iterator[st
 
 
 def _shortened(content: Any) -> str:
-    """Return the content of a cell as one line of at most 160 characters."""
+    """Return the content of a cell as one line, cut after 160 characters; of bytes, only the number is returned."""
     text = f"{len(content)} bytes" if isinstance(content, bytes) else " ".join(str(content).split())
     return text if len(text) <= 160 else f"{text[:160]}..."
 
