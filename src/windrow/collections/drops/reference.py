@@ -272,7 +272,7 @@ class Findings:
         if self.lists.projects is None:
             self.skip_checks("the list projects is not configured", "UnknownProject")
         elif name not in self.lists.projects:
-            self.report("UnknownProject", f"project {quote(name)} is not known", element, Level.WARN)
+            self.report("UnknownProject", f"project {quote(name)} is not in the list of projects", element, Level.WARN)
 
     def check_identifier(self, name: str, text: str, element: Node) -> None:
         """Add a finding if `text`, the id in an attribute or child called `name`, is empty or has blanks around it."""

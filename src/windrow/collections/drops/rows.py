@@ -133,7 +133,7 @@ class RowReader:
         """
         row_number = self._row_count
         if row_number >= self._max_elements:
-            raise StepError(f"more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
+            raise StepError(f"the document has more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
         self._row_count = row_number + 1
         cells: list[Any] = [None] * plan.column_count
         if plan.parent_table is not None:

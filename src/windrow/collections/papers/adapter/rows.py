@@ -327,7 +327,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the path of a capture's WARC file: as in the index line if it has a folder, or below a source's folder."""
+    """Return a WARC file's path: as in the index line if that has a folder or is remote, or below a source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc

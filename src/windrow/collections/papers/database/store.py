@@ -55,7 +55,7 @@ ORDER BY a.attempt
 MAX_FAILED_RUNS = 3
 """The number of runs in which GROBID fails for a document, but not for others, after which the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""A run in which GROBID processed no document counts if it failed for at most this many, all of which failed before."""
+"""A run in which GROBID processed no document counts if at most this many failed, each of them again."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
