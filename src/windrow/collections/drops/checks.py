@@ -259,10 +259,10 @@ def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None
 
 def _report_missing(findings: Findings, element: Node, procedure: Procedure, submitted_ids: set[str]) -> None:
     """Report the required parameters of a procedure whose ids are not among `submitted_ids`."""
-    missing = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
-    if missing:
-        listed = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
-        message = f"procedure {quote(element.get('procedureID', ''))} lacks the required parameters {listed}"
+    missing_ids = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
+    if missing_ids:
+        id_list = ", ".join(missing_ids[:50]) + (f" and {len(missing_ids) - 50} more" if len(missing_ids) > 50 else "")
+        message = f"procedure {quote(element.get('procedureID', ''))} lacks the required parameters {id_list}"
         findings.report("RequiredParameterMissing", message, element)
 
 

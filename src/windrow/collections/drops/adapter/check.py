@@ -48,8 +48,8 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         store.close()
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
-            present = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
-            yield Fault(f"store, {key}", f"has {present} instead of the {count} on the ledger", "windrow replay")
+            description = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
+            yield Fault(f"store, {key}", f"has {description} instead of the {count} on the ledger", "windrow replay")
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
@@ -102,8 +102,9 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
         if 0 < expected_count - actual_count <= moved_counts[kind]:
             moved_counts[kind] -= expected_count - actual_count
             continue
-        present = f"{actual_count} rows with the state {PHASES[phase - 1]} {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {present} instead of {expected_count}, as on the ledger", REBUILD_HINT)
+        state = f"{PHASES[phase - 1]} {Status(status).name.lower()}"
+        message = f"has {actual_count} rows with the state {state} instead of {expected_count}, as on the ledger"
+        yield Fault(f"tracker, {kind}", message, REBUILD_HINT)
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:

@@ -105,8 +105,8 @@ def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[
     """Count the XML files of a zip by attempt and by the state that they had before the event numbered `event_seq`."""
     counts: dict[int, Counter[State]] = {}
     for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_number))):
-        earlier = [event for event in events if event.seq < event_seq]
-        counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier)] += 1
+        earlier_events = [event for event in events if event.seq < event_seq]
+        counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier_events)] += 1
     return counts
 
 

@@ -95,15 +95,13 @@ def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
             path = address.removeprefix(base)
             return source.site, path, path.rpartition("/")[2]
     try:
-        parsed = split_address(address, Path.cwd())
+        url = split_address(address, Path.cwd())
     except ConfigError as error:
         raise UsageError(str(error), hint="windrow try --help") from None
-    folder, _, name = parsed.base.rpartition("/")
+    folder, _, name = url.base.rpartition("/")
     if not name:
         raise UsageError(f"{address} is a folder; name a file in it")
-    site = Site(
-        parsed.scheme, parsed.host, parsed.port, parsed.username, base=f"{folder}/", agent=setup.agent, allowed=ALLOWED
-    )
+    site = Site(url.scheme, url.host, url.port, url.username, base=f"{folder}/", agent=setup.agent, allowed=ALLOWED)
     return site, name, name
 
 

@@ -166,8 +166,8 @@ class RowBatch:
         """Return those of `row_ids` whose rows are not in the table any more."""
         deleted_ids: set[int] = set()
         for some_ids in chunks(row_ids):
-            present = self._connection.scalars(sa.select(table.c.id).where(is_one_of(table.c.id, some_ids)))
-            deleted_ids |= set(some_ids).difference(present)
+            present_ids = self._connection.scalars(sa.select(table.c.id).where(is_one_of(table.c.id, some_ids)))
+            deleted_ids |= set(some_ids).difference(present_ids)
         return deleted_ids
 
     # new rows
@@ -175,28 +175,28 @@ class RowBatch:
     def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
         """Adopt the existing rows with the natural keys of new rows; insert the other new rows, return their keys."""
         natural_columns = self._natural_keys.get(table.name, ())
-        inserted: set[str] = set()
+        inserted_keys: set[str] = set()
         for rows in _split_runs(new_rows, natural_columns):
-            existing = self._find_existing(table, natural_columns, rows) if natural_columns else {}
+            existing_ids = self._find_existing(table, natural_columns, rows) if natural_columns else {}
             to_insert: list[_NewRow] = []
-            adopted: list[tuple[str, _NaturalKey]] = []
+            adopted_keys: list[tuple[str, _NaturalKey]] = []
             for row in rows:
                 natural_key = _natural_key(natural_columns, row.values)
-                if natural_columns and natural_key in existing:
-                    adopted.append((row.key, natural_key))
+                if natural_columns and natural_key in existing_ids:
+                    adopted_keys.append((row.key, natural_key))
                     continue
-                existing[natural_key] = LEFT_OUT
+                existing_ids[natural_key] = LEFT_OUT
                 to_insert.append(row)
             numbers = self._id_lookup.allot_ids(self._connection, table, len(to_insert)) if to_insert else range(0)
             numbered_rows = list(zip(to_insert, numbers, strict=True))
             for row, number in numbered_rows:
-                existing[_natural_key(natural_columns, row.values)] = number
+                existing_ids[_natural_key(natural_columns, row.values)] = number
             self._insert(table, [{"id": number, **row.values} for row, number in numbered_rows])
             new_ids = [(row.key, number) for row, number in numbered_rows]
-            new_ids += [(key, existing[natural_key]) for key, natural_key in adopted]
+            new_ids += [(key, existing_ids[natural_key]) for key, natural_key in adopted_keys]
             self._id_lookup.record_ids(self._connection, table.name, new_ids)
-            inserted.update(row.key for row in to_insert)
-        return inserted
+            inserted_keys.update(row.key for row in to_insert)
+        return inserted_keys
 
     def _find_existing(
         self, table: sa.Table, natural_columns: Sequence[str], rows: Sequence[_NewRow]

@@ -36,46 +36,47 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
     files_by_location = {location: _files_in(location) for location in locations}
     absent = [location for location, files in files_by_location.items() if not files]
     paths = sorted({file for files in files_by_location.values() for file in files})
-    earlier = {file.path: file for file in index.files()}
-    imported: list[CatalogueFile] = []
+    old_files = {file.path: file for file in index.files()}
+    imported_files: list[CatalogueFile] = []
     for path in paths:
-        file, stamp = earlier.get(str(path)), _stamp(path)
+        file, stamp = old_files.get(str(path)), _stamp(path)
         if file and stamp and stamp == (file.problem_stamp if file.problem else file.stamp):
             continue
         new_file = index.import_file(str(path), stamp, read_works(path), pulse)
         if new_file is None:
             return CatalogueState("the catalogue was not read to its end")
-        imported.append(new_file)
+        imported_files.append(new_file)
     existing_paths = {str(path) for path in paths}
-    gone = [
-        file for name, file in earlier.items()
+    gone_files = [
+        file for name, file in old_files.items()
         if name not in existing_paths and not any(Path(name).is_relative_to(location) for location in absent)
     ]  # fmt: skip
-    for file in gone:
+    for file in gone_files:
         index.remove_file(file.path)
     problems = [f"{location} does not exist or has no files" for location in absent]
     problems += [file.problem for file in index.files() if file.problem]
-    return CatalogueState(_describe_changes(imported, gone, earlier), _join(problems, "; "))
+    return CatalogueState(_describe_changes(imported_files, gone_files, old_files), _join(problems, "; "))
 
 
 def _describe_changes(
-    imported: Sequence[CatalogueFile], gone: Sequence[CatalogueFile], earlier: dict[str, CatalogueFile]
+    imported_files: Sequence[CatalogueFile], gone_files: Sequence[CatalogueFile], old_files: dict[str, CatalogueFile]
 ) -> str:
     """Return a clause about the imported files, with their counts, and about the files that are gone, or ""."""
-    read = [file for file in imported if not file.problem]
+    read_files = [file for file in imported_files if not file.problem]
     clauses = []
-    for file in read:
-        before = earlier.get(file.path)
+    for file in read_files:
+        before = old_files.get(file.path)
         text = f"{file.path}: {counted(file.works, 'work')}"
         text += f" ({before.works:,} before)" if before else ""
         text += describe_losses(file.refused, file.shortened)
         clauses.append(text)
-    clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone]
+    clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone_files]
     if not clauses:
         return ""
-    refused = sum((file.refused for file in read), Counter[str]())
-    total = f"the catalogue: {counted(sum(file.works for file in read), 'work')} read from {counted(len(read), 'file')}"
-    total += describe_losses(refused, sum(file.shortened for file in read))
+    refused = sum((file.refused for file in read_files), Counter[str]())
+    work_count = sum(file.works for file in read_files)
+    total = f"the catalogue: {counted(work_count, 'work')} read from {counted(len(read_files), 'file')}"
+    total += describe_losses(refused, sum(file.shortened for file in read_files))
     return f"{total} ({_join(clauses, '; ')})"
 
 

@@ -180,9 +180,9 @@ def find_altered_rows(
         while keys := list(islice(all_keys, _PAGE_SIZE)):
             papers = {key: paper for key in keys if (paper := store.paper(key))}
             puts, _ = _make_puts(papers, register.owns(keys), settings, stores)
-            stored = table.get_many([put.key for put in puts.values()])
+            stored_rows = table.get_many([put.key for put in puts.values()])
             for key, put in puts.items():
-                cells = stored.get(put.key, {})
+                cells = stored_rows.get(put.key, {})
                 columns = [column for column, cell in put.cells.items() if cells.get(column) != cell]
                 columns += [column for column in put.cleared if column in cells]
                 if cells and columns:
@@ -253,24 +253,24 @@ def _write_rows(
     """
     store, register, table, _, _ = stores
     papers = {key: store.paper(key) for key in keys}
-    missing = [key for key, paper in papers.items() if paper is None]
-    present = {key: paper for key, paper in papers.items() if paper is not None}
+    missing_keys = [key for key, paper in papers.items() if paper is None]
+    read_papers = {key: paper for key, paper in papers.items() if paper is not None}
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     is_own_row = register.owns(keys)  # whether windrow made the row of a paper
-    written_columns = register.written_columns([key for key in missing if not is_own_row.get(key, True)])
-    puts, makes_row = _make_puts(present, is_own_row, settings, stores)
+    written_columns = register.written_columns([key for key in missing_keys if not is_own_row.get(key, True)])
+    puts, makes_row = _make_puts(read_papers, is_own_row, settings, stores)
     registered_columns = [(key, column) for key, put in puts.items() if not makes_row[key] for column in put.cells]
-    register.add(((key, makes_row[key]) for key in present if key not in is_own_row), registered_columns)
+    register.add(((key, makes_row[key]) for key in read_papers if key not in is_own_row), registered_columns)
     refused = table.put(puts.values())
-    removed = [key for key in missing if key in is_own_row]
-    foreign_rows = {key for key in removed if not is_own_row[key] and not store.taken_down(key)}
+    removed_keys = [key for key in missing_keys if key in is_own_row]
+    foreign_rows = {key for key in removed_keys if not is_own_row[key] and not store.taken_down(key)}
     table.put([Put(row_keys[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(foreign_rows)])
-    table.delete([row_keys[key] for key in removed if key not in foreign_rows])
-    register.remove(removed)
-    unread_count = sum(is_declined(paper.value) for paper in present.values())
-    counts = {"written": len(puts) - len(refused), "removed": len(removed), "unread": unread_count}
-    undrawn = {key: problem for key, paper in present.items() if (problem := paper.aside.get("thumbnail_problem"))}
-    return counts, {key: refused[row_keys[key]] for key in present if row_keys[key] in refused}, undrawn
+    table.delete([row_keys[key] for key in removed_keys if key not in foreign_rows])
+    register.remove(removed_keys)
+    unread_count = sum(is_declined(paper.value) for paper in read_papers.values())
+    counts = {"written": len(puts) - len(refused), "removed": len(removed_keys), "unread": unread_count}
+    undrawn = {key: problem for key, paper in read_papers.items() if (problem := paper.aside.get("thumbnail_problem"))}
+    return counts, {key: refused[row_keys[key]] for key in read_papers if row_keys[key] in refused}, undrawn
 
 
 def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:

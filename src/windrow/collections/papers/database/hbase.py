@@ -96,34 +96,34 @@ class HbaseTable:
         tables = self._call(self._connection.tables)
         if self._name.encode() in tables:
             return
-        described = {
+        options_by_family = {
             family.name: {"max_versions": 1, "compression": "SNAPPY" if family.compressed else "NONE"}
             for family in families
         }
         with suppress(StoreError):  # another process may have created it; `_check_table` finds out
-            self._call(lambda: self._connection.create_table(self._name, described))
+            self._call(lambda: self._connection.create_table(self._name, options_by_family))
 
     def _read_families(self) -> tuple[Family, ...]:
         """Return the families of the table in HBase, and set `_versions`, the number of versions of a cell in each."""
-        described = self._call(self._table.families)
-        options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in described.items())
+        options_by_family = self._call(self._table.families)
+        options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in options_by_family.items())
         self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
         return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)
 
     def _check_table(self, families: Sequence[Family]) -> None:
         """Raise ConfigError, with the command for HBase's shell, if a family is missing or has the wrong options."""
-        existing = {family.name: family for family in self._families}
+        families_by_name = {family.name: family for family in self._families}
         for family in families:
             compression = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
             definition = f"{{NAME => '{family.name}', VERSIONS => 1{compression}}}"
             hint = f"in hbase shell: alter '{self._name}', {definition}"
-            if family.name not in existing:
+            if family.name not in families_by_name:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
             if self._versions[family.name] != 1:
-                kept = self._versions[family.name]
-                problem = f"keeps {kept} versions of each cell instead of 1"
+                version_count = self._versions[family.name]
+                problem = f"keeps {version_count} versions of each cell instead of 1"
                 raise ConfigError(f"the family {family.name} of the table {self._name} {problem}", hint=hint)
-            if family.compressed and not existing[family.name].compressed:
+            if family.compressed and not families_by_name[family.name].compressed:
                 raise ConfigError(f"the family {family.name} of the table {self._name} is not compressed", hint=hint)
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:

@@ -165,12 +165,12 @@ class CatalogueIndex(SqliteStore):
         slug = matched_slug(work.title, self._stubs)
         slug_hash = _hash_text(slug) if slug else None
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
-        stored = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file_number)).fetchone()
-        if stored is None:
+        stored_row = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file_number)).fetchone()
+        if stored_row is None:
             row = (name_hash, file_number, slug_hash, text)
             id_ = run("INSERT INTO record (name, file, slug, json) VALUES (?,?,?,?)", row).lastrowid
         else:
-            id_, former_text = stored
+            id_, former_text = stored_row
             for key in self._keys(_parse_work(former_text)):
                 run("DELETE FROM identifier WHERE value = ? AND record = ?", (_hash_text(key), id_))
             run("UPDATE record SET slug = ?, json = ? WHERE id = ?", (slug_hash, text, id_))

@@ -43,11 +43,11 @@ class SqliteTable(SqliteStore):
         """Store the name of the table and its families; raise ConfigError if the file has a table of another name."""
         run = self._connection.execute
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
-        stored = run("SELECT name FROM named").fetchone()
-        if stored is None:
+        stored_name = run("SELECT name FROM named").fetchone()
+        if stored_name is None:
             run("INSERT OR IGNORE INTO named VALUES (?)", (self._name,))
-        elif stored[0] != self._name:
-            raise ConfigError(f"{self.path} contains the table {stored[0]}, not {self._name}")
+        elif stored_name[0] != self._name:
+            raise ConfigError(f"{self.path} contains the table {stored_name[0]}, not {self._name}")
         for family in families:
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (family.name, family.compressed))
 
@@ -78,15 +78,15 @@ class SqliteTable(SqliteStore):
                 check_put(row, self._family_names)
                 if row.cells:
                     run("INSERT INTO key (key) VALUES (?) ON CONFLICT DO NOTHING", (row.key,))
-                stored = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
-                if stored is None:
+                stored_id = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
+                if stored_id is None:
                     continue
                 for column in row.cleared:
-                    run("DELETE FROM cell WHERE key = ? AND column = ?", (stored[0], column))
+                    run("DELETE FROM cell WHERE key = ? AND column = ?", (stored_id[0], column))
                 self._connection.executemany(
                     "INSERT INTO cell VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
                     " SET packed = excluded.packed, value = excluded.value",
-                    [(stored[0], column, *self._compress(column, cell)) for column, cell in row.cells.items()],
+                    [(stored_id[0], column, *self._compress(column, cell)) for column, cell in row.cells.items()],
                 )
         return {}
 
