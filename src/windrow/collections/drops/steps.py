@@ -203,7 +203,10 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return [its member], or [] if it is left out; raise StepError if it is an archive."""
+    """Inflate an entry; return [its member], or [] if it is left out; raise StepError if it is an archive.
+
+    Adds a finding if the entry is left out or its name is refused.
+    """
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

@@ -217,7 +217,7 @@ def _make_unique_key(name: str, *columns: str, with_index: bool = False) -> list
 
 
 def _define_vocabulary(name: str, length: int, *parts: _TablePart, is_unique: bool) -> None:
-    """Define the table of a vocabulary: `short_name`, of at most `length` characters, `description` and `parts`."""
+    """Define the table of a vocabulary: `short_name` (unique or only indexed), `description` and `parts`."""
     key = _make_unique_key(name, "short_name", with_index=True) if is_unique else _make_index(name, "short_name")
     short_name = sa.Column("short_name", sa.String(length), nullable=False)
     _define_table(name, "small", short_name, _make_text("description", is_nullable=True), *parts, key)
