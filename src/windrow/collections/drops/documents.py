@@ -43,7 +43,7 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed or is refused, such as for a DTD."""
+    """Parse a document and return its root; raise StepError if it is not well-formed or, such as for a DTD, refused."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
