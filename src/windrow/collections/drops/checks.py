@@ -267,7 +267,7 @@ def _report_missing(findings: Findings, element: Node, procedure: Procedure, sub
 
 
 def _report_repeated_parameters(findings: Findings, parameters: list[tuple[str, str, Node]]) -> None:
-    """Report the pairs of parameterID and sequenceID that occur more than once, with the line of the second time."""
+    """Report the pairs of parameterID and sequenceID that occur more than once, at the line of the second one."""
     occurrences: dict[tuple[str, str | None], list[Node]] = {}
     for _, parameter_id, parameter in parameters:
         occurrences.setdefault((parameter_id, parameter.get("sequenceID")), []).append(parameter)
@@ -297,7 +297,7 @@ IMITS_CENTRE_NAMES = {
 """The names of centres in iMITS, by the ILAR codes that the standard has."""
 
 UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
-"""The states in iMITS of colonies that cannot have specimens, because they do not exist yet or were given up."""
+"""The states in iMITS of colonies that cannot have specimens: their breeding only began, or was given up."""
 
 CONFIRMED_STATUS = "Genotype confirmed"
 """The state in iMITS that a parent colony must have."""

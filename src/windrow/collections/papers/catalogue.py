@@ -239,7 +239,7 @@ def _first_text(raw: Any) -> str:
 
 
 def _year(raw: Any) -> int | None:
-    """Return a year from 1000 to 2200, or None for anything else."""
+    """Return `raw` as a year, or None if it is not a number from 1000 to 2200."""
     try:
         year = int(raw)
     except (TypeError, ValueError, OverflowError):

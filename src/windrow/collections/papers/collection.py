@@ -12,7 +12,7 @@ from windrow.settings.setting import CAPTURED, Setting, store_of
 
 
 class KeyForm(StrEnum):
-    """The form of the keys of rows: the SHA-1 of a file with or without a prefix in base 32, or as 20 bytes."""
+    """The form of the keys of rows: a file's SHA-1 as `sha1:` and base 32, as base 32 alone, or as 20 bytes."""
 
     PREFIXED = "sha1:base32"
     BARE = "base32"

@@ -172,7 +172,7 @@ class _Candidate(NamedTuple):
 
 
 def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
-    """Return the properties of a paper from GROBID's metadata or the embedded extractor's `text0:tinfo`."""
+    """Return the properties of a paper with this slug from GROBID's metadata, or from `text0:tinfo`."""
     authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
     journal = metadata.get("journal")
     date = str(metadata.get("date") or "")
@@ -297,7 +297,7 @@ def _is_subtitle(title: str, main_slug: str) -> bool:
 
 
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
-    """Return the share of the authors that paper and work have in common, and whether the paper has all of the work's.
+    """Return the share of authors that paper and work have in common, and whether the paper has all that the work has.
 
     The share is in thousandths of the shorter list of authors; it is None if a list has no usable name.
     """

@@ -38,7 +38,7 @@ class HbaseTable:
     """A table of wide rows in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
-        """Connect, and create the table if it does not exist; raise ConfigError if it lacks a family or an option."""
+        """Connect, and create the table if it does not exist; raise ConfigError if a family is missing or differs."""
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")

@@ -212,7 +212,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 
 
 class RowRegister(SqliteStore):
-    """The rows that windrow wrote, by the keys of papers; the columns that it wrote in others' rows; named texts."""
+    """A register of the rows that windrow wrote, of the columns that it wrote in others' rows, and of texts by name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _ROWS_SCHEMA)
