@@ -173,7 +173,7 @@ class RowBatch:
     # new rows
 
     def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
-        """Adopt existing rows that have the natural keys of new rows; insert the other new rows and return their keys."""
+        """Adopt existing rows with the natural keys of new rows; insert the other new rows and return their keys."""
         natural_columns = self._natural_keys.get(table.name, ())
         inserted_keys: set[str] = set()
         for rows in _split_runs(new_rows, natural_columns):
