@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks.comparison import Comparison
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.verdict import ACCEPTED, STUBS, match_paper, matched_slug, read_paper
+from windrow.collections.papers.matching import ACCEPTED, STUBS, match_paper, matched_slug, read_paper
 
 WORKS, PAPERS, GOAL = 1_000_000, 10_000, 2_000.0
 

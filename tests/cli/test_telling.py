@@ -35,12 +35,12 @@ def test_try_undoes_what_a_body_is_packed_in(root, small, windrow) -> None:
 def test_an_export_of_a_tracker_that_is_not_there_writes_nothing(root, windrow) -> None:
     output = windrow("export", "tracker", "--as", "sqlite")
     assert (output.code, output.out) == (1, "")
-    assert "there is no tracker yet" in output.err
+    assert "the tracker does not exist yet" in output.err
     assert not (root / "tracker.sqlite").exists()
     (root / "tracker.sqlite").touch()
     output = windrow("export", "tracker", "--as", "sqlite")
     assert (output.code, output.out) == (1, "")
-    assert "the tracker is empty" in output.err
+    assert "the tracker has no tables yet" in output.err
 
 
 def test_a_packed_robots_txt_is_read_and_an_origin_named_by_its_port(crawled, small, windrow) -> None:

@@ -109,7 +109,7 @@ def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) 
     windrow("run")
     output = windrow("why", "notes.txt")
     assert output.code == 0
-    assert "'notes.txt' is not an XML file" in output.out
+    assert "'notes.txt' is left out: it is not an XML file" in output.out
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) 
         ("nonsense", "'nonsense' is not known\n"),
         ("add/readme.txt", "runs ignore files of this name at sources of drops"),
         ("add/H.2026-02-30.1.impc.zip", "would be refused: the date in the name is not a day of the calendar"),
-        ("H.2026-03-30.1.impc.zip", "its name is valid, but no source has offered it so far"),
+        ("H.2026-03-30.1.impc.zip", "its name is valid, but no source has listed it so far"),
         ("99999999999999999999", "'99999999999999999999' is not known"),
         ("\udcff", "is not known"),
     ],

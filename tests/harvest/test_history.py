@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 import sqlalchemy as sa
 
+from tests.collections.drops.database.store_queries import history_of, versions_as_of
 from tests.faults.workspace import DropsWorkspace, put
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.database.tracker_tables import MARIADB_DIALECTS
@@ -124,11 +125,11 @@ def test_what_is_current_and_what_was(tmp_path, url):
     engine.dispose()
     with TableStore(store_url, TABLES, SUMMARY_COUNTS) as store:
         for word, at in moments.items():
-            assert [version.identifier for version in store.as_of("specimen", at)] == [
+            assert [version.identifier for version in versions_as_of(store, "specimen", at)] == [
                 f"H_{mouse}" for mouse, _, _ in EXPECTED[word]
             ]
         story = [
             (version.action, version.tombstone, version.valid_to is None)
-            for version in store.history("experiment", "H_E-M3_M3")
+            for version in history_of(store, "experiment", "H_E-M3_M3")
         ]
         assert story == [("add", False, False), ("delete", True, False), ("add", False, True)]

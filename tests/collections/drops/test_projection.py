@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from windrow.collections.drops.adapter.current_states import find_shown
+from windrow.collections.drops.adapter.current_states import read_shown_states
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.declared import Declarations, make_declared_rows, make_seeds
 from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
@@ -115,7 +115,8 @@ def apply(projection, ledger, *cuts, declared=DECLARED):
     for start, end in itertools.pairwise(edges):
         batch = all_facts[start:end]
         projection.apply(
-            [*project_facts(batch, declared), *project_states(*find_shown(ledger, find_touched(batch)))], batch[-1].seq
+            [*project_facts(batch, declared), *project_states(*read_shown_states(ledger, find_touched(batch)))],
+            batch[-1].seq,
         )
 
 

@@ -21,9 +21,9 @@ from windrow.collections.drops.elements import (
     CENTRE_TABLES,
     ELEMENTS,
     MAX_NAME_LENGTH,
-    PROCEDURE,
+    PROCEDURE_NAMESPACE,
     ROOT_TAGS,
-    SPECIMEN,
+    SPECIMEN_NAMESPACE,
     TABLES,
     ColumnKind,
     parent_tables,
@@ -114,8 +114,8 @@ class Walk:
 @pytest.mark.parametrize(
     ("kind", "file", "namespace", "start"),
     [
-        ("specimen", "specimen_definition.xsd", SPECIMEN, "CentreSpecimen"),
-        ("experiment", "procedure_definition.xsd", PROCEDURE, "CentreProcedure"),
+        ("specimen", "specimen_definition.xsd", SPECIMEN_NAMESPACE, "CentreSpecimen"),
+        ("experiment", "procedure_definition.xsd", PROCEDURE_NAMESPACE, "CentreProcedure"),
     ],
 )
 def test_every_element_and_attribute_of_the_schemas_has_a_place(
@@ -249,7 +249,7 @@ def test_the_number_of_elements_is_bounded() -> None:
 def test_real_documents_are_read_whole(shared: Path) -> None:
     files = sorted((shared / "data/drops/examples").glob("*.xml"))
     assert len(files) == 22
-    texts = {f"{{{PROCEDURE}}}{name}" for name in ("parameterStatus", "value")}
+    texts = {f"{{{PROCEDURE_NAMESPACE}}}{name}" for name in ("parameterStatus", "value")}
     for file in files:
         content = file.read_bytes()
         loaded = load(content)

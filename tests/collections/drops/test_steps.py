@@ -5,9 +5,10 @@ from hashlib import md5
 
 import pytest
 
-from windrow.collections.drops.steps import check_xsd, open_member, unzip
+from windrow.collections.drops.steps import check_xsd, unzip
 from windrow.contract import Task
 from windrow.digest import digest
+from windrow.formats.zip import open_member
 from windrow.model import Item, Level, Limits
 from windrow.reasons import Reason
 

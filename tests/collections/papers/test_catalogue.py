@@ -15,6 +15,8 @@ from windrow.cli import main
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import bring_up_to_date, open_rows
 from windrow.collections.papers.columns import Put, decode_row
+from windrow.collections.papers.database.index import CatalogueIndex
+from windrow.collections.papers.matching import STUBS, Paper
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
 
@@ -126,7 +128,7 @@ def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library,
     update(library)
     assert matched(library) == ["10.5000/0", None]
     library.section = ""
-    assert "no catalogue is configured, the index has 1 work" in update(library)[0]
+    assert "no catalogue is configured, but the index has 1 work" in update(library)[0]
 
 
 def test_the_files_of_the_catalogue_are_exported(library, tmp_path):
@@ -137,6 +139,22 @@ def test_the_files_of_the_catalogue_are_exported(library, tmp_path):
         assert export.write(library.workspace(), "tsv", output) == 1
     fields = (tmp_path / "out.tsv").read_text().rstrip("\n").split("\t")
     assert fields == [str(library.root / "works" / "a.jsonl"), "1", "1 record refused: bad_line 1", ""]
+
+
+def test_works_that_lose_authors_are_counted(library):
+    fields = {"doi": "10.5000/9", "title": "A measure by many hands", "authors": [f"Ann Lee{at}" for at in range(201)]}
+    put(library.root / "works" / "a.jsonl", work(0) + b"\n" + json.dumps(fields).encode() + b"\noops")
+    library.run()
+    losses = "1 work shortened to 200 authors, 1 record refused: bad_line 1"
+    with closing(CatalogueIndex(ADAPTER._paper_settings(library.workspace()).catalogue_index, stubs=STUBS)) as index:
+        (file,) = index.files()
+        assert (file.works, file.refused, file.shortened) == (2, {"bad_line": 1}, 1)
+        (found,) = index.candidates(Paper("", "", identifiers=("doi:10.5000/9",)))
+        assert (len(found.authors), found.authors[-1]) == (200, "Ann Lee199")
+        index.remove_file(file.path)
+    message = update(library)[0]
+    assert f"2 works read from 1 file, {losses}" in message
+    assert f"a.jsonl: 2 works, {losses})" in message
 
 
 def test_check_names_rows_whose_cells_were_altered(library):
@@ -152,7 +170,7 @@ def test_check_names_rows_whose_cells_were_altered(library):
     key = f"sha1:{sha1(CONTENTS[0])}".encode()
     with open_rows(settings) as table:
         table.put([Put(key, {"match0:doi": b"10.9999/other", "file:size": b"12345678"}, ("text0:pages",))])
-    message = "1 row have other cells than windrow wrote, such as "
+    message = "1 row with other cells than windrow wrote, such as that of "
     assert faults() == [f"{message}{key.decode()}: file:size, text0:pages, match0:doi"]
     ADAPTER.replay(library.workspace(), library.setup(), Progress(None))
     assert faults() == []

@@ -319,7 +319,7 @@ def test_what_told_only_of_the_server_is_asked_again_by_the_next_run(tmp_path):
         assert (wait.service, wait.documents, wait.command) == ("grobid", 2, "windrow run papers")
         assert wait.why.startswith("it answered with status 500")
         text = workspace.why(sha1(papers["never"]))
-        assert "GROBID's last answer is transient and is not stored: status 500, GENERAL [GENERAL] Could" in text
+        assert "GROBID's last answer is transient and not in the row: status 500, GENERAL [GENERAL] Could" in text
         assert "  waits for grobid" in text
         assert tries == {"good": 3 * number, "never": 3 * number}
         assert row("good")["text0:tinfo"]["title"] == "The paper called good by everybody"

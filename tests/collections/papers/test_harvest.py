@@ -29,6 +29,7 @@ from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter import rows as rows_module
 from windrow.collections.papers.collection import COLLECTION
 from windrow.collections.papers.columns import FAMILIES, Put, decode_row, make_cells
+from windrow.collections.papers.database.store import PaperStore
 from windrow.collections.papers.database.wide import open_table
 from windrow.config import load
 from windrow.contract.registry import adapter as adapter_of
@@ -273,6 +274,16 @@ def test_dumps_and_counts_are_those_of_the_standard(harvested):
         assert archive.extractfile(names[0]).read(3) == b"\xff\xd8\xff"
         assert names[0].endswith(".180px.jpg")
         assert names[0].count("/") == 2
+
+
+def test_first_pages_that_cannot_be_drawn_are_counted(harvested):
+    settings = ADAPTER._paper_settings(harvested.workspace())
+    key = f"sha1:{sha1(GOOD[:300])}"
+    with closing(PaperStore(settings.store)) as store:
+        assert store.paper(key).aside["thumbnail_problem"]
+        store.mark_stale([key])
+    message = rows_module.bring_up_to_date(settings, lambda: True).message
+    assert f"1 row written, 0 removed; 1 first page not drawn, such as that of {key}: " in message
 
 
 def test_try_reads_a_file_and_keeps_nothing(tmp_path):

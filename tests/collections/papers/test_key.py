@@ -18,7 +18,7 @@ from windrow.collections.papers.columns import (
     encode,
     make_cells,
 )
-from windrow.collections.papers.finding import base32_of, digest_of, hex_of, parse_digest, row_key
+from windrow.collections.papers.row_keys import base32_of, digest_of, hex_of, parse_digest, row_key
 
 
 @given(st.binary(min_size=20, max_size=20))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.verdict import (
+from windrow.collections.papers.matching import (
     ACCEPTED,
     MAX_TITLE_CHARACTERS,
     STUBS,

@@ -8,7 +8,7 @@ from collections import Counter
 from tests.collections.papers.matching_pairs import pairs
 from windrow.collections.papers.catalogue import parse_record
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.verdict import (
+from windrow.collections.papers.matching import (
     ACCEPTED,
     STUBS,
     match_paper,

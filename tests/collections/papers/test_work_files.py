@@ -9,7 +9,7 @@ import pytest
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.verdict import STUBS
+from windrow.collections.papers.matching import STUBS
 from windrow.collections.papers.work_files import read_works
 from windrow.errors import StepError, UsageError
 

@@ -1,7 +1,8 @@
 """Integrity checks of lines, experiments, parameters, mice and embryos. Faults are added to `findings`.
 
 `rule` is the definition of a parameter in the list of pipelines. If that list is not configured, `rule` is None, and
-only checks that do not need it are run.
+only checks that do not need it are run. Of a parameter with a status, only the status is checked. `associable_ids` are
+the ids of the parameters of a procedure with which its media may be associated.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def check_ontology(findings: Findings, element: Node, rule: ParameterRule | None
 
 
 def check_series(findings: Findings, element: Node, rule: ParameterRule | None, _: set[str]) -> None:
-    """Check that each increment of a series has either a value or a status, and that the increments are as defined."""
+    """Check that a series has increments, each with either a value or a status, and that they are as defined."""
     if _check_status(findings, element):
         return
     values = find_children(element, "value")
@@ -60,7 +61,7 @@ def check_series(findings: Findings, element: Node, rule: ParameterRule | None, 
 
 
 def check_media(findings: Findings, element: Node, _: ParameterRule | None, associable_ids: set[str]) -> None:
-    """Check that the parameters with which a media parameter is associated are in the procedure."""
+    """Check that a media parameter is associated only with parameters whose ids are `associable_ids`."""
     if not _check_status(findings, element):
         _check_associations(findings, element, associable_ids)
 
@@ -79,7 +80,7 @@ def check_media_series(findings: Findings, element: Node, rule: ParameterRule | 
 
 
 def _check_status(findings: Findings, element: Node) -> bool:
-    """Check that a parameter's status code is known; return whether it has one."""
+    """Check that the status of a parameter, if it has one, begins with a known code; return whether it has one."""
     status = find_child(element, "parameterStatus")
     if status is None or not status.text:
         return False
@@ -91,37 +92,37 @@ def _check_value(
     findings: Findings, element: Node, text: str, rule: ParameterRule | None, series: Node | None = None
 ) -> None:
     """Check the text of a parameter's value: `element` is the parameter, or an increment of the parameter `series`."""
-    owner = element if series is None else series
+    title = _title(element if series is None else series)
     if not text:
-        findings.report("ValueMissing", f"{_title(owner)} has no value", element)
+        findings.report("ValueMissing", f"{title} has no value", element)
         return
     if rule is None:
         return
     if not is_of_type(text, rule.value_type):
-        findings.report("ValueNotCastable", f"{_title(owner)}: {quote(text)} is not of type {rule.value_type}", element)
+        findings.report("ValueNotCastable", f"{title}: {quote(text)} is not of type {rule.value_type}", element)
     if rule.options and text not in rule.options:
-        findings.report("OptionNotPermitted", f"{_title(owner)}: {quote(text)} is not one of its options", element)
+        findings.report("OptionNotPermitted", f"{title}: {quote(text)} is not one of its options", element)
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the number, names and type of a series' increments; as in the standard, the first rule sets the type."""
+    """Check the number, names and type of a series' increments; the first rule has the type, as in the standard."""
     if not rule.increments:
         return
-    first_increment, name = rule.increments[0], _title(element)
-    if len(rule.increments) == 1 and len(values) < first_increment.minimum:
-        message = f"{name} has {len(values)} increments; at least {first_increment.minimum} are required"
+    first_rule, name = rule.increments[0], _title(element)
+    if len(rule.increments) == 1 and len(values) < first_rule.minimum:
+        message = f"{name} has {len(values)} increments; at least {first_rule.minimum} are required"
         findings.report("IncrementsTooFew", message, element)
-    permitted = {increment.text for increment in rule.increments if increment.text}
+    permitted_names = {increment.text for increment in rule.increments if increment.text}
     for value in values:
         text = value.get("incrementValue", "")
-        if first_increment.text and text not in permitted:
+        if first_rule.text and text not in permitted_names:
             findings.report("IncrementNotPermitted", f"{name}: {quote(text)} is not one of its increments", value)
-        value_type = {"datetime": "DATETIME", "float": "FLOAT"}.get(first_increment.kind.lower(), "")
+        value_type = {"datetime": "DATETIME", "float": "FLOAT"}.get(first_rule.kind.lower(), "")
         if value_type and not is_of_type(text, value_type):
             message = f"{name}: increment {quote(text)} is not of type {value_type}"
             findings.report("IncrementNotCastable", message, value)
-    if first_increment.text:
-        for text in sorted(permitted - {value.get("incrementValue", "") for value in values}):
+    if first_rule.text:
+        for text in sorted(permitted_names - {value.get("incrementValue", "") for value in values}):
             findings.report("IncrementMissing", f"{name} lacks increment {quote(text)}", element)
 
 
@@ -179,7 +180,7 @@ def check_centre(findings: Findings, element: Node) -> None:
 
 
 def check_line(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
-    """Check the status codes of a line; if it has none, check its colony and procedure."""
+    """Check the status codes of a line; if it has no status code, check its colony and procedure."""
     colony = element.get("colonyID", "")
     if _check_status_codes(findings, element, f"line {quote(colony)}"):
         return
@@ -191,7 +192,7 @@ def check_line(findings: Findings, element: Node, pipeline: Pipeline | None) -> 
 
 
 def check_experiment(findings: Findings, element: Node, pipeline: Pipeline | None, centre_id: str) -> None:
-    """Check the date and specimens of an experiment and its status codes; if it has none, check its procedure."""
+    """Check the date, specimens and status codes of an experiment; if it has no status code, check its procedure."""
     title = f"experiment {quote(element.get('experimentID', ''))}"
     if not element.get("dateOfExperiment", "").strip():
         findings.report("DateMissing", f"{title} has no dateOfExperiment", element)
@@ -226,7 +227,7 @@ ASSOCIABLE_TYPES = {"simpleParameter", "ontologyParameter"}
 
 
 def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None) -> None:
-    """Check a procedure and its parameters against the pipeline; it is None if no list of pipelines is configured."""
+    """Check a procedure and its parameters; `pipeline` is None if the list of pipelines is not configured."""
     procedure_id = element.get("procedureID", "")
     procedure: Procedure | None = None
     if pipeline is not None:
@@ -250,23 +251,23 @@ def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None
                 findings.report("ParameterNotInProcedure", message, parameter)
                 continue
             if rule.type != tag:
-                message = f"parameter {quote(parameter_id)} is a {rule.type}, submitted as {tag}"
+                message = f"parameter {quote(parameter_id)} must be submitted as {rule.type}, not as {tag}"
                 findings.report("WrongParameterType", message, parameter)
                 continue
         PARAMETER_CHECKS[tag](findings, parameter, rule, associable_ids)
 
 
 def _report_missing(findings: Findings, element: Node, procedure: Procedure, submitted_ids: set[str]) -> None:
-    """Report the required parameters of a procedure whose ids were not submitted."""
-    missing = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
-    if missing:
-        listed = ", ".join(missing[:50]) + (f" and {len(missing) - 50} more" if len(missing) > 50 else "")
-        message = f"procedure {quote(element.get('procedureID', ''))} lacks {listed}"
+    """Report the required parameters of a procedure whose ids are not among `submitted_ids`."""
+    missing_ids = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
+    if missing_ids:
+        id_list = ", ".join(missing_ids[:50]) + (f" and {len(missing_ids) - 50} more" if len(missing_ids) > 50 else "")
+        message = f"procedure {quote(element.get('procedureID', ''))} lacks the required parameters {id_list}"
         findings.report("RequiredParameterMissing", message, element)
 
 
 def _report_repeated_parameters(findings: Findings, parameters: list[tuple[str, str, Node]]) -> None:
-    """Report each pair of parameterID and sequenceID that occurs more than once, at its second occurrence."""
+    """Report the pairs of parameterID and sequenceID that occur more than once, at the line of the second one."""
     occurrences: dict[tuple[str, str | None], list[Node]] = {}
     for _, parameter_id, parameter in parameters:
         occurrences.setdefault((parameter_id, parameter.get("sequenceID")), []).append(parameter)
@@ -296,7 +297,7 @@ IMITS_CENTRE_NAMES = {
 """The names of centres in iMITS, by the ILAR codes that the standard has."""
 
 UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
-"""The states in iMITS of colonies that cannot have specimens: they do not have any yet, or were given up."""
+"""The states in iMITS of colonies that cannot have specimens: their breeding only began, or was given up."""
 
 CONFIRMED_STATUS = "Genotype confirmed"
 """The state in iMITS that a parent colony must have."""
@@ -333,7 +334,7 @@ def check_baseline(findings: Findings, element: Node) -> None:
 
 
 def check_mutant(findings: Findings, element: Node) -> None:
-    """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the same centre."""
+    """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the specimen's centre."""
     colony = element.get("colonyID")
     if not colony:
         findings.report("ColonyMissing", f"mutant {_specimen(element)} has no colonyID", element)
@@ -354,7 +355,7 @@ def check_mutant(findings: Findings, element: Node) -> None:
     elif parent_colonies is None:
         findings.skip_checks("the list parent_colonies is not configured", "ColonyNotReady (parent colony)")
     elif parent_colonies.get(imits_colony.parent) != CONFIRMED_STATUS:
-        message = f"the parent of colony {quote(colony)} is not {CONFIRMED_STATUS!r} in iMITS"
+        message = f"the parent of colony {quote(colony)} does not have the status {CONFIRMED_STATUS!r} in iMITS"
         findings.report("ColonyNotReady", message, element)
     centre_code = attribute_text(element, "productionCentre") or attribute_text(element, "phenotypingCentre")
     expected_centre = IMITS_CENTRE_NAMES.get(centre_code)
@@ -378,14 +379,14 @@ def check_birth(findings: Findings, element: Node) -> None:
 
 
 def check_stage(findings: Findings, element: Node) -> None:
-    """Check an embryo's stage: days post coitum (DPC) from 0 to under 20, or a Theiler stage from 1 to under 26."""
+    """Check an embryo's stage: days post coitum (DPC) from 0 to below 20, or a Theiler stage from 1 to below 26."""
     stage, unit = element.get("stage", ""), element.get("stageUnit", "")
     pattern, minimum, limit = (_DPC_PATTERN, 0, 20) if unit == "DPC" else (_THEILER_PATTERN, 1, 26)
     match = pattern.fullmatch(stage)
     if match is None:
         findings.report("StageNotRecognised", f"{_specimen(element)}: {quote(stage)} is not a {unit} stage", element)
     elif not minimum <= float(match[1]) < limit:
-        message = f"{_specimen(element)}: {unit} stage {quote(stage)} is not in {minimum} to under {limit}"
+        message = f"{_specimen(element)}: {unit} stage {quote(stage)} must be at least {minimum} and below {limit}"
         findings.report("StageOutOfRange", message, element)
 
 

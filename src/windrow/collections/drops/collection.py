@@ -1,7 +1,7 @@
-"""The declaration of the collection `drops`: which listed files it wants, the order of hosts to try, and its steps.
+"""The declaration of the collection `drops`: which listed files it wants, which source it tries first, its steps.
 
 Files in other folders than `FOLDERS`, and names that do not end in `.zip`, are ignored and not counted as refused
-(specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car, with its checksum.
+(specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car: it has the checksum.
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ SIDECAR_SUFFIXES = (".sha256", ".md5")  # the stronger one is used if there are 
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-    """Return an offer for every zip in a listing, in its order; the offer of a refused zip has the reason.
+    """Return offers for the zips in a listing and for entries that the listing refused, in its order.
 
-    In `options`, `centres` are the declared short names (a sequence, or a text with commas), and `zip_name` is a
-    pattern that replaces the convention's. The source is not used, because a centre may host zips of another centre.
+    An offer that is refused has a reason. In `options`, `centres` are the declared short names (a sequence, or a text
+    with commas), and `zip_name` is a pattern that replaces the convention's. The source is not used, because a source
+    may list zips of any centre.
     """
     del source
     centres = declared_centres(options)
@@ -43,7 +44,7 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
 
 
 def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
-    """Refuse all but one offer of each zip; the one kept spells the centre as declared, if there is such an offer."""
+    """Refuse all offers of a zip but one: the one that spells the centre as declared, or else the first."""
     chosen_offers: dict[str, Offer] = {}
     for offer in offers:
         if not offer.unkeyed and (offer.key not in chosen_offers or offer.path == offer.key):
@@ -57,7 +58,7 @@ def _keep_one_spelling(offers: list[Offer]) -> list[Offer]:
 
 
 def declared_centres(options: Mapping[str, Any]) -> list[str]:
-    """Return the centres that the options declare.
+    """Return the short names of the centres in the option `centres`.
 
     >>> declared_centres({"centres": "H, Ics"})
     ['H', 'Ics']
@@ -70,9 +71,9 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
 def _make_offer(
     entry: ListingEntry, centres: list[str], pattern: str, listed_files: Mapping[tuple[str, str], datetime | None]
 ) -> Offer:
-    """Return the offer of one listed entry; it has a reason if the entry's name or size is not allowed.
+    """Return the offer of one listed entry; it has a reason if the entry, or its name, size or type is refused.
 
-    `listed_files` has the times of all files in the listing by (folder, name); side-cars are looked for among them.
+    `listed_files` has the modification times of all files in the listing by (folder, name); side-cars are among them.
     """
     folder = _folder(entry)
     key = path = join_path(folder, entry.name) if folder else entry.name
@@ -85,7 +86,7 @@ def _make_offer(
     name_parts = names.read_zip_name(entry.name, centres, pattern)
     if isinstance(name_parts, Reason):
         # The tracker's names match without regard to case: a bad one must not share a good one's row.
-        differs_only_by_case = name_parts is Reason.BAD_NAME and names.differs_by_case(entry.name, pattern)
+        differs_only_by_case = name_parts is Reason.BAD_NAME and names.matches_ignoring_case(entry.name, pattern)
         unkeyed = name_parts is Reason.NAME_TOO_LONG or differs_only_by_case or _is_unsafe(entry.name)
         return Offer(key, path, entry.size, entry.modified, reason=name_parts, unkeyed=unkeyed)
     sidecars = (entry.name + ending for ending in SIDECAR_SUFFIXES if (folder, entry.name + ending) in listed_files)
@@ -113,31 +114,33 @@ def _is_unsafe(name: str) -> bool:
     return "/" in name or not name.isprintable()
 
 
-def estimate_success(host: OfferingHost) -> float:
-    """Estimate the probability (0 to 1) that a host's next attempt succeeds.
+def estimate_success(source: OfferingHost) -> float:
+    """Estimate the probability (0 to 1) that the next attempt at a source succeeds.
 
-    By Laplace's rule, one success and one failure are added to the counts, so that a source that
-    was never tried is between a good one and a bad one.
+    By Laplace's rule, one success and one failure are added to the counts, so that the estimate for a source that was
+    never tried is between that for a good one and that for a bad one.
 
     >>> estimate_success(OfferingHost("good", attempts=9)), estimate_success(OfferingHost("new"))
     (0.9090909090909091, 0.5)
     """
-    return (host.attempts - host.failures + 1) / (host.attempts + 2)
+    return (source.attempts - source.failures + 1) / (source.attempts + 2)
 
 
-def prefer(producer: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    """Sort the hosts that offer a zip: hosts of `producer`, its centre, first, then by reliability, speed and name.
+def prefer(producer: str, sources: Sequence[OfferingHost]) -> list[OfferingHost]:
+    """Sort the sources that offer a zip: those of the centre that made it (`producer`) come first.
 
-    >>> [host.source for host in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
+    Within both groups, the order is that of estimated success, speed and name.
+
+    >>> [offering.source for offering in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
     ['near', 'far']
     """
     folded_producer = producer.casefold()
 
-    def sort_key_of(host: OfferingHost) -> tuple[bool, float, float, str]:
-        is_own_host = bool(folded_producer) and host.owner.casefold() == folded_producer
-        return (not is_own_host, -estimate_success(host), -(host.speed or 0.0), host.source)
+    def sort_key_of(source: OfferingHost) -> tuple[bool, float, float, str]:
+        is_of_producer = bool(folded_producer) and source.owner.casefold() == folded_producer
+        return (not is_of_producer, -estimate_success(source), -(source.speed or 0.0), source.source)
 
-    return sorted(hosts, key=sort_key_of)
+    return sorted(sources, key=sort_key_of)
 
 
 SCHEMA_NAMES = ("specimen", "experiment")
@@ -175,7 +178,7 @@ COLLECTION = Collection(
         fetch_phase="download",
         plan=plan,
         prefer=prefer,
-        members=Members(XML_KIND, later(f"{_PACKAGE}.steps:open_member")),
+        members=Members(XML_KIND, later("windrow.formats.zip:open_member")),
     ),
     steps=STEPS,
     adapter="windrow.collections.drops.adapter:ADAPTER",

@@ -9,9 +9,9 @@ An identifier is made of these parts, joined by `_`, as the standard's later sta
 
 The last two have more parts than the standard's `centre_colonyID` and `centre_fromLIMS_date`: lines and housings have
 one record for each procedure (fertility, viability, ...), and without these parts the newest record would replace the
-others. Identifiers are case-sensitive. One longer than `MAX_NAME_LENGTH` is cut and ends with the digest of
-the whole. As in the standard, an underscore within an id can make two identifiers the same:
-`a_1` without a sequence, and `a` with the sequence `1`.
+others. Identifiers are case-sensitive. An identifier longer than `MAX_NAME_LENGTH` is cut, and ends with the digest of
+all of it. As in the standard, an underscore within an id can make two identifiers the same: that of `a_1` without a
+sequence, and that of `a` with the sequence `1`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed or exceeds the limits."""
+    """Parse a document and return its root; raise StepError if it is not well-formed or, such as for a DTD, refused."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
 def stream_elements(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]]:
-    """Yield (`start` or `end`, element) at the tags of a document; raise StepError if it is not well-formed."""
+    """Yield (`start` or `end`, element) at each tag of a document; raise StepError as `parse_document` does."""
     text = xml.require_root(xml.admit(content, limits))
     events: Any = etree.iterparse(io.BytesIO(text.content), events=("start", "end"), **xml.PARSER_OPTIONS)
     try:
@@ -58,13 +58,13 @@ def stream_elements(content: bytes, limits: Limits) -> Iterator[tuple[str, Node]
 
 
 def line_number(element: Node) -> int | None:
-    """Return the line number of an element, or None if unknown; above 65,535 it is not exact in a streamed document."""
+    """Return the line number of an element, or None if it is unknown; in a stream it is not exact above 65,535."""
     number: Any = element.sourceline
     return int(number) if number else None
 
 
 def attribute_text(element: Node, name: str) -> str:
-    """Return the text of an attribute, or an empty text if the element does not have it."""
+    """Return the text of an attribute, or an empty text if the element lacks it."""
     return str(element.get(name) or "")
 
 
@@ -116,7 +116,7 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of an xs:integer; raise StepError if it is not one, or does not fit the 64 bits of databases."""
+    """Return the value of an xs:integer; raise StepError for another text, or a number of more than 64 bits."""
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:
@@ -125,7 +125,7 @@ def parse_integer(text: str) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Return the value of an xs:double; raise StepError for INF and NaN, which not every database can store."""
+    """Return the value of an xs:double; raise StepError unless it is finite, since databases may refuse INF and NaN."""
     try:
         number = float(text.replace("_", "?"))  # Python alone allows an underscore
     except ValueError:
@@ -136,7 +136,7 @@ def parse_double(text: str) -> float:
 
 
 def parse_decimal(text: str) -> str:
-    """Return the digits of an xs:decimal as text: a float would lose some, and MariaDB stores at most 65.
+    """Return the digits of an xs:decimal as text, since a float would lose some; raise StepError for another text.
 
     >>> parse_decimal(" 0.10000000000000000000001 ")
     '0.10000000000000000000001'
@@ -147,7 +147,7 @@ def parse_decimal(text: str) -> str:
 
 
 def parse_date(text: str) -> str:
-    """Return an xs:date as YYYY-MM-DD, without a time zone; raise StepError for another text.
+    """Return the date with which a text begins, as YYYY-MM-DD without a time zone; raise StepError if there is none.
 
     >>> parse_date("2012-12-31+01:00")
     '2012-12-31'
@@ -160,11 +160,9 @@ def parse_date(text: str) -> str:
 
 
 def parse_name(text: str) -> str:
-    """Return a text for an indexed column; raise StepError if it has more than `MAX_NAME_LENGTH` characters."""
+    """Return the text, for an indexed column; raise StepError if it has more than `MAX_NAME_LENGTH` characters."""
     if len(text) > MAX_NAME_LENGTH:
-        raise _make_value_error(
-            text, f"has {len(text)} characters, more than the {MAX_NAME_LENGTH} of an id", Reason.TOO_LARGE
-        )
+        raise _make_value_error(text, f"has {len(text)} characters; the limit is {MAX_NAME_LENGTH}", Reason.TOO_LARGE)
     return text
 
 
@@ -185,7 +183,7 @@ def _make_value_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID
 
 
 def join_identifier(*parts: str | None) -> str:
-    """Join the parts that are not None, and shorten the result to `MAX_NAME_LENGTH` characters.
+    """Join the parts that are not None by `_`; the result has at most `MAX_NAME_LENGTH` characters.
 
     >>> join_identifier("H", "e1", None, "s1")
     'H_e1_s1'
@@ -217,5 +215,5 @@ def line_identifier(centre_id: str, colony_id: str, sequence_id: str | None, pro
 
 
 def housing_identifier(centre_id: str, from_lims: str, last_updated: str | None, procedure_id: str | None) -> str:
-    """Return the identifier of a housing's record for one procedure; `from_lims` is `true` or `false`."""
+    """Return the identifier of a housing's record for one procedure; `from_lims` is the text `true` or `false`."""
     return join_identifier(centre_id, from_lims, last_updated, procedure_id)

@@ -30,11 +30,11 @@ class ColumnKind(StrEnum):
 
 
 MAX_NAME_LENGTH = 255
-"""Most characters of a NAME."""
+"""The most characters of a value whose column has the kind `NAME`."""
 
 
 class Column(NamedTuple):
-    """One column of a table; `indexed` tells whether rows are looked up by it."""
+    """One column of a table; `indexed` tells whether it has an index."""
 
     name: str
     kind: ColumnKind = ColumnKind.TEXT
@@ -44,9 +44,9 @@ class Column(NamedTuple):
 class ElementTable(NamedTuple):
     """The table of one type of element.
 
-    It also has the columns `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`. `entity` is the kind of
-    record of which each row is the first, or empty if rows are only parts of records. `parents` are the tables to which
-    `parent_id` may refer (ids are unique over all tables).
+    Besides `columns`, it has the columns `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`. `entity` is the
+    kind of record of which each row is the first one, or empty if rows are only parts of records. `parents` are the
+    tables to which `parent_id` may refer (ids are unique over all tables).
     """
 
     name: str
@@ -56,23 +56,25 @@ class ElementTable(NamedTuple):
 
 
 class CountTable(NamedTuple):
-    """What is counted by some key columns, for every submission and for all together.
+    """Which rows are counted by the key columns `keys`, for every submission and for all of them together.
 
-    Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, one row for each row to count, for the
-    submissions that meet the condition `{chosen}`. Names that SQL reserves are in double quotes.
+    Each of `queries` is a SELECT of `submission_id`, `entity_id` and the keys, which returns one row for each row to
+    count in the submissions that meet the condition in place of `{chosen}`. Names reserved by SQL are in double quotes.
     """
 
     keys: tuple[str, ...]
     queries: tuple[str, ...]
 
 
-ROOT = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
-SPECIMEN = f"{ROOT}specimen"
-PROCEDURE = f"{ROOT}procedure"
-"""The namespaces of the two kinds of documents."""
+_NAMESPACE_PREFIX = "http://www.mousephenotype.org/dcc/exportlibrary/datastructure/core/"
+SPECIMEN_NAMESPACE = f"{_NAMESPACE_PREFIX}specimen"
+PROCEDURE_NAMESPACE = f"{_NAMESPACE_PREFIX}procedure"
 
-ROOT_TAGS = {"specimen": f"{{{SPECIMEN}}}centreSpecimenSet", "experiment": f"{{{PROCEDURE}}}centreProcedureSet"}
-"""The tag of the root element of each kind of document. The root has no row: the submission is in its place."""
+ROOT_TAGS = {
+    "specimen": f"{{{SPECIMEN_NAMESPACE}}}centreSpecimenSet",
+    "experiment": f"{{{PROCEDURE_NAMESPACE}}}centreProcedureSet",
+}
+"""The tag of the root element of each kind of document. Instead of a row, the root element has a submission."""
 
 
 class ElementField(NamedTuple):
@@ -83,7 +85,7 @@ class ElementField(NamedTuple):
 
 
 class Element(NamedTuple):
-    """A type of element: its table, its fields, the (name, table) of elements in it, and the kind of record it is."""
+    """A type of element: table, fields, the (name, table) of the elements in it, and which kind of record it is."""
 
     table: str
     fields: tuple[ElementField, ...]
@@ -91,12 +93,12 @@ class Element(NamedTuple):
     entity: str = ""
 
 
-def _field(place: str, name: str, kind: ColumnKind = ColumnKind.TEXT) -> ElementField:
-    return ElementField(place, Column(name, kind))
+def _field(location: str, name: str, kind: ColumnKind = ColumnKind.TEXT) -> ElementField:
+    return ElementField(location, Column(name, kind))
 
 
-def _id_field(place: str, name: str, *, indexed: bool = True) -> ElementField:
-    return ElementField(place, Column(name, ColumnKind.NAME, indexed))
+def _id_field(location: str, name: str, *, indexed: bool = True) -> ElementField:
+    return ElementField(location, Column(name, ColumnKind.NAME, indexed))
 
 
 _SEQUENCE_FIELD = _field("@sequenceID", "sequence_id", ColumnKind.INTEGER)
@@ -265,7 +267,7 @@ ELEMENTS: dict[str, Element] = {
         Element("procedure_metadata", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("value", "value"), _STATUS_FIELD)),
     )
 }
-"""Every type of element by its table, parents before their children."""
+"""Every type of element by its table; parents come before their children."""
 
 CENTRE_TABLES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
 """The table of the element `centre` in each kind of document."""
@@ -277,7 +279,7 @@ def parent_tables(table: str) -> tuple[str, ...]:
 
 
 def element_columns(element: Element) -> tuple[Column, ...]:
-    """Return the columns of an element's own data in its table, in the order of a row's cells."""
+    """Return the columns of an element's table that have data of the document, in the order of a row's cells."""
     field_columns = tuple(field.column for field in element.fields)
     return (
         (Column("parent_table", ColumnKind.NAME), *field_columns)
@@ -330,4 +332,4 @@ SUMMARY_COUNTS = CountTable(
         *(_SPECIMEN_QUERY.format(table=table) for table in ("mouse", "embryo")),
     ),
 )
-"""What the tables `context` (by document) and `overview` count."""
+"""The rows that the tables `context` (by document) and `overview` count."""

@@ -1,9 +1,9 @@
 """The step `data`: check the integrity of a loaded document, by itself and against the reference lists.
 
-The checks are those of the standard's integrity validator. A question to the store (was this
-specimen submitted?) is returned as a `StoreLookUp`. If a list is missing, the finding `CheckNotRun` names the checks
-that need it. An unknown pipeline is a fatal finding, an unknown project a warning, and every other fault an error. In a
-document that deletes records, only the identifiers are checked.
+The checks are those of the standard's integrity validator. A question to the store (was this specimen submitted?) is
+returned as a `StoreLookUp`. If a list is not configured, the finding `CheckNotRun` names the checks that need it. The
+finding for an unknown pipeline is fatal, that for an unknown project is a warning, and all other faults are errors. In
+a document that deletes records, only the identifiers are checked.
 """
 
 from __future__ import annotations
@@ -30,11 +30,13 @@ def judge(task: Task) -> Reading:
     """Check the document of `task`; `count` in the returned reading is the number of its records.
 
     Options of the task: `today` is an ISO date, and later dates are in the future; `action` is `add`, `edit` or
-    `delete`, by default the first part of the item's key. Raises StepError for another root element.
+    `delete`, by default the first part of the item's key. Raises StepError if the root element is of neither specimens
+    nor experiments.
     """
     root = parse_document(read_all(task.view), task.limits)
     if root.tag not in ROOT_TAGS.values():
-        raise StepError(f"the root element is {str(root.tag)[:80]}", Reason.WRONG_ROOT)
+        message = f"the root element is {str(root.tag)[:80]}, of neither specimens nor experiments"
+        raise StepError(message, Reason.WRONG_ROOT)
     findings = Findings(read_lists(task.resources), task.options.get("today", ""))
     action = task.options.get("action") or task.item.key.partition("/")[0]
     records = [record for centre_element in root for record in centre_element]
@@ -51,7 +53,7 @@ def judge(task: Task) -> Reading:
 
 
 def _check_identifiers(findings: Findings, record: Node) -> None:
-    """Check that the ids of a record, its procedures and its specimens are not empty and have no blanks around them."""
+    """Check that the ids of a record, its procedures and its specimens are not empty or surrounded by blanks."""
     for name in IDENTIFYING_ATTRIBUTES.get(local_name(record), ()):
         findings.check_identifier(name, record.get(name, ""), record)
     for element in record:

@@ -25,7 +25,7 @@ XML_PATTERN = (
     r"\.(?P<kind>specimen|experiment)\.impc\.xml"
 )
 MAX_NAME_LENGTH = 128
-"""The most characters that fit the tracker's columns."""
+"""The most characters of a file name that fit into the tracker's columns."""
 MAX_INCREMENT = 2**63 - 1
 """The greatest increment that every database can store."""
 UNSAFE_PATTERN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]|\.\.|\A[A-Za-z]:")
@@ -39,7 +39,7 @@ class DocumentKind(StrEnum):
 
 
 class ZipName(NamedTuple):
-    """The parts of a zip's name: the centre that made it, as declared, the date, and the increment, from 0."""
+    """The parts of a zip's name: the centre that made it (as declared), the date, and the increment (0 or more)."""
 
     centre: str
     date: date
@@ -47,7 +47,7 @@ class ZipName(NamedTuple):
 
 
 class XmlName(NamedTuple):
-    """The parts of an XML file's name: the centre that made it, the date, the increment, and the kind of records."""
+    """The parts of an XML file's name: the centre (as declared), the date, the increment, and the kind of records."""
 
     centre: str
     date: date
@@ -71,7 +71,7 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP_PATTERN)
 
 
 def spell_centre_as_declared(name: str, centre: str, pattern: str = ZIP_PATTERN) -> str:
-    """Return a valid zip name with `centre`, the declared spelling, in it: names that differ in case mean one zip.
+    """Return a zip's name with `centre`, the declared spelling, in place of its own; an invalid name is not changed.
 
     >>> spell_centre_as_declared("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'
@@ -80,10 +80,10 @@ def spell_centre_as_declared(name: str, centre: str, pattern: str = ZIP_PATTERN)
     return f"{name[: match.start('centre')]}{centre}{name[match.end('centre') :]}" if match else name
 
 
-def differs_by_case(name: str, pattern: str = ZIP_PATTERN) -> bool:
-    """Tell whether a zip's name would follow the convention if case were ignored.
+def matches_ignoring_case(name: str, pattern: str = ZIP_PATTERN) -> bool:
+    """Tell whether a zip's name follows the convention if case is ignored.
 
-    >>> differs_by_case("H.2012-11-20.03.IMPC.zip")
+    >>> matches_ignoring_case("H.2012-11-20.03.IMPC.zip")
     True
     """
     return re.fullmatch(compile_zip_pattern(pattern).pattern, name, re.ASCII | re.IGNORECASE) is not None
@@ -121,13 +121,13 @@ def refusal_reason(name: str) -> Reason | None:
 
 @lru_cache(maxsize=32)
 def compile_zip_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for the names of zips; raise ConfigError if it cannot be used."""
+    """Compile the setting `zip_name`; raise ConfigError if it is malformed or lacks a required group."""
     return _compile_pattern(pattern, "zip_name", {"centre", "date", "inc"})
 
 
 @lru_cache(maxsize=32)
 def compile_xml_pattern(pattern: str) -> re.Pattern[str]:
-    """Compile a pattern for the names of XML files; raise ConfigError if it cannot be used."""
+    """Compile the setting `xml_name`; raise ConfigError if it is malformed or lacks a required group."""
     return _compile_pattern(pattern, "xml_name", {"centre", "date", "inc", "kind"})
 
 
@@ -136,9 +136,9 @@ def _compile_pattern(pattern: str, setting: str, required_groups: set[str]) -> r
     try:
         compiled = re.compile(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError, ValueError) as error:
-        raise ConfigError(f"{setting}: not a regular expression: {error}") from None
+        raise ConfigError(f"{setting}: the pattern is not a regular expression: {error}") from None
     if missing := required_groups - set(compiled.groupindex):
-        raise ConfigError(f"{setting}: the pattern has no group named {', '.join(sorted(missing))}")
+        raise ConfigError(f"{setting}: the pattern lacks these groups: {', '.join(sorted(missing))}")
     return compiled
 
 

@@ -30,9 +30,9 @@ from windrow.model import Finding, Level, Limits, Resource, StoreLookUp
 class IncrementRule(NamedTuple):
     """A rule for the increments of a series of values."""
 
-    minimum: int  # how many there must be at least
-    text: str  # one permitted increment; empty: any
-    kind: str  # the type of all increments: `float`, `datetime` or another
+    minimum: int  # the least number of increments
+    text: str  # the name of one permitted increment; empty: every name is permitted
+    kind: str  # the type of all names: `float`, `datetime` or another
 
 
 class ParameterRule(NamedTuple):
@@ -70,7 +70,7 @@ class ReferenceLists(NamedTuple):
 
 
 def read_lists(resources: Mapping[str, Resource]) -> ReferenceLists:
-    """Read the reference lists among `resources`; raise StepError, which names the list, if one cannot be read."""
+    """Read the reference lists among `resources`; raise StepError, which names the list, if one is not valid."""
     return ReferenceLists(
         **{name: _read_list(name, resources[name]) for name in ReferenceLists._fields if name in resources}
     )
@@ -88,8 +88,8 @@ def _read_list(name: str, resource: Resource) -> Any:
             _parsed_lists.clear()
         try:
             _parsed_lists[key] = _LIST_PARSERS[name](resource.content)
-        except (StepError, ValueError, KeyError) as error:
-            raise StepError(f"the list {name} cannot be read: {error}") from None
+        except (StepError, ValueError) as error:
+            raise StepError(f"the list {name} is not valid: {error}") from None
     return _parsed_lists[key]
 
 
@@ -98,7 +98,9 @@ def _parse_xml(content: bytes) -> Node:
 
 
 def _required_attribute(element: Node, name: str) -> str:
-    """Return the text of an attribute; raise KeyError if it is missing."""
+    """Return the text of an attribute; raise StepError if the element lacks it."""
+    if name not in element.attrib:
+        raise StepError(f"the element {element.tag} lacks the attribute {name}")
     return str(element.attrib[name])
 
 
@@ -129,7 +131,7 @@ def _read_strains(content: bytes) -> frozenset[str]:
 
 
 def _read_pipelines(content: bytes) -> dict[str, Pipeline]:
-    """Return the pipelines by key: their procedures by key, and the parameters of these by key."""
+    """Return the pipelines by key; a pipeline has its procedures by key, and a procedure its parameters by key."""
     return {
         _required_attribute(pipeline, "pipeline_key"): {
             _required_attribute(procedure, "procedure_key"): {
@@ -196,7 +198,7 @@ _TIME_PATTERN = re.compile(rf"{_CLOCK_PATTERN}{_ZONE_PATTERN}")
 
 
 def is_of_type(text: str, value_type: str) -> bool:
-    """Tell whether `text` is of the type BOOL, DATETIME, DATE, TIME, FLOAT or INT; any text is of any other type.
+    """Tell whether `text` is of the type BOOL, DATETIME, DATE, TIME, FLOAT or INT; for other types, return True.
 
     This is stricter than the standard's own tool, which by mistake reads `12 apples` as 12 and accepts any BOOL.
 
@@ -226,14 +228,14 @@ _TYPE_CHECKS: dict[str, Callable[[str], bool]] = {
 
 
 MAX_FINDINGS = STORED_FINDINGS.number
-"""The most findings kept for one document, not counting fatal ones."""
+"""The number of findings of one document after which only fatal ones are kept; the others are counted."""
 
 
 class Findings:
     """Collects the findings about one document, and the look-ups in the store that may become findings."""
 
     def __init__(self, lists: ReferenceLists, today: str) -> None:
-        """Start without findings; `lists` are compared with, and `today` is an ISO date, or empty if not known."""
+        """Start without findings; `today` is an ISO date, or empty if it is not known."""
         self.lists = lists
         self.today = today
         self._findings: list[Finding] = []
@@ -242,14 +244,14 @@ class Findings:
         self._skipped_checks: dict[str, set[str]] = {}
 
     def report(self, finding_kind: str, message: str, element: Node, level: Level = Level.ERROR) -> None:
-        """Add a finding with the line of an element; after `MAX_FINDINGS`, only count it unless it is fatal."""
+        """Add a finding with the line of an element; if there are `MAX_FINDINGS`, only count it unless it is fatal."""
         if level is Level.FATAL or len(self._findings) < MAX_FINDINGS:
             self._findings.append(Finding(finding_kind, message, level, line_number(element)))
         else:
             self._omitted_count += 1
 
     def add_lookup(self, question: str, key: str, finding_kind: str, message: str, element: Node) -> None:
-        """Ask the store whether it has a key; if it does not, a finding of this kind is added later."""
+        """Add a look-up in the store; if the store does not have the key, a finding of this kind is added later."""
         finding = Finding(finding_kind, message, Level.ERROR, line_number(element))
         self._lookups.setdefault((question, key), StoreLookUp(question, key, finding))
 
@@ -257,34 +259,32 @@ class Findings:
         """Record that the checks for these kinds of findings could not be run, and why."""
         self._skipped_checks.setdefault(cause, set()).update(finding_kinds)
 
-    def check_status(self, text: str, element: Node, record_title: str) -> None:
-        """Add a finding if a status does not begin with a known code; `record_title` names its record in messages."""
+    def check_status(self, text: str, element: Node, title: str) -> None:
+        """Add a finding if a status does not begin with a known code; `title` names its record or parameter."""
         known_codes = self.lists.status_codes
         if known_codes is None:
             self.skip_checks("the list status_codes is not configured", "UnknownStatusCode")
         elif not text.startswith(known_codes):
-            self.report(
-                "UnknownStatusCode", f"{record_title}: {quote(text)} does not begin with a known status code", element
-            )
+            self.report("UnknownStatusCode", f"{title}: {quote(text)} does not begin with a known status code", element)
 
     def check_project(self, name: str, element: Node) -> None:
         """Add a finding if a project is not known."""
         if self.lists.projects is None:
             self.skip_checks("the list projects is not configured", "UnknownProject")
         elif name not in self.lists.projects:
-            self.report("UnknownProject", f"project {quote(name)} is not known", element, Level.WARN)
+            self.report("UnknownProject", f"project {quote(name)} is not in the list of projects", element, Level.WARN)
 
     def check_identifier(self, name: str, text: str, element: Node) -> None:
-        """Add a finding if the id in an attribute or child called `name` is empty or has blanks around it."""
+        """Add a finding if `text`, the id in an attribute or child called `name`, is empty or has blanks around it."""
         stripped = text.strip()
         if not stripped:
-            self.report("IdentifierMissing", f"{name} is empty", element)
+            self.report("IdentifierMissing", f"{name} is missing or empty", element)
         elif text != stripped:
             self.report("BlanksInIdentifier", f"{name} {quote(text)} has blanks around it", element)
 
     @property
     def listed(self) -> tuple[Finding, ...]:
-        """The findings in the order of the document, then how many were only counted, and which checks were not run."""
+        """The findings in the order of the document, then the number of those only counted, and the checks not run."""
         notes = []
         if self._omitted_count:
             notes.append(Finding("MoreFindings", f"{self._omitted_count} more findings are not listed", Level.NOTE))
@@ -297,10 +297,10 @@ class Findings:
 
     @property
     def lookups(self) -> tuple[StoreLookUp, ...]:
-        """The look-ups, each question and key once."""
+        """The look-ups; each pair of question and key occurs once."""
         return tuple(self._lookups.values())
 
 
 def quote(text: str) -> str:
-    """Quote a text of the document for a message; it is cut to 80 characters."""
+    """Return a text of the document in quotes, for a message; a text of more than 80 characters is cut."""
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

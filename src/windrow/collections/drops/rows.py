@@ -1,7 +1,7 @@
 """The step `upload`: turn a valid XML file into rows, one for each element that has a table, and identify its records.
 
 A large document is read as a stream and freed record by record, so that only the rows take memory; a small one is
-parsed as a whole, which takes half the time. An element without a table or column is refused.
+parsed as a whole, which takes half the time. A document with an element that has neither table nor column is refused.
 
 In a document, a root element contains centres, and a centre contains records. Rows are numbered from 0 in the order of
 their elements; a row is (its number, its parent's number, its record's number, its ordinal among its siblings, cells).
@@ -44,8 +44,8 @@ class ElementPlan(NamedTuple):
 def read_rows(task: Task) -> Rows:
     """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
-    Raises StepError, with the reason and the line of the record, for a value that databases cannot store: a number of
-    more than 64 bits, or an id of more than 255 characters.
+    Raises StepError if an element has neither table nor column, or if databases cannot store a value, such as a number
+    of more than 64 bits or an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -54,7 +54,7 @@ class RowReader:
     """Collects the rows and records of one document."""
 
     def __init__(self, limits: Limits) -> None:
-        """Start without rows; reading fails after `limits.elements` elements."""
+        """Start without rows; a document with more than `limits.elements` elements is refused."""
         self._limits = limits
         self._max_elements = limits.elements
         self._row_count = 0
@@ -97,12 +97,12 @@ class RowReader:
                 depth -= 1
 
     def _plan_for(self, root: Node) -> ElementPlan:
-        """Return the plan for the kind of document with this root element; raise StepError if there is none."""
+        """Return the plan for the kind of document with this root element; raise StepError for any other element."""
         for kind, tag in ROOT_TAGS.items():
             if root.tag == tag:
                 namespace = tag.partition("}")[0] + "}"
                 return prepare_plan(namespace, CENTRE_TABLES[kind])
-        raise StepError(f"the root element is {root.tag}", Reason.WRONG_ROOT)
+        raise StepError(f"the root element is {root.tag}, of neither specimens nor experiments", Reason.WRONG_ROOT)
 
     def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
         """Add the row of a centre; return the row's number and the centre's id."""
@@ -111,7 +111,7 @@ class RowReader:
         return row_number, element.get("centreID", "")
 
     def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and the identity of a record; `centre` is the (row number, id) of its centre."""
+        """Add the rows and the entity of a record; `centre` is the (row number, id) of its centre."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)
@@ -133,7 +133,7 @@ class RowReader:
         """
         row_number = self._row_count
         if row_number >= self._max_elements:
-            raise StepError(f"more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
+            raise StepError(f"the document has more than {self._max_elements} elements", Reason.TOO_MANY_ELEMENTS)
         self._row_count = row_number + 1
         cells: list[Any] = [None] * plan.column_count
         if plan.parent_table is not None:
@@ -166,12 +166,15 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
-    """Return the plan for the elements of a table and all elements in them; `namespace` is in braces, or empty."""
+    """Return the plan for the elements of a table that are in elements of `containing_table`, and for all in them.
+
+    `namespace` is in braces, or empty. `containing_table` is empty for a centre.
+    """
     element: Element = ELEMENTS[table]
     has_parent_column = len(parent_tables(table)) > 1
-    start = 1 if has_parent_column else 0
+    first_field_column = 1 if has_parent_column else 0
     attributes, text_columns, own_text_column, parse_own_text = {}, {}, -1, None
-    for column, field in enumerate(element.fields, start):
+    for column, field in enumerate(element.fields, first_field_column):
         parse_text = PARSERS[field.column.kind]
         if field.location.startswith("@"):
             attributes[field.location[1:]] = (column, parse_text)
@@ -186,14 +189,14 @@ def prepare_plan(namespace: str, table: str, containing_table: str = "") -> Elem
         text_columns=text_columns,
         own_text_column=own_text_column,
         parse_own_text=parse_own_text,
-        column_count=start + len(element.fields),
+        column_count=first_field_column + len(element.fields),
         children={namespace + name: prepare_plan(namespace, child, table) for name, child in element.children},
         entity=element.entity,
     )
 
 
 def _free_read_records(element: Node) -> None:
-    """Free the memory of a record and of the records before it; the parser may have read beyond it already."""
+    """Free the memory of a record and of the records before it; those that the parser has read after it are kept."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:
@@ -245,4 +248,4 @@ IDENTIFIERS: dict[str, Callable[[str, Node], str]] = {
     "line": _identify_line,
     "housing": _identify_housing,
 }
-"""The functions that make a record's identifier from its centre's id and its element, by the kind of record."""
+"""The functions that return a record's identifier, given its centre's id and its element, by the kind of record."""

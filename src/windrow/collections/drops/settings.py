@@ -43,7 +43,7 @@ class Centre:
 
 @dataclass(frozen=True, slots=True)
 class Drops:
-    """The settings of [drops]. Deadlines are in seconds, 0 for no limit; an empty pattern means the standard's own."""
+    """The settings of [drops]. Deadlines are in seconds (0: no limit); empty patterns mean those of the standard."""
 
     tracker: DatabaseAddress
     store: DatabaseAddress
@@ -83,10 +83,10 @@ SETTINGS = (
         "time for all transfers together; the next run continues those that are not complete by then; 0: no limit",
     ),
     Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
+    Setting("drops.zip_name", PATTERN, "", "names of zips, with groups centre, date and inc; empty: the standard's"),
     Setting(
-        "drops.zip_name", PATTERN, "", "form of a zip's name, with groups centre, date, inc; empty: the standard's"
+        "drops.xml_name", PATTERN, "", "names of XML files, with groups as for zips, and kind; empty: the standard's"
     ),
-    Setting("drops.xml_name", PATTERN, "", "form of a document's name, with a group kind too; empty: the standard's"),
     Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: the one shipped"),
     Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: the one shipped"),
     Setting("drops.lists.status_codes", OPTIONAL_PATH, "", "the known status codes"),
@@ -101,7 +101,7 @@ SETTINGS = (
 
 _DEFAULT_SITE = Site("")
 ALLOWED = Allowed(everything=True)
-"""The addresses that a source of drops allows by default: a drop is often in a private network."""
+"""The addresses that a source may have by default: all, because sources of drops are often in private networks."""
 
 _DEFAULT_SOURCE = Source("", "", _DEFAULT_SITE)
 SOURCE_SETTINGS = (
@@ -115,10 +115,10 @@ SOURCE_SETTINGS = (
         "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "longest time for the whole listing of a folder"
     ),
     Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "the least bytes a second of its transfers; 0: any"),
-    Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: we open the data connection"),
+    Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: windrow opens the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
-    Setting("allow_private", SWITCH, ALLOWED.everything, "its address may be in a private network"),
+    Setting("allow_private", SWITCH, ALLOWED.everything, "allow an address in a private network"),
 )
 
 CENTRE_SETTINGS = (
@@ -135,7 +135,7 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declared values; it is inactive if its centre is, and a flag overrides its attempts."""
+    """Build a source from its declared values; it is inactive if its centre is. --attempts overrides its attempts."""
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(
@@ -181,13 +181,13 @@ def build_settings(given: Given) -> Drops:
 
 
 def _read_centres(given: Given) -> tuple[Centre, ...]:
-    """Read the tables [[drops.centre]]; raise ConfigError if a short name is missing or given twice."""
+    """Read the tables [[drops.centre]]; raise ConfigError if a short name is empty or given twice."""
     centres: dict[str, Centre] = {}
     for values in given.rows[CENTRE_TABLE]:
         centre = Centre(**{name: value.value for name, value in values.items()})
         if not centre.short_name or centre.short_name.lower() in centres:
-            table_name = values["short_name"].name
-            raise ConfigError(f"{given.file}: {table_name} is missing or given twice", hint="windrow config")
+            problem = "is given twice" if centre.short_name else "is missing or empty"
+            raise ConfigError(f"{given.file}: {values['short_name'].name} {problem}", hint="windrow config")
         centres[centre.short_name.lower()] = centre
     return tuple(centres.values())
 

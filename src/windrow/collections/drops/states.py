@@ -1,7 +1,8 @@
 """The states (phase and status) of zips and XML files in the tracker, derived from the ledger: pure functions.
 
-States are not stored. The state of a zip follows from the attempts to fetch it, the reading of its step and the states
-of its XML files; the state of an XML file follows from the readings of its steps. An operator's decision changes both.
+The ledger does not store states. The state of a zip follows from the attempts to fetch it, the reading of its step and
+the states of its XML files; that of an XML file follows from the readings of its steps. Decisions of operators change
+both.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ class StateEvent(NamedTuple):
     """An event that changes the state of a zip or an XML file.
 
     `seq` is its number on the ledger; `event` is `attempt`, `end` (of an attempt), `start` (of a step), `reading` or
-    `decision`. `reason` says why an attempt or a reading failed, or what the operator decided. `checksum` is set if the
-    bytes of a successful attempt were compared with the checksum in a side-car.
+    `decision`. `step` is that of a start or a reading. `reason` says why an attempt or a reading failed, or what the
+    operator decided. `checksum` is not empty if the bytes of a successful attempt were compared with one in a side-car.
     """
 
     seq: int
@@ -45,14 +46,15 @@ class ZipStates(NamedTuple):
 
     @property
     def shown(self) -> State:
-        """The state that the tracker shows: that of the latest attempt, also while an operator has ordered another."""
+        """The state that the tracker shows: that of the latest attempt, also after an operator ordered another one."""
         return self.attempt_states[max(self.attempt_states)] if self.attempt_states else self.state
 
 
 def xml_state_at_step(step: str | None, status: Status | None, *, has_started: bool) -> State:
     """Return the state of an XML file that waits for `step` or failed at it; if `step` is None, all steps are done.
 
-    `has_started` tells whether the step was started for the file. For cancelled files, see `xml_state`.
+    `status` is that of the step, and `has_started` tells whether the step was started for the file. For a
+    cancelled file, `xml_state` is used instead.
 
     >>> xml_state_at_step("upload", Status.PENDING, has_started=False), xml_state_at_step(None, None, has_started=False)
     ((6, <Status.DONE: 3>), (10, <Status.DONE: 3>))
@@ -65,7 +67,7 @@ def xml_state_at_step(step: str | None, status: Status | None, *, has_started: b
 
 
 def xml_state(refusal: Reason | None, events: Iterable[StateEvent]) -> State:
-    """Return the state of an XML file after some events; `refusal` is the reason if its name was refused.
+    """Return the state of an XML file after some events; `refusal` is why its name was refused, or None.
 
     >>> xml_state(None, [StateEvent(1, "start", "xsd"), StateEvent(2, "reading", "xsd", Reason.NOT_VALID)])
     (6, <Status.FAILED: 5>)
@@ -82,17 +84,18 @@ def zip_states(
     xml_counts: XmlCounts,
     xml_counts_before: Callable[[int], XmlCounts] | None = None,
 ) -> ZipStates:
-    """Return the states of a zip and its attempts after some events; `refusal` is the reason if its name was refused.
+    """Return the states of a zip and its attempts after some events; `refusal` is why its name was refused, or None.
 
-    `xml_counts` has the numbers of XML files in their present states. `xml_counts_before(seq)` returns their numbers
-    before an event: a cancelled zip keeps the state that it had then, even if a replay has read its files since.
+    `xml_counts` has the numbers of XML files in their present states. `xml_counts_before(seq)` returns those before the
+    event with this number: a cancelled zip keeps the state that it had then, even if a replay has read its files since.
+    Without this function, it keeps the state that follows from `xml_counts`.
 
     >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
     (2, <Status.DONE: 3>)
     """
     state = (ZIP_NAME, Status.FAILED) if refusal else (DOWNLOAD, Status.PENDING)
     attempt_states: dict[int, State] = {}
-    attempt, is_unzipped = 0, False
+    attempt, is_unzipped = 0, False  # number of the latest attempt; 0: there is none yet
     for event in events:
         if event.event == "attempt":
             if attempt_states.get(attempt) == (DOWNLOAD, Status.RUNNING):
@@ -122,7 +125,7 @@ def zip_states(
 
 
 def _state_after_attempt(event: StateEvent) -> State:
-    """Return the state of a zip after an attempt ended; its name was checked when it was listed."""
+    """Return the state of a zip after an attempt ended; the name of the zip was checked when it was listed."""
     if event.reason is None:
         return ZIP_MD5 if event.checksum else ZIP_NAME, Status.DONE
     return ZIP_MD5 if event.reason is Reason.DIGEST_MISMATCH else DOWNLOAD, Status.FAILED
@@ -136,5 +139,5 @@ def _state_after_step(event: StateEvent) -> State:
 
 
 def phase_of_step(step: str) -> int:
-    """Return the phase id of a step; an empty `step` means `xml_name`, at which an XML file's name was refused."""
+    """Return the phase id of a step; an empty text stands for the check of an XML file's name, which has no step."""
     return phase_id(step) if step else XML_NAME

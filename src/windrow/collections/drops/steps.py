@@ -1,13 +1,12 @@
 """The steps `unzip`, which lists the XML files in a zip, and `xsd`, which checks an XML file against its schema.
 
-Both are functions from a task to a reading. Faults of a document are returned as the
-reading's reason and findings, not raised. The order in which XML files are loaded is that of their `rank`, a text.
+Both are functions from a task to a reading. If a document has faults, the reading has a reason and findings, and no
+error is raised. XML files are loaded in the order of their `rank`, a text.
 """
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import BinaryIO, NamedTuple
 
@@ -22,7 +21,7 @@ from windrow.formats import xml, xsd
 from windrow.formats import zip as archive
 from windrow.formats.inflate import BLOCK_BYTES
 from windrow.formats.zip import ZipMember
-from windrow.model import Finding, Item, Level, Limits, Member, Reading, Resource
+from windrow.model import Finding, Item, Level, Member, Reading, Resource
 from windrow.reasons import Reason
 
 XML_SUFFIX = ".xml"
@@ -38,20 +37,20 @@ class NameRules(NamedTuple):
     pattern: str  # a regular expression for the names of XML files
     folder_index: int = 0  # the index of the zip's folder in `FOLDERS`
 
-    def member(self, entry: ZipMember, digest: str, md5: str) -> Member:
-        """Return the member for an entry of the zip; if the entry must not be read, the member has the reason."""
+    def make_member(self, entry: ZipMember, digest: str, md5: str) -> Member:
+        """Return the member for an entry with these digests; it has a reason if the entry or its name is refused."""
         if entry.reason:
             return Member(entry.name, entry.size, digest, md5, reason=entry.reason)
         name_parts = names.read_xml_name(entry.name, self.centres, self.pattern)
         if isinstance(name_parts, Reason):
             return Member(entry.name, entry.size, digest, md5, reason=name_parts)
-        return Member(entry.name, entry.size, digest, md5, name_parts.kind, self.rank(name_parts, entry.name))
+        return Member(entry.name, entry.size, digest, md5, name_parts.kind, self.make_rank(name_parts, entry.name))
 
-    def rank(self, name_parts: XmlName, name: str) -> str:
-        """Return the rank of an XML file.
+    def make_rank(self, name_parts: XmlName, name: str) -> str:
+        """Return the rank of the XML file called `name`.
 
-        Specimens are loaded before experiments. Among each, the order is that of the zip's date and increment, its
-        folder (add, edit, delete), the XML file's own date and increment, and its name.
+        Specimens are loaded before experiments. Within each kind, the order is that of the zip's date and increment,
+        its folder (add, edit, delete), the XML file's own date and increment, and its name.
         """
         zip_date, increment = (str(self.zip_parts.date), self.zip_parts.inc) if self.zip_parts else ("", 0)
         kind_digit = 0 if name_parts.kind is DocumentKind.SPECIMEN else 1
@@ -60,12 +59,14 @@ class NameRules(NamedTuple):
 
 
 def kind_in_rank(item: Item) -> str:
-    """Return the kind of an XML file, from its rank: `0` for specimens, `1` for experiments."""
+    """Return the digit for the kind of an XML file in its rank: `0` for specimens, `1` for experiments."""
     return item.rank.partition(".")[0]
 
 
 def sort_key(rank: str) -> str:
-    """Return the sort key of an XML file's records, its rank without the kind; the greatest is that of current records.
+    """Return the sort key of the records in an XML file with this rank: the rank without the kind.
+
+    Of two versions of a record, the one with the greater key is current.
 
     >>> sort_key("1.2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml")
     '2026-01-12.00000000000000000003.0.2026-01-12.00000000000000000001.x.xml'
@@ -93,21 +94,21 @@ def zip_name_in_key(key: str) -> str:
 
 
 def explain_left_out(entry: ZipMember) -> Finding | None:
-    """Return a finding with the reason why an entry is left out, or None for an XML file that is not in a folder."""
+    """Return a finding that says why an entry is left out, or None if it is an XML file that is not in a folder."""
     quoted = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
         return Finding("UnsafeName", f"{quoted} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
     if entry.is_folder:
-        return Finding("LeftOut", f"{quoted} is a folder", Level.NOTE)
+        return Finding("LeftOut", f"{quoted} is left out: it is a folder", Level.NOTE)
     if "/" in entry.name:
-        return Finding("LeftOut", f"{quoted} is in a folder", Level.NOTE)
+        return Finding("LeftOut", f"{quoted} is left out: it is in a folder", Level.NOTE)
     if not entry.name.endswith(XML_SUFFIX):
-        return Finding("LeftOut", f"{quoted} is not an XML file", Level.NOTE)
+        return Finding("LeftOut", f"{quoted} is left out: it is not an XML file", Level.NOTE)
     return None
 
 
 def limit_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return the first `MAX_LISTED_FINDINGS` findings, and one more with the number of the others if there are any."""
+    """Return at most `MAX_LISTED_FINDINGS` findings and, if there are more, a finding with the number of the others."""
     if len(findings) <= MAX_LISTED_FINDINGS:
         return tuple(findings)
     omission = Finding("LeftOut", f"{len(findings) - MAX_LISTED_FINDINGS} more findings are not listed", Level.NOTE)
@@ -120,24 +121,23 @@ def finding_kind(reason: Reason) -> str:
     >>> finding_kind(Reason.BOMB_RATIO), finding_kind(Reason.NOT_WELL_FORMED)
     ('BombRatio', 'SyntaxError')
     """
-    if reason is Reason.NOT_WELL_FORMED:
-        return "SyntaxError"
-    return "".join(word.capitalize() for word in re.split("_", reason.value))
+    return "SyntaxError" if reason is Reason.NOT_WELL_FORMED else reason.class_name
 
 
 ROOT_NAMES = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMENT: "centreProcedureSet"}
 _KINDS_BY_NAME = {kind.value: kind for kind in DocumentKind}
 _VALID_READING = Reading()  # shared, so that pickle sends it once for a batch of documents
 HARMLESS_REASONS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
-"""The faults for which only the entry is left out; any other fault fails the whole zip."""
+"""The faults for which only the entry is left out; for any other fault, the whole zip is refused."""
 
 
 def unzip(task: Task) -> Reading:
     """Inflate every entry of a zip once, and return a reading with the XML files in it as members.
 
-    If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members.
-    Entries that are left out by rule are listed as findings; XML files with an invalid name are members with the
-    reason. `md5` is that of the zip, `count` the number of its entries.
+    If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members. If
+    no member can be used, the reading has a reason and the members. Entries that are left out by rule are listed as
+    findings; XML files with an invalid name are members with a reason. `md5` is that of the zip, and `count` the number
+    of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []
@@ -158,7 +158,7 @@ def unzip(task: Task) -> Reading:
 
 
 def check_xsd(task: Task) -> Reading:
-    """Check that an XML file is well-formed, of the kind in its name, and valid against the schema of this kind."""
+    """Return a reading that says whether an XML file is well-formed, of the kind in its name, and valid."""
     try:
         task.view.seek(0)
         content = task.view.read()  # its size was limited when it was opened
@@ -171,11 +171,6 @@ def check_xsd(task: Task) -> Reading:
     return Reading(Reason.NOT_VALID, tuple(findings)) if findings else _VALID_READING
 
 
-def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
-    """Open an XML file in a zip as a seekable, read-only stream of its inflated bytes."""
-    return archive.open_member(view, name, limits)
-
-
 def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
     """Return the compiled schema of a kind of document; raise StepError if none is configured or it cannot be used."""
     schema_file: Resource | None = task.resources.get(kind.value)
@@ -185,42 +180,45 @@ def find_schema(task: Task, kind: DocumentKind) -> xsd.XmlSchema:
 
 
 def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
-    """Compile a schema, unless it is the latest of its name, with its imports; raise StepError if it cannot be used."""
-    cached = _latest_schemas.get(schema_file.name)
-    if cached is None or cached[0] is not schema_file:
+    """Return the compiled form of a schema and its imports, maybe from a cache; raise StepError if it is invalid."""
+    compiled_file, compiled = _latest_schemas.get(schema_file.name, (None, None))
+    if compiled is None or compiled_file is not schema_file:
         imports = {sibling.path.name: sibling.content for sibling in schema_file.siblings}
         sibling_digests = (f"{sibling.path.name} {sibling.digest}" for sibling in schema_file.siblings)
         digest = combine_digests([schema_file.digest, *sibling_digests])
         compiled = xsd.compile_schema(xsd.SchemaFiles(digest, schema_file.content, imports))
-        cached = _latest_schemas[schema_file.name] = (schema_file, compiled)
-    return cached[1]
+        _latest_schemas[schema_file.name] = (schema_file, compiled)
+    return compiled
 
 
 _latest_schemas: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
-"""By name, the schema file that was compiled last, and its compiled form."""
+"""The schema file that was compiled last, and its compiled form, by the name of the resource."""
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
-    """Raise StepError, so that the whole zip is refused, if an entry has a fault that is not in `HARMLESS_REASONS`."""
+    """Raise StepError if an entry has a fault that is not in `HARMLESS_REASONS`: then the whole zip is refused."""
     for entry in entries:
         if entry.reason and entry.reason not in HARMLESS_REASONS:
             raise StepError(f"{entry.name[:200]!r}: {entry.refusal}", entry.reason)
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry and return it as a member, or add to `findings` why not; raise StepError if it is an archive."""
+    """Inflate an entry; return [its member], or [] if it is left out; raise StepError if it is an archive.
+
+    Adds a finding if the entry is left out or its name is refused.
+    """
     hasher = Hasher("md5")
-    note = explain_left_out(entry)
+    left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)
     if not entry.is_folder:
         for block_number, block in enumerate(archive.read_blocks(view, entry_to_inflate)):
-            if not block_number and not note and archive.is_archive_start(block):
+            if not block_number and not left_out_finding and archive.is_archive_start(block):
                 raise StepError(f"{entry.name[:200]!r} is itself an archive", Reason.NESTED_ARCHIVE)
             hasher.update(block)
-    if note:
-        findings.append(note)
+    if left_out_finding:
+        findings.append(left_out_finding)
         return []
-    member = name_rules.member(entry, hasher.digest(), hasher.hex("md5"))
+    member = name_rules.make_member(entry, hasher.digest(), hasher.hex("md5"))
     if member.reason:
         message = f"{entry.name[:200]!r}: {member.reason.meaning}"
         findings.append(Finding(finding_kind(member.reason), message, Level.WARN))
@@ -233,7 +231,7 @@ def _kind_in_name(task: Task) -> DocumentKind:
     match = names.compile_xml_pattern(task.options.get("xml_name") or names.XML_PATTERN).fullmatch(name)
     kind = _KINDS_BY_NAME.get(match["kind"]) if match else None
     if kind is None:
-        raise StepError(f"{name[:200]!r} does not follow the convention", Reason.BAD_NAME)
+        raise StepError(f"{name[:200]!r} is not a valid name of an XML file", Reason.BAD_NAME)
     return kind
 
 
@@ -245,7 +243,7 @@ def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
 
 
 def _findings_after_error(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
-    """Return the findings so far, after one for the error that ended the reading."""
+    """Return a finding for the error that ended the reading, followed by the earlier findings."""
     error_finding = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
     return limit_findings([error_finding, *findings])
 

@@ -15,15 +15,16 @@ _CROSSREF_TYPES = frozenset({
     "book", "book-chapter", "dataset", "dissertation", "journal-article", "letter", "monograph", "posted-content",
     "pre-print", "proceedings-article", "report", "working-paper",
 })  # fmt: skip
-_MAX_AUTHORS = 200  # more are left out
 _MAX_PMID_DIGITS = 18
 _YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
+MAX_AUTHORS = 200
+"""The most authors of a work that the index stores; works with more are counted."""
 _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work; `name` is its id in the catalogue, and identifiers are `doi:...`, `arxiv:...`, `pmid:...`."""
+    """A published work; `name` is its id in the catalogue, and `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
 
     name: str
     title: str
@@ -40,7 +41,7 @@ class CatalogueRecord(NamedTuple):
 
 
 def parse_record(raw: RawWork) -> CatalogueRecord:
-    """Read a record; raise `StepError` if it is not a record, or not one that papers are matched with."""
+    """Parse the record of a work; raise `StepError` if it is not an object, or not one that papers are matched with."""
     try:
         record = json.loads(raw) if isinstance(raw, bytes) else raw
     except (ValueError, RecursionError):
@@ -73,10 +74,10 @@ def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:  # noqa: PLR0911
 
 
 def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read a work of Crossref; raise StepError if its type is not matched or no author has a name."""
+    """Read a work of Crossref; raise StepError if papers are not matched with its type, or no author has a name."""
     kind = _text(record.get("type"))
     if kind not in _CROSSREF_TYPES:
-        raise StepError(f"records of type {kind[:40]!r} are not matched", Reason.NOT_WANTED)
+        raise StepError(f"papers are not matched with records of type {kind[:40]!r}", Reason.NOT_WANTED)
     people = _objects(record.get("author"))
     names = [f"{_text(author.get('given'))} {_text(author.get('family'))}".strip()
              for author in people if _text(author.get("family"))]  # fmt: skip
@@ -87,7 +88,7 @@ def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
     date_parts = _object(record.get("published") or record.get("issued") or record.get("created")).get("date-parts")
     doi = _text(record.get("DOI")).lower()
     return CatalogueRecord(
-        doi, _whole_title(title, subtitle), tuple(names[:_MAX_AUTHORS]),
+        doi, _whole_title(title, subtitle), tuple(names),
         _year(_first_element(_first_element(date_parts))), _first_text(record.get("container-title")), kind,
         tuple(_identifiers(doi=doi)),
     )  # fmt: skip
@@ -100,7 +101,7 @@ def _read_fatcat(record: Mapping[str, Any]) -> CatalogueRecord:
     container = _object(record.get("container"))
     return CatalogueRecord(
         f"release_{_text(record.get('ident'))}", _whole_title(title, subtitle),
-        tuple(names[:_MAX_AUTHORS]), _year(record.get("release_year")), _text(container.get("name")),
+        tuple(names), _year(record.get("release_year")), _text(container.get("name")),
         _text(record.get("release_type")),
         tuple(_identifiers(doi=_text(ids.get("doi")), arxiv=_text(ids.get("arxiv")), pmid=_text(ids.get("pmid")))),
     )  # fmt: skip
@@ -117,7 +118,7 @@ def _read_openalex(record: Mapping[str, Any]) -> CatalogueRecord:
     pmid = _text(ids.get("pmid")).rstrip("/").rpartition("/")[2]
     return CatalogueRecord(
         _text(record.get("id")).rpartition("/")[2], _text(record.get("title") or record.get("display_name")),
-        tuple(names[:_MAX_AUTHORS]), _year(record.get("publication_year")), _text(journal.get("display_name")),
+        tuple(names), _year(record.get("publication_year")), _text(journal.get("display_name")),
         _text(record.get("type")), tuple(_identifiers(doi=_text(record.get("doi") or ids.get("doi")), pmid=pmid)),
     )  # fmt: skip
 
@@ -130,7 +131,7 @@ def _read_datacite(record: Mapping[str, Any]) -> CatalogueRecord:
     types = _object(record.get("types"))
     doi = _text(record.get("doi")).lower()
     return CatalogueRecord(
-        doi, _whole_title(title, subtitle), tuple(names[:_MAX_AUTHORS]), _year(record.get("publicationYear")),
+        doi, _whole_title(title, subtitle), tuple(names), _year(record.get("publicationYear")),
         _text(_object(record.get("container")).get("title")), _text(types.get("resourceTypeGeneral")),
         tuple(_identifiers(doi=doi)),
     )  # fmt: skip
@@ -143,7 +144,7 @@ def _read_semantic_scholar(record: Mapping[str, Any]) -> CatalogueRecord:
     doi, arxiv, pmid = (str(ids.get(name) or "") for name in ("DOI", "ArXiv", "PubMed"))
     return CatalogueRecord(
         f"s2:{record.get('corpusid') or record.get('paperId')}", _text(record.get("title")),
-        tuple(names[:_MAX_AUTHORS]), _year(record.get("year")), journal, "article",
+        tuple(names), _year(record.get("year")), journal, "article",
         tuple(_identifiers(doi=doi, arxiv=arxiv, pmid=pmid)),
     )  # fmt: skip
 
@@ -158,25 +159,25 @@ def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
     year = _YEAR_SEARCH(first_date)
     return CatalogueRecord(
         f"arxiv:{_text(record.get('id'))}", _text(record.get("title")),
-        tuple(name for name in names[:_MAX_AUTHORS] if name), _year(year[0]) if year else None,
+        tuple(filter(None, names)), _year(year[0]) if year else None,
         _text(record.get("journal-ref")), "article",
         tuple(_identifiers(doi=_text(record.get("doi")), arxiv=_text(record.get("id")))),
     )  # fmt: skip
 
 
 def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read an object with keys of our own: id, title, authors, year, journal, type, doi, arxiv and pmid."""
+    """Read an object with windrow's own keys: id, title, authors, year, journal, type, doi, arxiv and pmid."""
     names = record.get("authors")
     authors = [_text(name) for name in names if _text(name)] if isinstance(names, list) else []
     return CatalogueRecord(
-        _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors[:_MAX_AUTHORS]),
+        _text(record.get("id") or record.get("doi")), _text(record.get("title")), tuple(authors),
         _year(record.get("year")), _text(record.get("journal")), _text(record.get("type")),
         tuple(_identifiers(**{name: _text(record.get(name)) for name in ("doi", "arxiv", "pmid")})),
     )  # fmt: skip
 
 
 def _whole_title(title: str, subtitle: str) -> str:
-    """Return a title with its subtitle, unless it has it already.
+    """Return a title with its subtitle; a title that ends with the subtitle is returned unchanged.
 
     >>> _whole_title("Main", "Sub"), _whole_title("Main: sub", "Sub"), _whole_title("Main", "")
     ('Main:Sub', 'Main: sub', 'Main')
@@ -185,7 +186,7 @@ def _whole_title(title: str, subtitle: str) -> str:
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
-    """Yield the identifiers of a work that are valid, with their kinds; a DOI of arXiv gives both."""
+    """Yield the valid identifiers of a work, each with its kind; a DOI of arXiv gives an identifier of arXiv too."""
     if doi := doi_of(doi):
         yield f"doi:{doi}"
         if doi.startswith("10.48550/arxiv."):
@@ -217,7 +218,7 @@ def arxiv_of(text: str) -> str:
 
 
 def _text(raw: Any) -> str:
-    """Return a text with single spaces and without lone surrogates, which databases refuse; "" for another type."""
+    """Return a text with single spaces, without lone surrogates, which databases refuse; "" if `raw` is not a text."""
     return " ".join(raw.encode("utf-8", "replace").decode().split()) if isinstance(raw, str) else ""
 
 
@@ -238,7 +239,7 @@ def _first_text(raw: Any) -> str:
 
 
 def _year(raw: Any) -> int | None:
-    """Return a year from 1000 to 2200, or None for anything else."""
+    """Return `raw` as a year, or None if it is not a number from 1000 to 2200."""
     try:
         year = int(raw)
     except (TypeError, ValueError, OverflowError):

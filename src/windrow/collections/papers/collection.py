@@ -12,15 +12,15 @@ from windrow.settings.setting import CAPTURED, Setting, store_of
 
 
 class KeyForm(StrEnum):
-    """The form of the keys of rows: the SHA-1 of a file with or without a prefix in base 32, or as 20 bytes."""
+    """The form of the keys of rows: a file's SHA-1 as `sha1:` and base 32, as base 32 alone, or as 20 bytes."""
 
     PREFIXED = "sha1:base32"
     BARE = "base32"
     RAW = "raw"
 
 
-TABLE, LEGACY = "table", "later"
-"""The two sets of keys that `grobid0:tei_json` may have: those of 2018, or later ones."""
+TABLE, LATER = "table", "later"
+"""The two sets of keys that `grobid0:tei_json` may have: those of 2018 (`table`), and those that came later."""
 
 GROBID = "grobid"
 SERVICE = Service(
@@ -36,7 +36,7 @@ CONFIGURATION = Configuration(
         Setting("papers.table_version", TEXT, "0", "version in the table's name"),
         Setting("papers.table_env", TEXT, "prod", "environment in the table's name, such as prod or qa"),
         Setting("papers.table_key_form", choice(*KeyForm), "sha1:base32", "form of the keys of its rows"),
-        Setting("papers.tei_json", choice(TABLE, LEGACY), "table", "keys of the JSON of TEI: table (2018), or later"),
+        Setting("papers.tei_json", choice(TABLE, LATER), "table", "keys of the JSON of TEI: table (2018), or later"),
         Setting("papers.grobid", URL, "", "address of a GROBID server; if empty, the embedded extractor is used"),
         Setting("papers.grobid_connections", count(1, 64), 2, "documents that are sent to GROBID at a time"),
         Setting("papers.grobid_timeout", DURATION, 180.0, "how long GROBID may take for a document"),
@@ -64,12 +64,12 @@ CONFIGURATION = Configuration(
 )  # fmt: skip
 
 
-_FINDING = "windrow.collections.papers.finding"
+_CAPTURE_RULES = "windrow.collections.papers.capture_rules"
 
 COLLECTION = Collection(
     name="papers",
     phases=("find", "extract", "match"),
-    discovery=Captures(later(f"{_FINDING}:select"), "1", unchanged=False, kinds=later(f"{_FINDING}:kinds")),
+    discovery=Captures(later(f"{_CAPTURE_RULES}:select"), "1", unchanged=False, kinds=later(f"{_CAPTURE_RULES}:kinds")),
     steps=(
         Settle("extract", "2", later("windrow.collections.papers.extract:extract"), retakes=2),
         Derive("match"),

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Any, NamedTuple, Protocol
 
 from windrow.caps import CELL_BYTES
-from windrow.collections.papers.collection import LEGACY, TABLE
+from windrow.collections.papers.collection import LATER, TABLE
 from windrow.errors import ConfigError, StoreError
 from windrow.formats.cdx import surt
 from windrow.formats.tei import drop_full_text
@@ -40,7 +40,7 @@ class Family(NamedTuple):
 
 
 class Put(NamedTuple):
-    """The cells to set in a row, and the columns to clear in it; the row keeps its other cells."""
+    """The cells to set in the row with a key, and the columns to clear in it; the row keeps its other cells."""
 
     key: bytes
     cells: Cells
@@ -56,37 +56,33 @@ class WideTable(Protocol):
     """
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return the cells of a row, or none if the row does not exist."""
+        """Return the cells of a row, or an empty mapping if the row does not exist."""
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> Mapping[bytes, Cells]:
         """Return the cells of rows by key; rows that do not exist are left out."""
 
     def put(self, rows: Iterable[Put]) -> Mapping[bytes, str]:
-        """Set and clear cells in rows; return why the table refuses some rows by their content, by key."""
+        """Set and clear cells in rows; return, by key, why the table refuses rows because of their content."""
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""
 
-    def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
-        """Yield (key, cells) of the rows that have any of the columns and a key above `after`, in the order of keys."""
-
-    def families(self) -> tuple[Family, ...]:
-        """Return the families of the table, without columns, in the order of their names."""
+    def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
+        """Yield (key, cells) of the rows that have a cell in one of the columns, in the order of keys."""
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Erase removed rows from the files of the table; return False if another process prevents it."""
+        """Erase removed rows from the files of the table; return False if another process prevents that."""
 
     def close(self) -> None:
         """Close the connection to the table."""
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise ConfigError if a family's name is not valid or two families have the same column.
+    """Raise ConfigError if the name of a family is not valid, or if two families have a column of the same name.
 
-    Raises StoreError if the name of a column is not valid.
-
-    Libraries that read such tables in bulk leave out the family. Only families whose names differ in the number at
-    their end may have columns of the same name, such as `grobid0:status` and `grobid1:status`.
+    Libraries that read such tables in bulk leave out the family. So only families whose names differ in nothing but the
+    number at their end may have columns of the same name, such as `grobid0:status` and `grobid1:status`. Raises
+    StoreError if the name of a column is not valid.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
     """
@@ -98,17 +94,15 @@ def check_families(families: Sequence[Family]) -> None:
             check_column(f"{family.name}:{column}")
             families_by_column[column].append(family.name)
     for column, names in families_by_column.items():
-        for first, other_family in combinations(names, 2):
-            if first == other_family or _NUMBER_AT_END.sub("", first) != _NUMBER_AT_END.sub("", other_family):
-                raise ConfigError(
-                    f"{first}:{column} and {other_family}:{column} have the same name without their families"
-                )
+        for first, second in combinations(names, 2):
+            if first == second or _NUMBER_AT_END.sub("", first) != _NUMBER_AT_END.sub("", second):
+                raise ConfigError(f"{first}:{column} and {second}:{column} have the same name without their families")
 
 
 def check_column(column: str) -> None:
-    """Raise `StoreError` if a text is not a `family:column`."""
+    """Raise `StoreError` if a text does not have the form `family:column`."""
     if not _COLUMN_MATCH(column):
-        raise StoreError(f"{column[:100]!r} is not a family:column")
+        raise StoreError(f"{column[:100]!r} does not have the form family:column")
 
 
 def check_put(put: Put, families: frozenset[str]) -> None:
@@ -195,16 +189,19 @@ STATUS_CODE_COLUMN = "grobid0:status_code"
 """The column that shows that an outcome of GROBID is stored; the other cells of `grobid0` belong to it."""
 
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
-"""The columns, for two queries, which show whether a row exists and what others wrote in it, without large cells."""
+"""The columns of small cells, for two queries: they show whether a row exists and what other programs wrote in it."""
 
 ROWS_VERSION = 3
 """The version of the code that makes rows; if it is raised, the next run writes all rows again."""
 
 
 class FoundCapture(NamedTuple):
-    """A file's first capture, by the keys of `file:cdx`, how often the file was captured, and its WARC record id."""
+    """A file's first capture: its location with the keys of `file:cdx`, the number of captures, and the WARC record id.
 
-    place: Mapping[str, Any]
+    `location` is empty if the first capture is not known.
+    """
+
+    location: Mapping[str, Any]
     capture_count: int
     record_id: str = ""
 
@@ -215,13 +212,14 @@ def make_cells(
 ) -> dict[str, bytes]:  # fmt: skip
     """Return the encoded cells of a paper's row, without those that are too large for the table.
 
-    `record` and `extra` are from the step `extract`, and `match` has the contents of `match0`.
+    `record` and `extra` are from the step `extract`. `match` has the contents of `match0`, or is None if the paper was
+    not matched. `tei_shape` (TABLE or LATER) chooses the keys of `grobid0:tei_json`.
     """
-    meta, place = record["file"], capture.place
+    meta, location = record["file"], capture.location
     contents: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
-    if place:
+    if location:
         contents["f:c"] = _capture_summary(capture)
-        contents["file:cdx"] = {name: "" if field is None else str(field) for name, field in place.items()}
+        contents["file:cdx"] = {name: "" if field is None else str(field) for name, field in location.items()}
     contents |= _make_grobid_cells(record.get("grobid"), extra, tei_shape)
     if text := record.get("text"):
         contents |= {"text0:tstatus": text["status"], "text0:tinfo": text.get("info")}
@@ -233,16 +231,16 @@ def make_cells(
 
 def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
     """Return the content of `f:c`: address, time, WARC file, offset, number of captures and record id."""
-    place = capture.place
-    time = place["dt"]
+    location = capture.location
+    time = location["dt"]
     iso_time = f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}:{time[10:12]}:{time[12:14]}Z"
-    summary = {"u": place["url"], "d": iso_time, "f": place["warc"].rpartition("/")[2], "o": place["offset"]}
+    summary = {"u": location["url"], "d": iso_time, "f": location["warc"].rpartition("/")[2], "o": location["offset"]}
     summary["c"] = capture.capture_count
     return summary | ({"i": capture.record_id} if capture.record_id else {})
 
 
 def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, Any], tei_shape: str) -> dict[str, Any]:
-    """Return the contents of `grobid0`, or none for a transient outcome, as if no request had been sent."""
+    """Return the contents of `grobid0`; without an outcome, or with a transient one, there are none."""
     if outcome is None or outcome["passing"]:
         return {}
     contents = {f"grobid0:{name}": outcome[name] for name in ("status_code", "status", "quality")}
@@ -251,13 +249,13 @@ def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, An
     elif encoded_tei := extra.get("tei_base64"):  # it is not UTF-8
         contents["grobid0:tei_xml"] = b64decode(encoded_tei)
     if tei_json := extra.get("tei_json"):
-        contents["grobid0:tei_json"] = (extra.get("later_json") or tei_json) if tei_shape == LEGACY else tei_json
+        contents["grobid0:tei_json"] = (extra.get("later_json") or tei_json) if tei_shape == LATER else tei_json
         contents["grobid0:metadata"] = drop_full_text(contents["grobid0:tei_json"])
     return contents
 
 
 def absent_columns(new: Mapping[str, bytes]) -> tuple[str, ...]:
-    """Return the columns to clear in a row that windrow made, which are all columns without a new cell."""
+    """Return the columns to clear in a row that windrow made: all columns without a new cell."""
     return tuple(name for name in ENCODINGS if name not in new)
 
 
@@ -266,9 +264,10 @@ def merge_with_foreign(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return (cells to set, columns to clear) for a row that another program made.
 
-    `foreign` are the columns that other programs wrote, and `own_columns` those that windrow wrote, which are cleared.
-    Foreign cells are kept: each cell of `f` and `file`, and all cells of `grobid0` and of `match0` together. With
-    `replace_foreign`, the cells of `grobid0` or `match0` are replaced if there is a new outcome.
+    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` those that
+    windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: each cell of `f` and `file`, and
+    all cells of `grobid0` and of `match0` together. With `replace_foreign`, the cells of `grobid0` or `match0` are
+    replaced if there is a new outcome or match.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}
@@ -300,11 +299,11 @@ def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
 
 
 def indexed_location(line: CdxLine, url: str) -> Mapping[str, Any]:
-    """Return the location of a capture by its index line, without the name of the WARC file.
+    """Return the location of a capture by its index line, with keys of `file:cdx` (neither `warc` nor `dt`).
 
-    The address and key of the line are included if the address normalises to `url`, the address of the record.
+    The line's address and SURT are left out if the address does not normalise to `url`, the address of the record.
     """
-    place: dict[str, Any] = {"offset": line.offset, "c_size": line.length}
+    location: dict[str, Any] = {"offset": line.offset, "c_size": line.length}
     if line.url.isprintable() and normalise(line.url).url == url:
-        place |= {"url": line.url, "surt": line.key if line.key.isprintable() and line.key else surt(line.url)}
-    return place
+        location |= {"url": line.url, "surt": line.key if line.key.isprintable() and line.key else surt(line.url)}
+    return location

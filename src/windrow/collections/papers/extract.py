@@ -1,7 +1,7 @@
 """The step `extract`: find the type and digests of a file, and its metadata by GROBID or the embedded extractor.
 
-The embedded extractor guesses by the size of letters, headings and patterns; its guesses are stored in a family of
-columns of their own (`text0`). A paper's `record` has what its versions are compared by, and `extra` other cells.
+The embedded extractor guesses by the size of letters, headings and patterns; its guesses are stored in the family of
+columns `text0`. A paper's `record` is what its versions are compared by; `extra` has the contents of further cells.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
 from windrow.caps import BIBLIOGRAPHY, PAPER_REFERENCES, PAPER_TEXT_BYTES, SEARCHED_CHARACTERS
-from windrow.collections.papers.finding import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, base32_of, wanted_types
+from windrow.collections.papers.capture_rules import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, wanted_types
 from windrow.collections.papers.grobid import (
     MAX_REQUESTS,
     TIMEOUT_STATUS,
@@ -24,7 +24,8 @@ from windrow.collections.papers.grobid import (
     is_final_name,
     tei_request,
 )
-from windrow.collections.papers.verdict import plain_title
+from windrow.collections.papers.matching import plain_title
+from windrow.collections.papers.row_keys import base32_of
 from windrow.contract import Answer, Ask, Observation, Skip, Task
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
@@ -34,10 +35,12 @@ from windrow.reasons import Reason
 
 PRODUCER = "windrow text0 2"
 MAX_PAGES_SIZE = PAPER_TEXT_BYTES.number
-"""The most bytes of `text0:pages`."""
+"""The most bytes of `text0:pages`; longer texts are cut."""
 
 _MAX_REFERENCES, _MAX_FIELD_CHARACTERS = PAPER_REFERENCES.number, 1_000
 _MAX_ABSTRACT_CHARACTERS, _MAX_BIBLIOGRAPHY_CHARACTERS = 4_000, BIBLIOGRAPHY.number
+_MIN_TITLE_LETTERS, _MIN_LETTERS = 12, 4  # of a usable title, and of a line that may be a title
+_SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of its largest
 
 _DOI_PATTERN = re.compile(r"\b(10\.\d{4,9}/[^\s\"<>{}|\\^`\[\]]{2,200})", re.IGNORECASE)
 _ARXIV_PATTERN = re.compile(r"\barXiv:\s*(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?\b", re.IGNORECASE)
@@ -65,7 +68,7 @@ _USELESS_TITLE = re.compile(
 
 
 class Guess(NamedTuple):
-    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, joined by form feeds."""
+    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, with form feeds between."""
 
     status: dict[str, Any]
     info: dict[str, Any]
@@ -106,24 +109,27 @@ def guess_metadata(document: PdfPages) -> Guess:
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title, of the metadata or else the largest text on the first page, and the lines below it."""
+    """Return the title, and the lines of the first page below its largest text.
+
+    The title is that in the document's metadata or, if that is not usable, the largest text on the first page.
+    """
     title = " ".join(document.title.split())
-    if _USELESS_TITLE.match(title) or len(plain_title(title)) < 12 or " " not in title:
+    if _USELESS_TITLE.match(title) or len(plain_title(title)) < _MIN_TITLE_LETTERS or " " not in title:
         title = ""
     lines = document.head
-    sizes = {number: line.size for number, line in enumerate(lines) if len(plain_title(line.text)) >= 4}
+    sizes = {number: line.size for number, line in enumerate(lines) if len(plain_title(line.text)) >= _MIN_LETTERS}
     if not sizes:
         return title, lines
     largest = max(sizes.values())
     first = last = next(number for number, size in sizes.items() if size == largest)
-    while last + 1 < len(lines) and lines[last + 1].size >= 0.85 * largest and last - first < 4:
+    while last + 1 < len(lines) and lines[last + 1].size >= _SIZE_SHARE * largest and last - first < 4:
         last += 1
     largest_text = " ".join(" ".join(line.text.split()) for line in lines[first : last + 1])
     return title or largest_text[:_MAX_FIELD_CHARACTERS], lines[last + 1 :]
 
 
 def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
-    """Yield the names in the lines below the title, up to the first line that has other text."""
+    """Yield the names in at most four lines below the title, up to the first line that has other text."""
     for line in lines[:4]:
         is_heading = _ABSTRACT_HEADING.match(line.text) or _NEXT_HEADING.match(line.text)
         if is_heading or _AFFILIATION.search(line.text):
@@ -135,7 +141,7 @@ def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
 
 
 def _guess_abstract(text: str) -> str:
-    """Return the text between the heading of the abstract and the next one, or an empty text without a heading."""
+    """Return the text from the heading of the abstract to the next heading, or an empty text without such a heading."""
     heading = _ABSTRACT_HEADING.search(text)
     if not heading:
         return ""
@@ -155,7 +161,7 @@ def _find_arxiv_id(text: str) -> str:
 
 
 def _guess_references(text: str) -> Iterator[str]:
-    """Yield the entries below the last heading of a bibliography, split at their numbers or, without any, at lines."""
+    """Yield the entries below the last heading of a bibliography, split at numbers or, if there are none, at lines."""
     headings = list(_BIBLIOGRAPHY_HEADING.finditer(text))
     if not headings:
         return
@@ -180,7 +186,7 @@ _XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b|(?:\xef\xbb\xbf)?\s*<(?:
 
 
 def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
-    """Return `file:meta` of a file; raise `StepError` if it is empty or has more than `max_size` bytes."""
+    """Return the content of `file:meta`; raise `StepError` if the file is empty or has more than `max_size` bytes."""
     sha1, md5, sha256 = (hashlib.new(name, usedforsecurity=False) for name in ("sha1", "md5", "sha256"))
     size, head = 0, b""
     view.seek(0)
@@ -202,7 +208,7 @@ def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
 
 
 def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for each type
-    """Return (media type, description in words) of a file by its first bytes.
+    """Return (media type, description in words) of a file, given its first bytes.
 
     >>> sniff_type(b"%PDF-1.4 ...")
     ('application/pdf', 'PDF document, version 1.4')
@@ -233,7 +239,7 @@ def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for 
 
 
 def _refine_type(detected_type: str, head: bytes) -> str:
-    """Return the media type of XHTML or JATS if an HTML or XML file is one, or otherwise the detected type."""
+    """Return the media type of XHTML or JATS if the first bytes of a file show one of them, or the detected type."""
     start = head[:1024]
     if b"<htm" in start and b"http://www.w3.org/1999/xhtml" in start:
         return _XHTML_TYPE
@@ -243,16 +249,16 @@ def _refine_type(detected_type: str, head: bytes) -> str:
 
 
 _MAX_SEARCHED_CHARACTERS = SEARCHED_CHARACTERS.number
-_THUMBNAIL_SIZE = (180, 300)  # pixels
+_THUMBNAIL_SIZE = (180, 300)  # the greatest width and height, in pixels
 
 Results = list[Observation | Skip | Ask]
 
 
 def extract(task: Task) -> Results:
-    """Return the record of a paper, and requests to GROBID if it needs their answers first.
+    """Return the record of a paper, or an incomplete record and requests to GROBID if the answers are needed first.
 
-    If the step was killed once for a paper, the PDF library is not used; if it was killed twice, the TEI is not parsed
-    either.
+    If the step was killed for a paper, the PDF library is not used; if it was killed twice, the TEI is not parsed
+    either; a Skip has the reason. A file of a type that its source does not want is only skipped.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
@@ -272,7 +278,7 @@ def extract(task: Task) -> Results:
         if outcome is None or outcome.word != "success":
             text = _add_guess(task, record, extra)
         if task.options.get("thumbnails") == "True" and not task.stopped:
-            extra["thumbnail"] = _thumbnail(task)
+            _add_thumbnail(task, extra)
     elif meta["mime"] == JATS:
         text = _add_jats(task, record, extra)
     else:
@@ -293,15 +299,15 @@ def _stop_message(task: Task) -> str:
 
 
 def _wanted_types(task: Task) -> frozenset[str]:
-    """Return the media types that the settings of the source select, without the one for unknown types."""
+    """Return the media types that the settings of the source select, except that for files of unknown types."""
     return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 
 def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
     """Return GROBID's outcome, or the requests that must be answered first, or None if another program filled the row.
 
-    A document whose outcome is transient is sent again, at most MAX_REQUESTS times in a run, except after a timeout.
-    `md5` is that of the document.
+    A document whose outcome is transient is sent again, but not after a timeout; it is sent at most MAX_REQUESTS times
+    in a run. `md5` is that of the document.
     """
     for name, last_answer in task.answers.items():
         if is_final_name(name):
@@ -324,14 +330,14 @@ def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
 
 
 def _interpret(task: Task, answer: Answer, md5: str) -> GrobidOutcome:
-    """Return the outcome of an answer; its TEI is not parsed if the step was stopped twice."""
+    """Return the outcome of an answer; its TEI is not parsed if the step was killed twice."""
     if len(task.stopped) > 1:
         return interpret_unparsed(answer, _stop_reason(task))
     return interpret_answer(answer, task.limits, md5)
 
 
 def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add an outcome of GROBID to the record of a paper and to `extra`; return its text for the search."""
+    """Add an outcome of GROBID to the record of a paper and to `extra`; return the text for the search, or ""."""
     record["grobid"] = {"status_code": outcome.code, "status": outcome.status, "quality": outcome.quality}
     record["grobid"]["passing"] = outcome.is_transient
     if outcome.tei:
@@ -344,12 +350,12 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
     paper = outcome.table_json
     record |= _main_fields(paper["title"], [author["name"] for author in paper["authors"]], paper["doi"])
     extra["tei_json"] = paper
-    extra["later_json"] = outcome.legacy_json
+    extra["later_json"] = outcome.later_json
     return "\n".join(filter(None, (paper["title"], *record["authors"], paper["abstract"], paper["body"])))
 
 
 def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add the guess of the embedded extractor, or why it has none, to the record; return its text for the search."""
+    """Add the guess of the embedded extractor, or why there is none, to the record; return the text for the search."""
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
         record["text"] = {"status": status | {"producer": PRODUCER}}
@@ -370,7 +376,7 @@ def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str
 
 
 def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add what a JATS article has, or why it could not be read, to the record; return its text for the search."""
+    """Add the fields of a JATS article, or why it is not valid, to the record; return the text for the search."""
     task.view.seek(0)
     try:
         article = read_jats(task.view.read(), task.limits)
@@ -395,7 +401,7 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
 
 
 def is_declined(record: Mapping[str, Any]) -> bool:
-    """Return whether the embedded extractor could not read a paper because its extra is not installed."""
+    """Return whether the embedded extractor could not read a paper because the extra `pdf` is not installed."""
     return bool((record.get("text") or {}).get("status", {}).get("status") == "declined")
 
 
@@ -403,10 +409,10 @@ def _main_fields(title: str | None, authors: list[str], doi: str | None) -> dict
     return {"title": title, "authors": [author for author in authors if author], "doi": doi}
 
 
-def _thumbnail(task: Task) -> str:
-    """Return a picture of the first page as JPEG in base 64, or an empty text if it cannot be drawn."""
+def _add_thumbnail(task: Task, extra: dict[str, Any]) -> None:
+    """Add a picture of the first page, as JPEG in base 64, or why it could not be drawn, to `extra`."""
     task.view.seek(0)
     try:
-        return b64encode(pdf.draw_first_page(task.view.read(), *_THUMBNAIL_SIZE)).decode()
-    except (StepError, MissingExtra):
-        return ""
+        extra["thumbnail"] = b64encode(pdf.draw_first_page(task.view.read(), *_THUMBNAIL_SIZE)).decode()
+    except (StepError, MissingExtra) as error:
+        extra["thumbnail_problem"] = f"{error}: {error.hint}" if error.hint else str(error)

@@ -1,9 +1,9 @@
 """The request to a GROBID server, and the meaning of its answers for the row of a paper.
 
-Its errors have the status 500 and a plain text that begins with a code in brackets, whatever the content type says.
-Errors that name the document as their cause are final. All other failures are transient: timeouts, errors that a proxy
-may have sent, and answers that are not the TEI of the document. If they persist while GROBID processes other documents,
-the store makes them final (`final_name`).
+GROBID's errors have the status 500 and a plain text that begins with a code in brackets, whatever the content type is.
+Errors whose code is about the document are final. All other failures are transient: timeouts, errors that a proxy may
+have sent, and answers that are not the TEI of the document. If they recur while GROBID processes other documents, the
+store makes them final (`final_name`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from windrow.caps import TEI_BYTES
 from windrow.collections.papers.collection import GROBID
-from windrow.collections.papers.verdict import plain_title
+from windrow.collections.papers.matching import plain_title
 from windrow.contract import Answer, Ask, DocumentPart, FormField
 from windrow.errors import StepError
 from windrow.formats.tei import legacy_shape, read_md5, read_tei, table_shape
@@ -24,9 +24,9 @@ from windrow.reasons import TOO_LARGE_REASONS, Reason
 MAX_TEI_SIZE = TEI_BYTES.number
 """The most bytes of an answer that is stored."""
 MAX_ERROR_CHARACTERS = 10_000
-"""The most characters of an error that are stored."""
+"""The most characters of the text of an error that are stored."""
 MAX_REQUESTS = 3
-"""The most requests for a document whose outcome is transient, in one run."""
+"""The most requests in one run for a document whose outcomes are transient."""
 TIMEOUT_STATUS = -4
 """The status code for a timeout, as Heritrix numbers it."""
 
@@ -45,7 +45,7 @@ _NO_TEXT_ERROR = "NO_BLOCKS"
 
 
 def tei_request(number: int, *, with_coordinates: bool = False) -> Ask:
-    """Return the request for the full text of a document as TEI; its number from 1 makes the address a new one."""
+    """Return the request for the full text of a document as TEI; `number` (from 1) distinguishes repeated requests."""
     fields = [FormField(name, setting) for name, setting in OPTIONS]
     fields += [FormField("teiCoordinates", element) for element in _COORDINATE_ELEMENTS if with_coordinates]
     return Ask(
@@ -70,7 +70,7 @@ def earlier_name(name: str) -> str:
 
 
 def final_name(name: str) -> str:
-    """Return the name of an answer that is the final outcome, although another request might have another one.
+    """Return the name that an answer gets if its outcome is final, although another request might have another outcome.
 
     >>> final_name("tei-9")
     'final-9'
@@ -79,7 +79,7 @@ def final_name(name: str) -> str:
 
 
 def is_final_name(name: str) -> bool:
-    """Return whether an answer has a name of `final_name`."""
+    """Return whether a name was made by `final_name`."""
     return name.startswith(_FINAL)
 
 
@@ -89,7 +89,7 @@ def request_number(name: str) -> int:
 
 
 def count_earlier_requests(answers: Iterable[str]) -> int:
-    """Return how often earlier runs sent a document, from the names of its answers.
+    """Return how often earlier runs sent a document to GROBID, from the names of its answers.
 
     >>> count_earlier_requests([]), count_earlier_requests(["tei-1"]), count_earlier_requests(["before-3"])
     (0, 0, 3)
@@ -105,28 +105,29 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
 class GrobidOutcome(NamedTuple):
     """The outcome of a request: `grobid0:status_code` and `grobid0:status`, the TEI, and its JSON in two shapes.
 
-    `is_transient` is set if the server is at fault, so that another request may have another outcome.
+    `table_json` has the keys of TABLE and `later_json` those of LATER; None: the TEI has no such JSON. `is_transient`
+    is set if the server may be the cause of a failure, so that another request may have another outcome.
     """
 
     code: int
     status: dict[str, Any]
     tei: bytes = b""
     table_json: dict[str, Any] | None = None
-    legacy_json: dict[str, Any] | None = None
+    later_json: dict[str, Any] | None = None
     quality: str = "bad"
     is_transient: bool = False
 
     @property
     def word(self) -> str:
-        """The status in one word."""
+        """The word in `status`, such as `success`."""
         return str(self.status["status"])
 
 
 def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOutcome:  # noqa: PLR0911 one for each outcome
     """Return the outcome of a request from its answer; `md5` is that of the document in hexadecimal, if it is known.
 
-    Its `status` is success, oversize, error for any HTTP status except 200, or fail if the answer is not the TEI of the
-    document. Its `reason` is the code of an error, or NEEDS_OCR for pages without text.
+    The word in its `status` is success, oversize, error (for a timeout and any HTTP status except 200), or fail (if the
+    answer is not the TEI of the document). Its `reason` is the code of an error, or NEEDS_OCR for pages without text.
     """
     if answer.reason is Reason.TIMEOUT:
         status = {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"}
@@ -155,14 +156,14 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
         status = {"status": "fail", "reason": "OTHER_DOCUMENT", "description": description}
         return GrobidOutcome(200, status, is_transient=True)
     try:
-        legacy_json = legacy_shape(root)
+        later_json = legacy_shape(root)
     except StepError:
-        legacy_json = None
-    return GrobidOutcome(200, {"status": "success"}, content, table_json, legacy_json, rate_quality(table_json))
+        later_json = None
+    return GrobidOutcome(200, {"status": "success"}, content, table_json, later_json, rate_quality(table_json))
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return the outcome of an answer whose TEI is not parsed, as the parser was stopped at it; `reason` says why."""
+    """Return the outcome of an answer whose TEI is not parsed, since parsing it was stopped before, for a `reason`."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MAX_TEI_SIZE + 1)
@@ -193,7 +194,7 @@ _MIN_TITLE, _GOOD_BODY, _MIN_BODY = 8, 2_000, 200  # characters
 
 
 def rate_quality(paper: dict[str, Any]) -> str:
-    """Return good, marginal or bad for the JSON of a TEI in the shape TABLE.
+    """Return `good`, `marginal` or `bad` for `paper`, the JSON of a TEI in the shape TABLE.
 
     Good: a title of at least 8 characters, an author with a surname, a body of at least 2,000 characters, and an
     abstract or a reference with a title. Bad: neither title nor author, or a body below 200 characters without an

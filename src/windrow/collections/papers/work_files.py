@@ -19,27 +19,27 @@ from windrow.errors import StepError, UsageError
 from windrow.reasons import Reason
 
 RawWork = bytes | Mapping[str, Any]
-"""A record as a line of JSON, or parsed."""
+"""A record, as a line of JSON or as a parsed object."""
 
-_MAX_LINE_SIZE = 16 << 20  # bytes; the parts of a longer line are refused
+_MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are refused
 _MAX_DOCUMENT_SIZE = 1 << 30  # bytes of a file that is one document of JSON
 _HEAD_SIZE = 1 << 16  # bytes that are searched for the first record
 _LIST_NAMES = ("items", "data", "results")  # of Crossref, DataCite, and OpenAlex
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".bibjson")
-_MARK = b"\xef\xbb\xbf"
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _open_gzip = cast("Any", igzip.open)
 
 
 def read_works(path: Path) -> Iterator[RawWork]:
     """Yield the records of a file.
 
-    Raises UsageError if it cannot be read, and StepError with UNSUPPORTED if it has none of the formats.
+    Raises UsageError if it cannot be read to its end, and StepError with UNSUPPORTED if it has none of the formats.
     """
     try:
         with path.open("rb") as start:
             is_gzip = start.read(2) == b"\x1f\x8b"
         with cast("BinaryIO", _open_gzip(path) if is_gzip else path.open("rb")) as file:
-            head = file.read(_HEAD_SIZE).removeprefix(_MARK).lstrip()
+            head = file.read(_HEAD_SIZE).removeprefix(_BYTE_ORDER_MARK).lstrip()
             file.seek(0)
             yield from _read_stream(path, head, file)
     except (OSError, EOFError, zlib.error, IsalError, etree.XMLSyntaxError) as error:  # type: ignore[misc]
@@ -51,20 +51,20 @@ def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
     names = path.name.lower().removesuffix(".gz")
     if head.startswith(b"<"):
         if b"<PubmedArticleSet" not in head:
-            raise StepError(f"{path} is XML, but not of PubMed", Reason.UNSUPPORTED)
+            raise StepError(f"{path} is XML, but not a list of PubMed articles", Reason.UNSUPPORTED)
         yield from _read_pubmed(file)
     elif head.startswith((b"{", b"[")) and (document := _read_document(head, file)) is not None:
         yield from _records_of(document)
     elif not head or names.endswith(_LINE_SUFFIXES) or head.startswith(b"{") or b"\n{" in head:
         file.seek(0)
         while line := file.readline(_MAX_LINE_SIZE):
-            yield line.removeprefix(_MARK)
+            yield line.removeprefix(_BYTE_ORDER_MARK)
     else:
         raise StepError(f"{path} is neither JSON nor XML", Reason.UNSUPPORTED)
 
 
 def _read_document(head: bytes, file: BinaryIO) -> Any:
-    """Return a file that is one document of JSON, parsed, or None if it has lines of JSON or is too large for one."""
+    """Return a file parsed as one document of JSON, or None if it is not one (it may have lines), or is too large."""
     first_line = head.partition(b"\n")[0]
     if len(first_line) < len(head):
         try:
@@ -89,7 +89,7 @@ def _list_in(document: Any) -> list[Any] | None:
     if isinstance(document, dict):
         document = document.get("message", document)
     if isinstance(document, dict):
-        document = next((found for name in _LIST_NAMES if isinstance(found := document.get(name), list)), None)
+        document = next((records for name in _LIST_NAMES if isinstance(records := document.get(name), list)), None)
     return document if isinstance(document, list) else None
 
 
@@ -119,8 +119,8 @@ def _read_article(article: Any) -> Mapping[str, Any]:
     date = "" if issue_date is None else issue_date.findtext("Year") or issue_date.findtext("MedlineDate") or ""
     identifiers = {
         element.get("IdType", element.get("EIdType")): element.text or ""
-        for place in ("MedlineCitation/Article/ELocationID", "PubmedData/ArticleIdList/ArticleId")
-        for element in article.iterfind(place)
+        for path in ("MedlineCitation/Article/ELocationID", "PubmedData/ArticleIdList/ArticleId")
+        for element in article.iterfind(path)
     }
     pmid = article.findtext("MedlineCitation/PMID") or ""
     journal = article.findtext("MedlineCitation/Article/Journal/Title") or ""

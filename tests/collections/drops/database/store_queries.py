@@ -1,8 +1,9 @@
-"""Query a table store directly, and add documents."""
+"""Query a table store directly, such as for the versions of a record, and add documents."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
@@ -13,6 +14,52 @@ from windrow.collections.drops.elements import ELEMENTS
 from windrow.stores.databases import connect
 
 Cells = list[tuple[Any, ...]]
+
+
+class EntityVersion(NamedTuple):
+    """One version of a record; `tombstone` tells whether it records that the record was deleted."""
+
+    id: int
+    kind: str
+    identifier: str
+    submission: int
+    item: int
+    action: str
+    valid_from: datetime | None
+    valid_to: datetime | None
+    ended_by: int | None
+    tombstone: bool
+
+
+def history_of(store: TableStore, kind: str, identifier: str) -> list[EntityVersion]:
+    """Return all versions of one record, published or not, oldest first."""
+    entity = store._schema.entity
+    return read_versions(store, entity.c.kind == kind, entity.c.identifier == identifier)
+
+
+def versions_as_of(store: TableStore, kind: str, valid_at: datetime) -> list[EntityVersion]:
+    """Return the versions of records of a kind that were current at a time."""
+    entity = store._schema.entity
+    lasted = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > valid_at)
+    return read_versions(
+        store, entity.c.kind == kind, entity.c.valid_from <= valid_at, lasted, sa.not_(entity.c.tombstone)
+    )
+
+
+def read_versions(store: TableStore, *conditions: sa.ColumnElement[bool]) -> list[EntityVersion]:
+    entity, submission = store._schema.entity, store._schema.submission
+    query = (
+        sa.select(
+            *(entity.c[name] for name in ("id", "kind", "identifier", "submission_id")),
+            *(submission.c.item, submission.c.action),
+            *(entity.c[name] for name in ("valid_from", "valid_to", "ended_by", "tombstone")),
+        )
+        .join(submission, submission.c.id == entity.c.submission_id)
+        .where(*conditions)
+        .order_by(entity.c.identifier, entity.c.valid_from, entity.c.id)
+    )
+    with store._read() as connection:
+        return [EntityVersion._make(row) for row in connection.execute(query)]
 
 
 def query_all(url: str, queries: dict[str, str]) -> dict[str, Cells]:

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from tests.collections.drops.database.store_queries import put, query_store
+from tests.collections.drops.database.store_queries import history_of, put, query_store, versions_as_of
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.model import Level
@@ -23,7 +23,7 @@ def test_an_edit_takes_the_place_and_the_past_stays(store: TableStore, store_url
         ("old",),
         ("new",),
     ]
-    first, second = store.history("specimen", "H_s1")
+    first, second = history_of(store, "specimen", "H_s1")
     assert (first.valid_from, first.valid_to, first.ended_by) == (at(1), at(2), second.submission)
     assert (second.valid_from, second.valid_to, second.action) == (at(2), None, "edit")
 
@@ -34,7 +34,7 @@ def test_as_of_tells_what_was_current(store: TableStore) -> None:
     put(store, 3, specimens(mouse("s2")), "delete")
 
     def existed_at(hours: float) -> dict[str, int]:
-        return {version.identifier: version.item for version in store.as_of("specimen", at(hours))}
+        return {version.identifier: version.item for version in versions_as_of(store, "specimen", at(hours))}
 
     assert existed_at(0.5) == {}
     assert existed_at(1) == existed_at(1.9) == {"H_s1": 1, "H_s2": 1}
@@ -53,7 +53,7 @@ def test_a_delete_leaves_a_tombstone_that_an_add_can_end(store: TableStore, stor
     published = put(store, 3, specimens(mouse("s1", colony="again")))
     assert published.findings == ()
     assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("again",)]
-    assert [version.tombstone for version in store.history("specimen", "H_s1")] == [False, True, False]
+    assert [version.tombstone for version in history_of(store, "specimen", "H_s1")] == [False, True, False]
 
 
 @pytest.mark.parametrize("action", ["edit", "delete"])
@@ -62,7 +62,7 @@ def test_an_unknown_record_is_told(store: TableStore, action: str) -> None:
     (finding,) = published.findings
     assert (finding.kind, finding.level) == ("UnknownRecord", Level.WARN)
     assert "H_s1" in finding.message
-    assert len(store.as_of("specimen", at(1))) == (action == "edit")
+    assert len(versions_as_of(store, "specimen", at(1))) == (action == "edit")
 
 
 def test_an_add_of_a_known_record_is_told_and_the_newer_counts(store: TableStore, store_url: str) -> None:
@@ -115,7 +115,7 @@ def test_withholding_takes_a_publication_back(store: TableStore, store_url: str)
     put(store, 2, specimens(mouse("s1", colony="b")), "edit")
     put(store, 3, specimens(mouse("s1", colony="c")), "edit")
     store.withhold(2, at(4))
-    first, second, third = sorted(store.history("specimen", "H_s1"), key=lambda version: version.item)
+    first, second, third = sorted(history_of(store, "specimen", "H_s1"), key=lambda version: version.item)
     assert (first.valid_from, first.valid_to, first.ended_by) == (at(1), at(3), third.submission)
     assert (second.valid_from, second.valid_to) == (None, None)
     store.withhold(3, at(5))
@@ -127,9 +127,9 @@ def test_withholding_takes_a_publication_back(store: TableStore, store_url: str)
 def test_times_never_run_backwards(store: TableStore) -> None:
     put(store, 1, specimens(mouse("s1")), hours=5)
     put(store, 2, specimens(mouse("s1", colony="new")), "edit", hours=3)
-    first, second = store.history("specimen", "H_s1")
+    first, second = history_of(store, "specimen", "H_s1")
     assert first.valid_to == second.valid_from == at(5)
-    assert [version.item for version in store.as_of("specimen", at(5))] == [2]
+    assert [version.item for version in versions_as_of(store, "specimen", at(5))] == [2]
 
 
 def test_ids_are_exact(store: TableStore) -> None:
@@ -163,7 +163,7 @@ def test_records_are_current_by_the_order_of_submissions_whatever_order_they_arr
             len(
                 [
                     version
-                    for version in store.history("specimen", f"H_{name}")
+                    for version in history_of(store, "specimen", f"H_{name}")
                     if version.valid_from and not version.valid_to
                 ]
             )
@@ -183,6 +183,6 @@ def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store
         assert "H_s1" in finding.message
         assert "edit/H.2024-06-01.1.impc.zip" in finding.message
     for hours in (1, 2, 3):
-        assert [version.item for version in store.as_of("specimen", at(hours))] == [1]
+        assert [version.item for version in versions_as_of(store, "specimen", at(hours))] == [1]
     store.withhold(1, at(4))  # withdrawn: the late one continues
-    assert [version.item for version in store.as_of("specimen", at(4))] == [2]
+    assert [version.item for version in versions_as_of(store, "specimen", at(4))] == [2]

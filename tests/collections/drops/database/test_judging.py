@@ -8,6 +8,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.collections.drops.database.store_queries import history_of
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
@@ -65,7 +66,9 @@ def test_many_documents_judged_at_once_end_as_each_alone_would(store: TableStore
         assert any(published is None for published in judged)
         assert any(published and published.findings for published in judged)
         for number in [f"new{item}" for item in range(1, 49)] + [f"s{item}" for item in range(6)]:
-            assert sorted(store.history("specimen", f"H_{number}")) == sorted(alone.history("specimen", f"H_{number}"))
+            assert sorted(history_of(store, "specimen", f"H_{number}")) == sorted(
+                history_of(alone, "specimen", f"H_{number}")
+            )
         assert store.judge(batch, at(3)) == [
             alone.judge([document], at(3))[0] for document in batch
         ]  # once more changes nothing

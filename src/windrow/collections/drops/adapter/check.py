@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 import sqlalchemy as sa
 
-from windrow.collections.drops.adapter.current_states import count_shown
+from windrow.collections.drops.adapter.current_states import count_shown_states
 from windrow.collections.drops.collection import COLLECTION
 from windrow.collections.drops.database.projection_rows import find_written_tables
 from windrow.collections.drops.database.table_store import TableStore
@@ -24,14 +24,14 @@ from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
 
-REBUILD_HINT = "drop the tracker's tables, or empty all of them (an SQLite file: move it away), then: windrow run"
+REBUILD_HINT = "drop the tracker's tables or delete all their rows (or move its SQLite file away), then: windrow run"
 
 StateKey = tuple[str, int, int]
 """A kind of item (`zip` or `xml`) and its state: phase id and status."""
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each loaded document whose number of rows in the store differs from that on the ledger."""
+    """Yield a fault for each loaded document whose number of rows in the store is not that on the ledger."""
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded_documents:
@@ -48,14 +48,15 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         store.close()
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
-            present = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
-            yield Fault(f"store, {key}", f"has {present}; the ledger has {count}", "windrow replay")
+            description = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
+            yield Fault(f"store, {key}", f"has {description} instead of the {count} on the ledger", "windrow replay")
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     """Yield a fault for each state in which the tracker has more or fewer zips or XML files than the ledger."""
     drops = workspace.section(Drops)
-    expected = {(kind, phase, int(status)): number for (kind, (phase, status)), number in count_shown(ledger).items()}
+    shown_counts = count_shown_states(ledger)
+    expected = {(kind, phase, int(status)): count for (kind, (phase, status)), count in shown_counts.items()}
     if not expected:
         return
     engine = connect(with_database(drops.tracker.url, DATABASE), read_password(drops.tracker))
@@ -81,14 +82,14 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_emptied(connection: sa.Connection) -> Iterator[str]:
-    """Yield the tables that lost all their rows; a table from which somebody deleted some rows is not a fault."""
+    """Yield the names of tables that had rows and have none now; a table that lost only some rows is not a fault."""
     for name in sorted(find_written_tables(connection, PROJECTION) & TRACKER.tables.keys()):
         if connection.scalar(sa.select(sa.literal(1)).select_from(TRACKER.tables[name]).limit(1)) is None:
             yield name
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each count that is not as expected, unless other programs moved the rows to the last phase."""
+    """Yield a fault for each state with another number of rows than expected, except rows moved to the last phase."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():
@@ -101,8 +102,9 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
         if 0 < expected_count - actual_count <= moved_counts[kind]:
             moved_counts[kind] -= expected_count - actual_count
             continue
-        present = f"{actual_count} at {PHASES[phase - 1]}, {Status(status).name.lower()}"
-        yield Fault(f"tracker, {kind}", f"has {present}; the ledger has {expected_count}", REBUILD_HINT)
+        state = f"{PHASES[phase - 1]} {Status(status).name.lower()}"
+        message = f"has {actual_count} rows with the state {state} instead of {expected_count}, as on the ledger"
+        yield Fault(f"tracker, {kind}", message, REBUILD_HINT)
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:

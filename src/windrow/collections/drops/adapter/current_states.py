@@ -38,7 +38,7 @@ PAGE_SIZE = 1_000
 
 T = TypeVar("T")
 
-XmlCounts = Mapping[int, Mapping[int, Counter[State]]]
+CountsByZip = Mapping[int, Mapping[int, Counter[State]]]
 """The number of XML files in each state, by the numbers of their zip and of the attempt that fetched them."""
 
 
@@ -50,8 +50,8 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
     return xml_states | {item: states_of_zip.state for item, states_of_zip in states_of_zips.items()}
 
 
-def find_shown(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return the states of zips and of XML files, by item; zips that contain one of the XML files are included."""
+def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
+    """Return (states of zips, states of XML files) by item; zips are those among `items` and those of its XML files."""
     zip_numbers: dict[int, None] = {}
     xml_states: dict[int, State] = {}
     for page in _pages(sorted(items)):
@@ -86,29 +86,31 @@ def read_xml_states(ledger: Ledger, xmls: Sequence[SeenItem]) -> dict[int, State
 
 
 def read_zip_states(ledger: Ledger, zips: Sequence[int]) -> dict[int, ZipStates]:
-    """Return the states of zips and of the attempts to fetch them, by item."""
+    """Return the states of zips, each with the states of the attempts to fetch it, by item."""
     xml_counts = _count_xmls(ledger, zips)
     return {
-        item.item: _zip_states(ledger, item, events, xml_counts)
+        item.item: _derive_zip_states(ledger, item, events, xml_counts)
         for item, events in _read_events(ledger, ledger.items.seen(zips))
     }
 
 
-def _zip_states(ledger: Ledger, zip_: SeenItem, events: Sequence[StateEvent], xml_counts: XmlCounts) -> ZipStates:
+def _derive_zip_states(
+    ledger: Ledger, zip_: SeenItem, events: Sequence[StateEvent], xml_counts: CountsByZip
+) -> ZipStates:
     count_xmls_before = partial(_count_xmls_before, ledger, zip_.item)
     return zip_states(zip_.reason, events, xml_counts.get(zip_.item, {}), count_xmls_before)
 
 
 def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[int, Counter[State]]:
-    """Count the XML files of a zip by attempt and by their state before the event with the number `event_seq`."""
+    """Count the XML files of a zip by attempt and by the state that they had before the event numbered `event_seq`."""
     counts: dict[int, Counter[State]] = {}
     for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_number))):
-        earlier = [event for event in events if event.seq < event_seq]
-        counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier)] += 1
+        earlier_events = [event for event in events if event.seq < event_seq]
+        counts.setdefault(xml.attempt, Counter())[xml_state(xml.reason, earlier_events)] += 1
     return counts
 
 
-def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> XmlCounts:
+def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> CountsByZip:
     """Count the XML files of zips by zip, attempt and state."""
     counts: dict[int, dict[int, Counter[State]]] = {}
     for count in ledger.members.count(zips):
@@ -139,13 +141,13 @@ def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count zips, and the XML files that the latest attempt at each zip fetched, by (kind, state)."""
+    """Count the zips, and of each zip the XML files that the latest attempt fetched, by (kind, state)."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         xml_counts = _count_xmls(ledger, page)
         waiting_zips = [zip_.item for zip_ in ledger.items.seen(page) if zip_.step is not None]
         waiting_states = {
-            zip_.item: _zip_states(ledger, zip_, events, xml_counts)
+            zip_.item: _derive_zip_states(ledger, zip_, events, xml_counts)
             for zip_, events in _read_events(ledger, ledger.items.seen(waiting_zips))
         }
         for zip_number in page:
@@ -162,8 +164,8 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
     return counts
 
 
-def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count zips and XML files by (kind, state) in the tracker, without XML files whose names it cannot store."""
+def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
+    """Count by (kind, state) the zips and XML files, except XML files whose names the tracker cannot store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
@@ -177,11 +179,11 @@ def count_shown(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and the reason of a failure."""
+"""Kind of item, phase id, status, and the reason of a failure or a decision, which is None for other statuses."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
-    """Count the zips and XML files that reached each state, by reason; `facts` has the first and last fact."""
+    """Count the zips and XML files that reached each state from fact `facts[0]` to fact `facts[1]`, by reason."""
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
         _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
@@ -189,12 +191,12 @@ def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
         counts[state_reason] += number
     return [
         ReachedCount(COLLECTION.name, kind, PHASES[phase - 1], status, reason, number)
-        for (kind, phase, status, reason), number in sorted(counts.items(), key=lambda rest: rest[0][1])
+        for (kind, phase, status, reason), number in sorted(counts.items(), key=lambda counted: counted[0][1])
     ]
 
 
 def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of attempts by outcome, of zips whose names were refused, and of XML files found."""
+    """Yield counts of ended attempts, of zips whose names were refused, and of XML files that were found, by reason."""
     for arrival in ledger.listed_files.fetched_between(COLLECTION.name, facts):
         if arrival.reason is None:
             for phase in (DOWNLOAD, ZIP_NAME, *([ZIP_MD5] if arrival.compared else [])):
@@ -210,7 +212,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of readings, of zips whose XML files all passed a step, and of zips with an XML file that failed."""
+    """Yield counts of readings, and of zips whose XML files all passed a step or of which one failed at it."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)

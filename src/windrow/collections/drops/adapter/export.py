@@ -19,20 +19,24 @@ from windrow.stores.databases import connect, map_errors, with_database
 
 
 def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
-    """Write the tracker as SQL for the client of `dialect`; return the number of rows, or raise if it has no tables."""
+    """Write the tracker as SQL for the client of `dialect`; return the number of rows.
+
+    Raises WindrowError if the tracker does not exist or has no tables.
+    """
     tracker_address = workspace.section(Drops).tracker
     engine = connect(with_database(tracker_address.url, DATABASE), read_password(tracker_address))
     try:
         sqlite_file = engine.url.database if engine.dialect.name == "sqlite" else None
         if sqlite_file and not Path(sqlite_file).exists():
             raise WindrowError(
-                f"there is no tracker yet: {sqlite_file}", hint="windrow run drops", reason=Reason.NOT_FOUND
+                f"the tracker does not exist yet: {sqlite_file}", hint="windrow run drops", reason=Reason.NOT_FOUND
             )
         with map_errors(engine):
-            is_empty = not sa.inspect(engine).has_table("zip_file")
-        if is_empty:
+            has_tables = sa.inspect(engine).has_table("zip_file")
+        if not has_tables:
             database = tracker_address.url if sqlite_file is None else sqlite_file
-            raise WindrowError(f"the tracker is empty: {database}", hint="windrow run drops", reason=Reason.NOT_FOUND)
+            message = f"the tracker has no tables yet: {database}"
+            raise WindrowError(message, hint="windrow run drops", reason=Reason.NOT_FOUND)
         return dump(engine, TRACKER, dialect, output)
     finally:
         engine.dispose()
@@ -42,7 +46,7 @@ EXPORTS = (
     Export(
         "tracker",
         ("mysql", "postgresql", "sqlite"),
-        "its tables as SQL, which makes them, fills them and drops nothing; load it into an empty database",
+        "SQL that creates its tables and rows and drops nothing; load it into an empty database",
         tracker,
     ),
 )

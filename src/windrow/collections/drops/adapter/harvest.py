@@ -11,7 +11,7 @@ from pathlib import Path
 from windrow.caps import SCHEMA_BYTES
 from windrow.clock import now
 from windrow.collections.drops import name as names
-from windrow.collections.drops.adapter.current_states import find_shown
+from windrow.collections.drops.adapter.current_states import read_shown_states
 from windrow.collections.drops.collection import COLLECTION, FOLDERS, SCHEMA_NAMES, plan
 from windrow.collections.drops.database.declared import CENTRES, Declarations, make_declared_rows, make_seeds
 from windrow.collections.drops.database.projection import find_touched, project_facts, project_progress, project_states
@@ -49,7 +49,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as its siblings, all files in its folder that it imports; its digest covers all of them."""
+    """Read a schema and, as its siblings, the files in its folder that it imports, also indirectly."""
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}
     unsearched_contents = [content]
@@ -123,12 +123,12 @@ class Tracker:
             self._checkpoint = self._begin(ledger)
         for facts in batches(ledger, self._checkpoint):
             # States are read from the present ledger, so they may be newer than the checkpoint, but not older.
-            state_values = project_states(*find_shown(ledger, find_touched(facts)))
+            state_values = project_states(*read_shown_states(ledger, find_touched(facts)))
             self.projection.apply([*project_facts(facts, self._declarations), *state_values], facts[-1].seq)
             self._checkpoint = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Write how many bytes each unfinished attempt has received so far; `sizes` has them by attempt number."""
+        """Write the number of bytes that each unfinished attempt has received; `sizes` has it by attempt number."""
         self.projection.note(project_progress(sizes))
 
     def close(self) -> None:
@@ -140,30 +140,35 @@ class DropsStore:
     """The store of loaded records that the engine writes to."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
-        """Write to `tables`; XML files have one of these centres in their names, and follow the pattern."""
+        """Write to `tables`; the names of XML files have one of the declared `centres`, and match `pattern`."""
         self.tables = tables
         self._centres = centres
         self._pattern = pattern
 
-    def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
+    def stage(self, documents: Sequence[tuple[Item, Rows]], staged_at: datetime) -> None:
         """Write the rows of documents to the store; they are not current until the documents are judged."""
-        self.tables.stage_all([(self._make_submission(item, at), rows) for item, rows in documents])
+        self.tables.stage_all([(self._make_submission(item, staged_at), rows) for item, rows in documents])
 
-    def _make_submission(self, item: Item, at: datetime) -> Submission:
+    def _make_submission(self, item: Item, staged_at: datetime) -> Submission:
         name_parts = read_xml_name(item.member, self._centres, self._pattern)
         centre, kind = (name_parts.centre, name_parts.kind) if isinstance(name_parts, XmlName) else ("", "")
         action = item.key.partition("/")[0]
         zip_name = zip_name_in_key(item.key)
         key = sort_key(item.rank)
-        return Submission(item.id, item.member, zip_name, action, centre, item.digest, str(kind), at, sort_key=key)
+        return Submission(
+            item.id, item.member, zip_name, action, centre, item.digest, str(kind), staged_at, sort_key=key
+        )
 
-    def judge(self, documents: Sequence[Undecided], at: datetime) -> list[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in their order; return the findings of each publication."""
-        return [published.findings if published else () for published in self.tables.judge(documents, at)]
+    def judge(self, documents: Sequence[Undecided], now: datetime) -> list[tuple[Finding, ...]]:
+        """Make staged documents current or withhold them, in their order; return the findings about each of them.
 
-    def summarise(self, at: datetime) -> int:
-        """Bring the tables `context` and `overview` up to date; return the number of counted submissions and keys."""
-        return sum(self.tables.summarise(at))
+        There are no findings about documents that are withheld.
+        """
+        return [published.findings if published else () for published in self.tables.judge(documents, now)]
+
+    def summarise(self, now: datetime) -> int:
+        """Update the tables `context` and `overview`; return the sum of the numbers of counted submissions and keys."""
+        return sum(self.tables.summarise(now))
 
     def close(self) -> None:
         """Close the connections."""
@@ -209,12 +214,12 @@ def _sources_of_drops(workspace: Workspace) -> tuple[Source, ...]:
 
 
 def _check_centres(declarations: Declarations) -> None:
-    """Raise ConfigError if a source's centre is not declared, since the tracker has no row for it."""
+    """Raise ConfigError if the centre of a source is not declared, since the tracker has no row for such a centre."""
     centre_names = {name.lower() for name in declarations.names}
     for source in declarations.sources:
         if source.owner.lower() not in centre_names:
             raise ConfigError(
-                f"source {source.name}: centre = {source.owner!r} is not declared",
+                f"source {source.name}: the centre {source.owner!r} is not declared",
                 hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(declarations.names)),
             )
 
@@ -234,7 +239,7 @@ def _check_lengths(declarations: Declarations) -> None:
 
 
 def _check_files(files: Mapping[str, Resource]) -> None:
-    """Raise ConfigError if a schema or list cannot be used, since every document would fail because of it."""
+    """Raise ConfigError if a schema or list is not valid, because with it every document would fail."""
     try:
         read_lists(files)
         for kind in SCHEMA_NAMES:
@@ -250,13 +255,13 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if the centre of a new source is not declared, since no run could begin."""
+    """Raise UsageError if the centre of a new source is not declared, because runs with such a source do not begin."""
     centres = list(read_declarations(workspace, ()).names)
     if source.owner.lower() not in {centre.lower() for centre in centres}:
         message = f"centre {source.owner!r} is not declared" if source.owner else "a source of drops needs a centre"
         raise UsageError(
             f"{message}; declared centres: {', '.join(centres)}",
-            hint="--centre NAME, or a [[drops.centre]] in windrow.toml",
+            hint="name a declared centre with --centre, or add a [[drops.centre]] to windrow.toml",
         )
 
 
@@ -272,7 +277,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, str]:
     """Return the options of the steps, from a workspace's settings.
 
-    If `workspace` is None, the centres are the standard's and the one with which the file name `name` begins.
+    If `workspace` is None, the centres are those of the standard and the one with which the file name `name` begins.
     """
     today = now().date().isoformat()
     if workspace is None:
@@ -284,16 +289,16 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message about how a run would treat the file at a path, or an empty text if unknown."""
+    """Return the end of a message: how runs treat a file whose path is `name`, or "" if it does not look like a file's path."""
     folder, _, file_name = name.rpartition("/")
     folder = folder.rpartition("/")[2]
-    in_action_folder = folder in FOLDERS
-    entry = ListingEntry(folder if in_action_folder else FOLDERS[0], file_name or name)
+    is_in_action_folder = folder in FOLDERS
+    entry = ListingEntry(folder if is_in_action_folder else FOLDERS[0], file_name or name)
     offers = plan(Source("", "drops", Site("")), [entry], make_step_options(workspace))
     if offers and offers[0].reason:
         return f"; a file of this name would be refused: {offers[0].reason.meaning}"
     if offers:
-        return "; its name is valid, but no source has offered it so far"
-    if in_action_folder or "." in file_name:
+        return "; its name is valid, but no source has listed it so far"
+    if is_in_action_folder or "." in file_name:
         return "; runs ignore files of this name at sources of drops and do not record them"
     return ""

@@ -103,8 +103,8 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
     """Return a source for zips on disk, in a folder that is or contains `add`, `edit` or `delete`.
 
     A run copies the zips into the archive and treats them like fetched ones; the folder is only read. The source
-    belongs to the centre that made most of the zips. Raises UsageError if there is no such folder or no zip in it with
-    a valid name.
+    belongs to the centre that made most of the zips. Raises UsageError if none of the three folders exists, or none of
+    their zips has a valid name.
     """
     base_folder = folder.resolve()
     if base_folder.name in FOLDERS:
@@ -112,7 +112,7 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
     action_folders = [base_folder / name for name in FOLDERS if (base_folder / name).is_dir()]
     if not action_folders:
         raise UsageError(
-            f"{folder} has no folder {', '.join(FOLDERS)}, so the action for its zips is unknown",
+            f"{folder} has none of the folders {', '.join(FOLDERS)}, so the action for its zips is unknown",
             hint=f"mkdir {folder}/add && mv {folder}/*.zip {folder}/add/",
         )
     declarations = read_declarations(workspace, workspace.sources)
@@ -123,7 +123,7 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
             centre_counts[name_parts.centre] += 1
     if not centre_counts:
         raise UsageError(
-            f"{folder} has no zip whose name follows the convention", hint="windrow try ZIP --collection drops"
+            f"{folder} has no zip with a valid name and a declared centre", hint="windrow try ZIP --collection drops"
         )
     main_centre = centre_counts.most_common(1)[0][0]
     return Source(ADOPTED_SOURCE_NAME, "drops", Site("file", base=str(base_folder)), owner=main_centre, connections=4)

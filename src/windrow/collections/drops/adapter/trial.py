@@ -40,7 +40,10 @@ from windrow.settings.kinds import SCHEMES, split_address
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """The set-up of a trial: the collection, the schemas, lists, options and limits of its steps, and the tables."""
+    """The set-up of a trial: the collection, what its steps need (`resources` are schemas and lists), tables by name.
+
+    `sources` are those of the workspace, whose settings hold for addresses below theirs; `agent` is the user agent.
+    """
 
     collection: Collection
     resources: Mapping[str, Resource]
@@ -80,7 +83,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return (site, path below the site's base, file name) of an address; raise UsageError if it is not a file's."""
+    """Return (site, path below its base, file name) of an address; raise UsageError if the address is not a file's."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
@@ -92,20 +95,18 @@ def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
             path = address.removeprefix(base)
             return source.site, path, path.rpartition("/")[2]
     try:
-        parsed = split_address(address, Path.cwd())
+        url = split_address(address, Path.cwd())
     except ConfigError as error:
         raise UsageError(str(error), hint="windrow try --help") from None
-    folder, _, name = parsed.base.rpartition("/")
+    folder, _, name = url.base.rpartition("/")
     if not name:
         raise UsageError(f"{address} is a folder; name a file in it")
-    site = Site(
-        parsed.scheme, parsed.host, parsed.port, parsed.username, base=f"{folder}/", agent=setup.agent, allowed=ALLOWED
-    )
+    site = Site(url.scheme, url.host, url.port, url.username, base=f"{folder}/", agent=setup.agent, allowed=ALLOWED)
     return site, name, name
 
 
 def _make_offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
-    """Return the offer of a file as a listing would make it, or None if the file is not a zip."""
+    """Return the offer that would be made of a file if it was listed, or None if its name does not end in `.zip`."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     folders = setup.collection.listing.folders
     entry = ListingEntry(folder if folder in folders else folders[0], name, size)
@@ -123,7 +124,7 @@ class _TrialReader:
         self._response = response
 
     def read(self, key: str, *, is_document: bool) -> Iterator[TrialPart]:
-        """Yield the results for a zip and the documents in it, or for the file itself if it is a document."""
+        """Yield the results for a zip called `key` and the documents in it, or for the file itself if `is_document`."""
         collection, size, digest = self._setup.collection, self._response.size, self._response.digest
         if is_document:
             member = Member(key, size, digest, "")
@@ -147,7 +148,7 @@ class _TrialReader:
             yield from self._read_document(member, replace(item, member=member.name))
 
     def _read_document(self, member: Member, item: Item) -> Iterator[TrialPart]:
-        """Apply the steps to one document until one of them refuses it; yield findings, records and a report."""
+        """Apply the steps to one document until a step refuses it; yield findings, previews of records and a report."""
         phase, reason = "xml_name", member.reason
         records: list[RecordPreview] = []
         for step in [] if reason else self._steps_of(Check, Load, Judge):
@@ -173,7 +174,7 @@ class _TrialReader:
         return self._pool.run_alone(job).result
 
     def _preview_records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield a preview of every record with its first row, which is the row whose number is that of the record."""
+        """Yield a preview of every record, made of its first row, whose number is also the number of the record."""
         first_rows = {
             row[0]: (table, row[4:])
             for table, rows_of_table in rows.tables.items()

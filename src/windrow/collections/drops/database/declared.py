@@ -13,7 +13,7 @@ from functools import cached_property
 
 from windrow.collections.drops import name as names
 from windrow.collections.drops.database.projection_rows import Insert, RowChange, Seed
-from windrow.collections.drops.phase import MEANINGS
+from windrow.collections.drops.phase import PHASE_MEANINGS
 from windrow.collections.drops.settings import Centre
 from windrow.model import Source
 
@@ -24,16 +24,21 @@ STATUSES = {
     "cancelled": ("an operator ended it", "77007700"),
     "failed": ("the phase ended with an error", "ff000000"),
 }
+"""The statuses: meaning, and colour (red, green, blue and alpha in hexadecimal)."""
 PROTOCOLS = {
     "ftp": "FTP without encryption",
     "sftp": "files over SSH",
     "http": "HTTP without encryption",
-    # The report ends here; the next ones are added by windrow.
+    # The report has only the protocols above; windrow adds the following ones.
     "ftps": "FTP over TLS",
     "https": "HTTP over TLS",
     "file": "a folder of this machine",
 }
-STATES = {"available": "in use", "maintenance": "not used for a time", "removed": "removed from the configuration"}
+SOURCE_STATES = {
+    "available": "in use",
+    "maintenance": "not used for a time",
+    "removed": "removed from the configuration",
+}
 ACTIONS = {
     "add": "insert the records of the files",
     "edit": "update the records of the files",
@@ -78,7 +83,7 @@ def action_id(folder: str) -> int:
 
 
 def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
-    """Return all values of the row of one of the standard's centres."""
+    """Return the values of the row of one of the standard's centres, by column."""
     imits_name, full_name, address = CENTRES[short_name]
     return {
         "short_name": short_name,
@@ -95,9 +100,9 @@ def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
 def make_seeds(created_at: datetime) -> Iterator[Seed]:
     """Yield every row that the standard prescribes, table by table; `created_at` is the creation time of centres."""
     vocabularies = {
-        "phase": MEANINGS,
+        "phase": PHASE_MEANINGS,
         "source_protocol": PROTOCOLS,
-        "resource_state": STATES,
+        "resource_state": SOURCE_STATES,
         "processing_type": ACTIONS,
     }
     for table, vocabulary in vocabularies.items():
@@ -110,7 +115,7 @@ def make_seeds(created_at: datetime) -> Iterator[Seed]:
         yield Seed("centre", number, "short_name", make_centre_row(name, created_at))
 
 
-_STATE_IDS = {word: number for number, word in enumerate(STATES, 1)}
+_STATE_IDS = {word: number for number, word in enumerate(SOURCE_STATES, 1)}
 
 
 @dataclass(frozen=True)
@@ -137,33 +142,33 @@ class Declarations:
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
-    """Return changes that bring centres and sources up to date; of a secret, only its place is written."""
+    """Return changes that update the rows of centres and sources; of a secret, only the location is written."""
     return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 
 def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
-    """Yield changes for the standard's centres, for centres to make inactive, and for the workspace's centres."""
+    """Yield changes for the standard's centres, for those not declared any more, and for the workspace's centres."""
     created_at = tracker_time(declarations.created_at)
-    owners = {source.owner.lower() for source in declarations.sources}
+    centres_of_sources = {source.owner.lower() for source in declarations.sources}
     for short_name in CENTRES:
-        # A centre that was declared inactive and is not declared now is active again if it owns a source.
-        active_again = {"is_active": True} if short_name.lower() in owners else {}
+        # A centre that was declared inactive and is not declared now is active again if it has a source.
+        active_again = {"is_active": True} if short_name.lower() in centres_of_sources else {}
         values = make_centre_row(short_name, created_at)
         yield RowChange("centre", short_name.lower(), active_again, initial_values=values, insert=Insert.AGAIN)
     for short_name in declarations.removed_centres:
         yield RowChange("centre", short_name, {"is_active": False}, insert=Insert.NEVER)
-    for own_centre in declarations.centres:
+    for centre in declarations.centres:
         declared_texts = {
-            "full_name": own_centre.full_name,
-            "email": own_centre.email,
-            "phone": own_centre.phone,
-            "address": own_centre.address,
-            "imits_name": own_centre.imits_name,
+            "full_name": centre.full_name,
+            "email": centre.email,
+            "phone": centre.phone,
+            "address": centre.address,
+            "imits_name": centre.imits_name,
         }
         values = {column: text for column, text in declared_texts.items() if text}
-        values["is_active"] = own_centre.is_active
-        initial_values = {"short_name": own_centre.short_name, "full_name": "", "email": "", "created": created_at}
-        row_key = own_centre.short_name.lower()
+        values["is_active"] = centre.is_active
+        initial_values = {"short_name": centre.short_name, "full_name": "", "email": "", "created": created_at}
+        row_key = centre.short_name.lower()
         yield RowChange("centre", row_key, values, initial_values=initial_values, insert=Insert.AGAIN)
 
 
@@ -187,7 +192,7 @@ def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
 
 
 def _state_id(source: Source) -> int:
-    """Return the id of a source's declared state, whether or not its centre is active."""
+    """Return the id of a source's declared state; an inactive centre does not change it."""
     return _STATE_IDS[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 

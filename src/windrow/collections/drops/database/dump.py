@@ -19,9 +19,9 @@ from windrow.errors import StoreError, UsageError
 from windrow.stores.databases import READ_ONLY, map_errors
 
 DIALECTS = ("mysql", "postgresql", "sqlite")
-"""The clients that a dump can be written for."""
+"""The databases for whose clients a dump can be written."""
 ROWS_PER_INSERT = 100
-"""Rows of one INSERT."""
+"""The most rows of one INSERT."""
 _STATEMENTS_BEFORE = {
     "mysql": (
         "SET NAMES utf8mb4",
@@ -52,10 +52,10 @@ _POSTGRESQL_ESCAPES = str.maketrans({"\\": "\\\\", "'": "\\'", "\n": "\\n", "\r"
 
 
 def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO) -> int:
-    """Write the tables of `metadata` and their rows, as they are at one time; return the number of rows.
+    """Write the tables of `metadata` and their rows, all as of one moment; return the number of rows.
 
-    `dialect` is one of `DIALECTS`, or UsageError is raised. Rows are streamed, ordered by primary key. StoreError is
-    raised for a text with a NUL, which no client can load.
+    Rows are streamed, ordered by primary key. Raises UsageError if `dialect` is not one of `DIALECTS`, and StoreError
+    for a value that not every client can load: a text with a NUL, or a number that is not finite.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")
@@ -88,7 +88,7 @@ def _write_schema(metadata: sa.MetaData, target: sa.URL, output: TextIO) -> sa.D
 
 
 def _open_snapshot(engine: sa.Engine) -> sa.Connection:
-    """Open a connection for which the database does not change, and which does not block writers."""
+    """Open a connection that reads the database as of one moment and does not block writers."""
     level = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name != "sqlite" else {}
     return engine.connect().execution_options(stream_results=True, **READ_ONLY, **level)
 
@@ -108,12 +108,15 @@ def _write_insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, output:
     zone_flags = [bool(getattr(column.type, "timezone", False)) for column in table.columns]
     style = _LITERAL_STYLES[dialect.name]
     for number, row in enumerate(rows):
-        texts = (_write_literal(value, style, has_zone) for value, has_zone in zip(row, zone_flags, strict=True))
+        try:
+            texts = [_format_literal(value, style, has_zone) for value, has_zone in zip(row, zone_flags, strict=True)]
+        except StoreError as error:
+            raise StoreError(f"{table.name}, {row[0]!r}: {error}") from None
         output.write(f"({', '.join(texts)})" + (",\n" if number + 1 < len(rows) else ";\n"))
 
 
 def _write_sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> None:
-    """Write the statement that advances PostgreSQL's sequence beyond the ids that were loaded."""
+    """Write the statement that makes PostgreSQL's sequence continue after the ids that were loaded."""
     column = table.autoincrement_column
     if column is not None:
         name = dialect.identifier_preparer.format_table(table)
@@ -124,7 +127,10 @@ def _write_sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> Non
 
 
 class _LiteralStyle(NamedTuple):
-    """How a client writes literals: texts, bytes (a format for the hex digits), (false, true), and the zone UTC."""
+    """How a client spells literals: texts, bytes (a format for the hex digits), (false, true), and the zone UTC.
+
+    `utc_suffix` follows a time in a column with a zone.
+    """
 
     quote_text: Callable[[str], str]
     bytes_format: str
@@ -132,40 +138,40 @@ class _LiteralStyle(NamedTuple):
     utc_suffix: str
 
 
-def _write_literal(value: Any, style: _LiteralStyle, has_zone: bool) -> str:
-    write_value = _LITERAL_WRITERS.get(type(value))
-    if write_value is None:
-        raise StoreError(f"a {type(value).__name__} cannot be exported")
-    return write_value(value, style, has_zone)
+def _format_literal(value: Any, style: _LiteralStyle, has_zone: bool) -> str:
+    format_value = _LITERAL_FORMATTERS.get(type(value))
+    if format_value is None:
+        raise StoreError(f"a value of the type {type(value).__name__} cannot be exported")
+    return format_value(value, style, has_zone)
 
 
-def _write_time(value: datetime, style: _LiteralStyle, has_zone: bool) -> str:
+def _format_time(value: datetime, style: _LiteralStyle, has_zone: bool) -> str:
     time_without_zone = value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value
     return f"'{time_without_zone.isoformat(' ')}{style.utc_suffix if has_zone else ''}'"
 
 
-def _write_number(value: float | Decimal, _style: _LiteralStyle, _has_zone: bool) -> str:
+def _format_number(value: float | Decimal, _style: _LiteralStyle, _has_zone: bool) -> str:
     if not isfinite(value):
         raise StoreError(f"{value} cannot be exported: not every database can store it")
     return str(value) if isinstance(value, Decimal) else repr(value)
 
 
-def _write_text(value: str, style: _LiteralStyle, _has_zone: bool) -> str:
+def _format_text(value: str, style: _LiteralStyle, _has_zone: bool) -> str:
     if "\0" in value:
         raise StoreError(f"a text with a NUL cannot be exported: {value[:40]!r}")
     return style.quote_text(value)
 
 
-_LITERAL_WRITERS: dict[type, Callable[[Any, _LiteralStyle, bool], str]] = {
-    type(None): lambda _value, _words, _zoned: "NULL",
-    bool: lambda value, words, _zoned: words.booleans[value],
-    int: _write_number,
-    float: _write_number,
-    Decimal: _write_number,
-    datetime: _write_time,
-    date: lambda value, _words, _zoned: f"'{value.isoformat()}'",
-    bytes: lambda value, words, _zoned: words.bytes_format.format(value.hex()),
-    str: _write_text,
+_LITERAL_FORMATTERS: dict[type, Callable[[Any, _LiteralStyle, bool], str]] = {
+    type(None): lambda _value, _style, _has_zone: "NULL",
+    bool: lambda value, style, _has_zone: style.booleans[value],
+    int: _format_number,
+    float: _format_number,
+    Decimal: _format_number,
+    datetime: _format_time,
+    date: lambda value, _style, _has_zone: f"'{value.isoformat()}'",
+    bytes: lambda value, style, _has_zone: style.bytes_format.format(value.hex()),
+    str: _format_text,
 }
 
 
@@ -182,19 +188,19 @@ def _quote_postgresql(value: str) -> str:
 def _quote_sqlite(value: str) -> str:
     """Quote a text on one line, because SQLite's shell treats some lines as commands."""
     quoted = "'" + value.replace("'", "''") + "'"
-    for char, number in (("\n", 10), ("\r", 13)):
+    for char, code_point in (("\n", 10), ("\r", 13)):
         if char in value:
-            mark = _make_unused_mark(quoted)
-            quoted = f"replace({quoted.replace(char, mark)}, '{mark}', char({number}))"
+            placeholder = _make_unused_placeholder(quoted)
+            quoted = f"replace({quoted.replace(char, placeholder)}, '{placeholder}', char({code_point}))"
     return quoted
 
 
-def _make_unused_mark(text: str) -> str:
+def _make_unused_placeholder(text: str) -> str:
     """Return a text such as `{0}` that does not occur in `text`."""
-    mark_number = 0
-    while f"{{{mark_number}}}" in text:
-        mark_number += 1
-    return f"{{{mark_number}}}"
+    number = 0
+    while f"{{{number}}}" in text:
+        number += 1
+    return f"{{{number}}}"
 
 
 _LITERAL_STYLES = {

@@ -1,17 +1,17 @@
-"""The history of records: publish or withhold staged documents, and find the versions of a record.
+"""The history of records: publish or withhold staged documents, and look up records.
 
 A submission is a loaded document, and an entity is one version of a record in it. An entity is in force (valid) from
-the time when its submission is published until an entity with the same kind and identifier replaces it. A
-tombstone in force means that the record was deleted. The functions work within the caller's transaction; calling one
+the time when its submission is published until an entity with the same kind and identifier replaces it. An entity that
+is a tombstone records that its record was deleted. The functions work within the caller's transaction; calling one
 again with the same arguments changes nothing.
 
-Most documents are new as a whole: neither their records nor their bytes were published before. These are published
-together, and the others one by one; the result is the same as if each was published by itself.
+Most documents are new as a whole: neither their records nor their bytes were published before. New documents are
+published together and the others one by one, with the same result as if each was published alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
 MAX_NAMED_RECORDS = 100
-"""The most records that the findings of one submission name, for each effect."""
+"""The most records that the findings about one submission name for each effect."""
 
 
 class Published(NamedTuple):
@@ -40,21 +40,6 @@ class Published(NamedTuple):
     reason: Reason | None = None
 
 
-class EntityVersion(NamedTuple):
-    """One version of a record; `tombstone` tells whether it records that the record was deleted."""
-
-    id: int
-    kind: str
-    identifier: str
-    submission: int
-    item: int
-    action: str
-    valid_from: datetime | None
-    valid_to: datetime | None
-    ended_by: int | None
-    tombstone: bool
-
-
 _FINDINGS_BY_EFFECT = {
     "unknown_edit": ("UnknownRecord", Level.WARN, "is edited but does not exist; it is added"),
     "unknown_delete": ("UnknownRecord", Level.WARN, "is deleted but does not exist"),
@@ -64,14 +49,14 @@ _FINDINGS_BY_EFFECT = {
     "overridden": ("Overridden", Level.NOTE, "is overridden by a version of a later date or increment"),
     "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last occurrence counts"),
 }
-"""The findings about the effects on a record: kind, level and the end of the message."""
+"""The findings about effects on records, by effect: kind, level, and the end of the message."""
 
 
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    If `published_at` is before the time of the last publication, that time is used: times do not decrease in the store.
-    Raises StoreError if the submission is missing.
+    If `published_at` is before the last publication in the store, the time of that publication is used, so that times
+    do not decrease. A submission that is published already is not changed. Raises StoreError if it is missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -83,14 +68,14 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
             _put_in_force(connection, schema, submission, published_at)
         else:
             _update_entities(connection, schema, _entity_ids(connection, schema, submission.id), effect="same")
-            _raise_sort_key(connection, schema, same_as, submission.sort_key)
+            _increase_sort_key(connection, schema, same_as, submission.sort_key)
         parameters = {"its_id": submission.id, "at": published_at, "same": same_as}
         connection.execute(statement.mark_as_published(schema), parameters)
     return _describe_publication(connection, schema, submission.id, same_as)
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld, and undo its publication if it was published."""
+    """Mark an item's submission as withheld for a `reason`, and undo its publication if it was published."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -106,36 +91,10 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
     """Return the row of the submission of an item of the ledger; raise StoreError if it is missing."""
     submission = connection.execute(statement.select_submission(schema), {"its_item": item}).first()
     if submission is None:
-        # By the ledger its rows were written, so the database lost a transaction, and a run does not repeat it.
-        message = f"item {item} is missing from the store, although it was written there"
+        # The ledger says that its rows were written: the database lost a transaction, which runs do not repeat.
+        message = f"item {item} is missing from the store, although the ledger says that it was written"
         raise StoreError(message, reason=Reason.UNKNOWN_RECORD, hint="windrow replay")
     return submission
-
-
-def iterate_versions(
-    connection: sa.Connection, schema: TableSchema, *conditions: sa.ColumnElement[bool]
-) -> Iterator[EntityVersion]:
-    """Yield the versions of records that meet the conditions, ordered by identifier and then by age, oldest first."""
-    entity, submission = schema.entity, schema.submission
-    query = (
-        sa.select(
-            *(entity.c[name] for name in ("id", "kind", "identifier", "submission_id")),
-            *(submission.c.item, submission.c.action),
-            *(entity.c[name] for name in ("valid_from", "valid_to", "ended_by", "tombstone")),
-        )
-        .join(submission, submission.c.id == entity.c.submission_id)
-        .where(*conditions)
-        .order_by(entity.c.identifier, entity.c.valid_from, entity.c.id)
-    )
-    for row in connection.execute(query):
-        yield EntityVersion._make(row)
-
-
-def make_valid_condition(schema: TableSchema, at: datetime) -> sa.ColumnElement[bool]:
-    """Return the condition that an entity was in force at a time and is not a tombstone."""
-    entity = schema.entity
-    ended = sa.or_(entity.c.valid_to.is_(None), entity.c.valid_to > at)
-    return sa.and_(entity.c.valid_from <= at, ended, sa.not_(entity.c.tombstone))
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
@@ -147,18 +106,18 @@ def find_known(connection: sa.Connection, schema: TableSchema, question: str, ke
     conditions = [entity.c.kind == kind, entity.c.valid_from.is_not(None), sa.not_(entity.c.tombstone)]
     if state:
         conditions.append(entity.c.valid_to.is_(None))
-    answer: set[str] = set()
+    known_keys: set[str] = set()
     for chunk in chunks(keys):
         query = sa.select(entity.c.identifier).where(*conditions, entity.c.identifier.in_(chunk))
-        answer.update(connection.scalars(query.distinct()))
-    return answer
+        known_keys.update(connection.scalars(query.distinct()))
+    return known_keys
 
 
-def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: Any, at: datetime) -> None:
+def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: Any, published_at: datetime) -> None:
     """Put the submission's entities in force and end their predecessors, the entities in force of the same records.
 
-    A predecessor with a greater sort key stays in force and ends the submission's entity at once, so that the result
-    does not depend on the order in which documents are loaded.
+    A predecessor whose submission has a greater sort key stays in force, and the new entity is ended at once, so that
+    the result does not depend on the order in which documents are loaded.
     """
     last_ids: dict[tuple[str, str], int] = {}
     repeated = []
@@ -172,16 +131,16 @@ def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: An
     known_ids = {predecessor.entity_id for predecessor in predecessors if not predecessor.tombstone}
     effect_names = _EFFECTS[submission.action]
     # Most documents are new as a whole, for which this statement is enough; the next ones correct the exceptions.
-    parameters = {"its_id": submission.id, "at": at, "its_effect": effect_names[False]}
+    parameters = {"its_id": submission.id, "at": published_at, "its_effect": effect_names[False]}
     connection.execute(statement.put_in_force(schema), parameters)
     _update_entities(connection, schema, known_ids.intersection(last_ids.values()), effect=effect_names[True])
     _update_entities(connection, schema, repeated, effect="repeated", valid_from=None)
     for newer_id in {newer.submission_id for newer in newer_predecessors}:
         overridden = {newer.entity_id for newer in newer_predecessors if newer.submission_id == newer_id}
-        ending = {"effect": "overridden", "valid_to": at, "ended_by": newer_id}
+        ending = {"effect": "overridden", "valid_to": published_at, "ended_by": newer_id}
         _update_entities(connection, schema, overridden.difference(repeated), **ending)
     replaced_ids = {predecessor.predecessor_id for predecessor in predecessors}
-    _update_entities(connection, schema, replaced_ids, valid_to=at, ended_by=submission.id)
+    _update_entities(connection, schema, replaced_ids, valid_to=published_at, ended_by=submission.id)
     _mark_dirty(connection, schema, {predecessor.submission_id for predecessor in predecessors})
 
 
@@ -190,17 +149,17 @@ _EFFECTS = {
     "edit": {True: "edited", False: "unknown_edit"},
     "delete": {True: "deleted", False: "unknown_delete"},
 }
-"""The effect of each action on a record, by whether the record exists."""
+"""The effect of each action on a record, by action and by whether the record exists."""
 
 
-def _find_same_bytes(connection: sa.Connection, schema: TableSchema, row: Any) -> int | None:
-    """Return the id of another published submission with the bytes, action and kind of `row`, all in force, or None."""
-    parameters = {"its_digest": row.digest, "its_action": row.action, "its_kind": row.kind, "its_id": row.id}
+def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
+    """Return the id of another published submission, all in force, with the same bytes, action and kind, or None."""
+    parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_submission
 
 
-def _raise_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
+def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
     """Set the sort key of a submission to that of a later submission with the same bytes, if it is greater."""
     submission = schema.submission
     present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
@@ -209,9 +168,9 @@ def _raise_sort_key(connection: sa.Connection, schema: TableSchema, submission_i
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: each entity that the submission ended is valid until the time when its own entity was ended.
+    """Undo a publication: an earlier version that it ended is valid until the submission's own version was ended.
 
-    If the submission's entity ended or overrode several entities, only the one with the greatest sort key is valid
+    If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
     again.
     """
     own_entity, old_entity, old_submission = schema.newer_entity, schema.older_entity, schema.submission
@@ -245,10 +204,10 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 def _describe_publication(
     connection: sa.Connection, schema: TableSchema, submission: int, same_submission: int | None
 ) -> Published:
-    """Return the effect of a submission's publication, from the store; `same_submission` had the same bytes before."""
+    """Return the effect of a submission's publication; `same_submission` is an earlier one with the same bytes."""
     entity = schema.entity
     if same_submission is not None:
-        message = "the same bytes with the same action are published already and still current"
+        message = "the same bytes with the same action are published already and are still current"
         finding = Finding("AlreadyLoaded", message, Level.NOTE)
         return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
     rows = connection.execute(statement.count_effects(schema), {"its_id": submission})
@@ -270,14 +229,14 @@ def _describe_publication(
 
 
 def _select_other_zip(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
-    """Return a subquery for the zip (`action/name`) that an entity overrides, or by which it is overridden."""
-    entity, older, owner = schema.entity, schema.older_entity, schema.submission
-    name = sa.select(owner.c.action + "/" + owner.c.zip_name)
+    """Return a subquery for the zip (`action/name`) of the version that an entity overrides, or that overrides it."""
+    entity, older, other_submission = schema.entity, schema.older_entity, schema.submission
+    name = sa.select(other_submission.c.action + "/" + other_submission.c.zip_name)
     if effect == "overridden":
-        return name.where(owner.c.id == entity.c.ended_by).scalar_subquery()
+        return name.where(other_submission.c.id == entity.c.ended_by).scalar_subquery()
     was_ended = (older.c.ended_by == submission, older.c.effect.is_distinct_from("overridden"))
-    ended = (*was_ended, is_same_record(older, entity))
-    return name.where(owner.c.id == older.c.submission_id, *ended).limit(1).scalar_subquery()
+    was_ended_by_entity = (*was_ended, is_same_record(older, entity))
+    return name.where(other_submission.c.id == older.c.submission_id, *was_ended_by_entity).limit(1).scalar_subquery()
 
 
 def _entity_ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
@@ -301,10 +260,13 @@ _RecordName = tuple[str, str]
 
 
 def judge(
-    connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
+    connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
 ) -> list[Published | None]:
-    """Publish or withhold documents in their order; return the effect of each publication, or None if withheld."""
-    judged_batch = _JudgedBatch(connection, schema, documents, at)
+    """Publish or withhold documents in their order; return the effect of each publication, or None if withheld.
+
+    Publications have the time `now`, or that of the last publication in the store if it is later.
+    """
+    judged_batch = _JudgedBatch(connection, schema, documents, now)
     publications = [judged_batch.judge(document) for document in documents]
     judged_batch.flush()
     return publications
@@ -314,13 +276,13 @@ class _JudgedBatch:
     """Documents to judge, and the state of the store before the first of them."""
 
     def __init__(
-        self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], at: datetime
+        self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
     ) -> None:
-        """Read the submissions and records of all documents in few queries; `at` is the time of their publication."""
+        """Read the submissions and records of all documents, in few queries."""
         self._connection = connection
         self._schema = schema
         last_time = connection.scalar(statement.select_last_publication(schema))
-        self._at = max(at, last_time) if last_time is not None else at
+        self._published_at = max(now, last_time) if last_time is not None else now
         self._submissions_by_item: dict[int, Any] = {}
         self._record_names: dict[int, list[_RecordName]] = {}
         self._preceded_submissions: set[int] = set()
@@ -339,7 +301,7 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Return the keys that are known among those for which the documents ask, by question."""
+        """Look up the keys of all documents; return those that the store has, by question."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():
@@ -354,7 +316,8 @@ class _JudgedBatch:
         submission = self._submissions_by_item.get(document.item)
         submission = submission or find_submission(self._connection, self._schema, document.item)
         record_names = self._record_names.get(submission.id, [])
-        reason = document.decide({question: self._answer(question, keys) for question, keys in document.asks.items()})
+        known = {question: self._find_known_now(question, keys) for question, keys in document.asks.items()}
+        reason = document.decide(known)
         published: Published | None = None
         if reason is None and self._is_new(submission, record_names):
             self._new_submissions.append(submission.id)
@@ -362,15 +325,15 @@ class _JudgedBatch:
         else:
             self.flush()
             if reason is None:
-                published = publish(self._connection, self._schema, document.item, self._at)
+                published = publish(self._connection, self._schema, document.item, self._published_at)
             else:
-                withhold(self._connection, self._schema, document.item, self._at, str(reason))
+                withhold(self._connection, self._schema, document.item, self._published_at, str(reason))
         self._judged_names.update(record_names)
         self._published_digests.add(submission.digest)
         return published
 
-    def _answer(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return the keys that are known now, after the previous documents of the batch were published."""
+    def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
+        """Return those of the keys that the store has now, after the previous documents of the batch were judged."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]
@@ -391,6 +354,6 @@ class _JudgedBatch:
     def flush(self) -> None:
         """Publish the new submissions gathered so far, all together."""
         for chunk in chunks(self._new_submissions):
-            for update in statement.make_publication_updates(self._schema, chunk, self._at):
+            for update in statement.make_publication_updates(self._schema, chunk, self._published_at):
                 self._connection.execute(update)
         self._new_submissions.clear()

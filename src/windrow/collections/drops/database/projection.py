@@ -2,7 +2,7 @@
 
 The key of a row is a number on the ledger: that of the listed file for a `zip_action`, of the attempt for a
 `zip_download`, of the member for an `xml_file`, of the finding for a line of a log. So the same facts always give the
-same rows. Facts of other collections give none (specification, section "Settled").
+same rows. Facts about items of other collections give no rows (specification, section "Settled").
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 from windrow import ledger_facts
 from windrow.collections.drops import name as names
+from windrow.collections.drops.collection import COLLECTION, XML_KIND, ZIP_KIND
 from windrow.collections.drops.database.declared import Declarations, action_id, tracker_time
 from windrow.collections.drops.database.projection_rows import Insert, LateReference, RowChange, SharedChange
 from windrow.collections.drops.phase import phase_id
@@ -19,31 +20,27 @@ from windrow.collections.drops.states import ZipStates
 from windrow.model import State, Status
 from windrow.reasons import Reason
 
-COLLECTION = "drops"
-ZIP_KIND, XML_KIND = "zip", "xml"
-"""The kinds of items: a zip in one of the folders `add`, `edit` and `delete`, and an XML file fetched with it."""
-
 _UNLESS_IN_QC = ("phase_id", phase_id("qc"))
-"""The column and value of rows that are not changed, because quality control has taken them over."""
+"""A column and the value that it has in rows which are not changed, because quality control has taken them over."""
 _DOWNLOAD_PHASE = phase_id("download")
 _RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
 _PENDING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.PENDING)}
 _NAMED_STATE = {"phase_id": phase_id("xml_name"), "status_id": int(Status.PENDING)}
 _MAX_MESSAGE_LENGTH = 16_000  # characters of a message: 64 kB in the worst of encodings
-_MAX_SMALLINT = 2**15 - 1  # the greatest value of the columns `status`
-_MAX_RETRIES = 2**8 - 1
+_MAX_STATUS = 2**15 - 1  # the greatest value of the column `status` of sessions
+_MAX_RETRIES = 2**8 - 1  # the greatest value of the column `num_retries`
 
 _STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
-"""The facts, other than attempts, that change the state of their subject."""
+"""The facts, except those about attempts, that change the state of the zip or XML file that is their subject."""
 
 _AddChange = Callable[[RowChange], None]
 _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in their order; for states see `project_states`.
+    """Return the changes of the tracker's rows for these facts, in their order; `project_states` has those of states.
 
-    The rows of centres and sources, from `make_declared_rows`, must be written before.
+    The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """
     changes: list[RowChange] = []
     for fact in facts:
@@ -56,12 +53,12 @@ def find_touched(facts: Iterable[ledger_facts.Fact]) -> set[int]:
     """Return the zips and XML files, by their numbers on the ledger, whose states these facts may have changed."""
     items: set[int] = set()
     for fact in facts:
-        if isinstance(fact, ledger_facts.FileFound | ledger_facts.MemberFound) and fact.collection == COLLECTION:
+        if isinstance(fact, ledger_facts.FileFound | ledger_facts.MemberFound) and fact.collection == COLLECTION.name:
             items.add(fact.seq)
         elif isinstance(fact, ledger_facts.AttemptOpened | ledger_facts.AttemptClosed):
-            if fact.subject.collection == COLLECTION:
+            if fact.subject.collection == COLLECTION.name:
                 items.add(fact.file)
-        elif isinstance(fact, _STATE_CHANGING_FACTS) and fact.subject.collection == COLLECTION:
+        elif isinstance(fact, _STATE_CHANGING_FACTS) and fact.subject.collection == COLLECTION.name:
             items.add(fact.item)
     return items
 
@@ -101,14 +98,14 @@ def _project_session_opened(fact: ledger_facts.SessionOpened, _: Declarations, a
 def _project_session_closed(fact: ledger_facts.SessionClosed, _: Declarations, add_change: _AddChange) -> None:
     late_references = {}
     if fact.outcome and fact.failed is not None:
-        late_references = {"status": LateReference("session_task", str(fact.failed), _MAX_SMALLINT, 1)}
+        late_references = {"status": LateReference("session_task", str(fact.failed), max_id=_MAX_STATUS, substitute=1)}
     values = {"finish_time": tracker_time(fact.at), "status": int(bool(fact.outcome))}
     row = ("crawling_session", str(fact.session))
     add_change(RowChange(*row, values, insert=Insert.NEVER, late_references=late_references))
 
 
 def _project_task_opened(fact: ledger_facts.TaskOpened, _: Declarations, add_change: _AddChange) -> None:
-    if fact.collection == COLLECTION:
+    if fact.collection == COLLECTION.name:
         opened_at = tracker_time(fact.at)
         values = {"phase_id": fact.phase, "start_time": opened_at, "status": 0, "created": opened_at}
         values["comment"] = clean_text(fact.source, 256) or None
@@ -124,7 +121,7 @@ def _project_task_closed(fact: ledger_facts.TaskClosed, _: Declarations, add_cha
 
 
 def _project_file_found(fact: ledger_facts.FileFound, declarations: Declarations, add_change: _AddChange) -> None:
-    if fact.collection == COLLECTION:
+    if fact.collection == COLLECTION.name:
         folder, _, name = fact.key.partition("/")
         add_change(_make_zip_row(name, declarations, fact.size))
         values, references = {"todo_id": action_id(folder)}, {"zip_id": ("zip_file", name.lower())}
@@ -132,7 +129,7 @@ def _project_file_found(fact: ledger_facts.FileFound, declarations: Declarations
 
 
 def _project_member_found(fact: ledger_facts.MemberFound, declarations: Declarations, add_change: _AddChange) -> None:
-    if fact.collection == COLLECTION and not names.refusal_reason(fact.name):
+    if fact.collection == COLLECTION.name and not names.refusal_reason(fact.name):
         name_parts = names.read_xml_name(fact.name, declarations.names, declarations.xml_name)
         values, references = _make_name_values(name_parts)
         values |= {"fname": fact.name, "size_bytes": fact.size, "content_md5": fact.md5 or None}
@@ -149,7 +146,7 @@ def _make_zip_row(name: str, declarations: Declarations, size: int | None = None
 def _make_name_values(
     name_parts: names.ZipName | names.XmlName | Reason,
 ) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
-    """Return values and references for a file's name: centre, date and increment, or NULLs if it was refused."""
+    """Return values and references for the parts of a file's name; if the name was refused, the values are None."""
     if isinstance(name_parts, Reason):
         return {"centre_id": None, "created": None, "inc": None}, {}
     return {"created": name_parts.date, "inc": name_parts.inc}, {"centre_id": ("centre", name_parts.centre.lower())}
@@ -168,12 +165,12 @@ def _host_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str
 
 
 def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, add_change: _AddChange) -> None:
-    """Add a download, a log line for the attempt that was interrupted before it, and the failed attempts so far."""
+    """Add a download, a log line if the attempt before it was interrupted, and the number of failed attempts."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.cut is not None:
         download = ("zip_download", str(fact.cut))
-        _add_log_line(add_change, f"cut {fact.cut}", download, name_exception(Reason.INTERRUPTED), "")
+        _add_log_line(add_change, f"cut {fact.cut}", download, Reason.INTERRUPTED.class_name, "")
     if fact.errors:
         values = {"num_retries": min(fact.errors, _MAX_RETRIES)}
         add_change(RowChange("file_source_has_zip", _host_row_key(fact), values, insert=Insert.NEVER))
@@ -184,7 +181,7 @@ def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, a
 
 
 def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, add_change: _AddChange) -> None:
-    """Write the end and the size of a download, and a line of the log if the attempt failed."""
+    """Add the end and the size of a download, and a log line if the attempt failed."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     size = fact.size if fact.reason is None and fact.size is not None else fact.received
@@ -194,7 +191,7 @@ def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, a
     if fact.reason is None:
         add_change(RowChange("zip_file", _zip_row_key(fact.subject), {"size_bytes": size}, insert=Insert.NEVER))
     else:
-        _add_log_line(add_change, str(fact.seq), download, name_exception(fact.reason), fact.message)
+        _add_log_line(add_change, str(fact.seq), download, fact.reason.class_name, fact.message)
 
 
 def _project_document_read(fact: ledger_facts.DocumentRead, _: Declarations, add_change: _AddChange) -> None:
@@ -206,10 +203,10 @@ def _project_decision(fact: ledger_facts.Decided, declarations: Declarations, ad
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.act is Reason.RETRIED and fact.subject.attempt is None:
-        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations))  # its centre may be declared now
+        add_change(_make_zip_row(fact.subject.key.partition("/")[2], declarations))  # its centre may be declared by now
     if fact.act is Reason.CANCELLED and fact.subject.attempt is not None:
         download = ("zip_download", str(fact.subject.attempt))
-        _add_log_line(add_change, str(fact.seq), download, name_exception(Reason.CANCELLED), fact.message)
+        _add_log_line(add_change, str(fact.seq), download, Reason.CANCELLED.class_name, fact.message)
 
 
 def _project_finding_made(fact: ledger_facts.FindingMade, _: Declarations, add_change: _AddChange) -> None:
@@ -228,9 +225,9 @@ def _add_log_line(
     message: str,
     **position: int | None,
 ) -> None:
-    """Add a line to the log of a download or an XML file, given as (table, key), and the kind of the finding.
+    """Add a line to the log of `owner_row`, a download or an XML file as (table, key), and the kind of the finding.
 
-    `position` has the `line` and `col` of a finding in an XML file.
+    `key` is that of the line, and `position` has the `line` and `col` of a finding in an XML file.
     """
     exception_name = clean_text(finding_kind, 64)
     initial_values = {"short_name": exception_name}
@@ -242,7 +239,7 @@ def _add_log_line(
 
 
 def _is_about(subject: ledger_facts.Subject, kind: str) -> bool:
-    return subject.collection == COLLECTION and subject.kind == kind
+    return subject.collection == COLLECTION.name and subject.kind == kind
 
 
 def _zip_row_key(subject: ledger_facts.Subject) -> str:
@@ -250,17 +247,8 @@ def _zip_row_key(subject: ledger_facts.Subject) -> str:
     return subject.key.partition("/")[2].lower()
 
 
-def name_exception(reason: Reason) -> str:
-    """Return the name of a reason among the tracker's exceptions.
-
-    >>> name_exception(Reason.LOGIN_FAILED)
-    'LoginFailed'
-    """
-    return reason.value.title().replace("_", "")
-
-
 def clean_text(raw: str, max_length: int = _MAX_MESSAGE_LENGTH) -> str:
-    r"""Return a text as every database accepts it: NULs and lone surrogates replaced, and cut to `max_length`.
+    r"""Return a text as every database accepts it: without NULs and lone surrogates, and cut to `max_length`.
 
     >>> clean_text("a\x00b\ud800")
     'a\ufffdb?'

@@ -28,11 +28,11 @@ class Insert(IntEnum):
 
     NEVER = 0  # only an existing row is changed
     NEW = 1  # if its key is new, and not if somebody deleted the row
-    AGAIN = 2  # also if somebody deleted the row
+    AGAIN = 2  # if its key is new, or if somebody deleted the row
 
 
 class LateReference(NamedTuple):
-    """A reference to a table that is written later; if the id is missing or above `max_id`, `substitute` is written."""
+    """A reference to a table that is written later; `substitute` replaces an id that is missing or above `max_id`."""
 
     table: str
     key: str
@@ -59,7 +59,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set many existing rows of `table` to the same values, after the `RowChange`s of a batch, with that `unless`."""
+    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch; `unless` is as in these."""
 
     table: str
     keys: Sequence[str]
@@ -78,14 +78,14 @@ class MergedRow:
         """Start without values."""
         self.values: dict[str, Any] = {}
         self.references: dict[str, tuple[str, str]] = {}
-        self.values_if_present: dict[str, Any] = {}  # set before the change that inserts the row: not for a new row
+        self.values_if_present: dict[str, Any] = {}  # of changes before the one that inserts the row; not for a new row
         self.initial_values: dict[str, object] = {}
         self.unless: tuple[str, object] | None = None
         self.insert = Insert.NEVER
         self.late_references: dict[str, LateReference] = {}
 
     def set(self, values: Mapping[str, Any], references: Mapping[str, tuple[str, str]]) -> None:
-        """Set columns to values or references; they replace what was set for these columns before."""
+        """Set columns to values or references, which replace earlier values and references of these columns."""
         if self.references or self.late_references:
             for column in self.references.keys() & values.keys():
                 del self.references[column]
@@ -126,9 +126,9 @@ def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow
 
 
 def is_one_of(column: sa.ColumnElement[int], numbers: Sequence[int]) -> sa.ColumnElement[bool]:
-    """Return the condition that a column has one of these numbers: a range if they have no gaps, or a list.
+    """Return the condition that a column has one of these numbers: a range if there are no gaps, otherwise a list.
 
-    The numbers of a list are literals in the statement, since binding each takes longer than running the statement.
+    The numbers of a list are literals in the statement, since binding each of them takes longer than running it.
     """
     distinct_numbers = set(numbers)
     if distinct_numbers and max(distinct_numbers) - min(distinct_numbers) + 1 == len(distinct_numbers):
@@ -149,8 +149,8 @@ class Seed(NamedTuple):
 def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterable[Seed]) -> int:
     """Insert the seed rows that are missing, without changing existing rows; return the number of inserted rows.
 
-    Raises StoreError if a row has another id than in the standard, or if another row has its id, because readers of the
-    tables rely on these ids.
+    Raises StoreError if a row has another id than in the standard, or if another row has its id, because programs that
+    read the tables rely on these ids.
     """
     added_counts: dict[str, int] = {}
     for seed in seeds:
@@ -165,7 +165,7 @@ def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterab
             difference = f"has the id {ids[0]}" if ids else f"is missing, and {present_name!r} has its id"
             raise StoreError(
                 f"{seed.table}: {name!r} {difference}; the standard gives it the id {seed.id}",
-                hint=f"give the rows of {seed.table} the standard's ids (references follow), or name another database",
+                hint=f"give the rows of {seed.table} the standard's ids (references too), or name another database",
             )
         connection.execute(table.insert().values(id=seed.id, **seed.values))
         added_counts[seed.table] = added_counts.get(seed.table, 0) + 1
@@ -175,7 +175,7 @@ def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterab
 
 
 def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
-    """Advance PostgreSQL's sequence beyond ids that we chose; other databases do so by themselves."""
+    """Make PostgreSQL's sequence continue after the ids in the table; other databases do so by themselves."""
     if connection.dialect.name == "postgresql":
         last_id = sa.select(sa.func.max(table.c.id)).scalar_subquery()
         sequence = sa.func.pg_get_serial_sequence(table.name, "id")
@@ -184,7 +184,7 @@ def advance_sequence(connection: sa.Connection, table: sa.Table) -> None:
 
 BOOKKEEPING_SCHEMA = "windrow"
 LEFT_OUT = 0
-"""The id recorded for rows that are not inserted: they were deleted, or refer to a row that somebody deleted."""
+"""The id recorded for a row that is not inserted: it was deleted, or refers to a row that is missing."""
 CHUNK_SIZE = 500
 """The most values in one `IN (...)`."""
 _MAX_CACHED_IDS = 20_000
@@ -234,12 +234,12 @@ def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
 
 
 def _qualified_name(engine: sa.Engine, name: str) -> str:
-    """Return the name of a projection; on MariaDB with the database, since all databases share the one `windrow`."""
+    """Return the name of a projection; on MariaDB also that of its database, as all databases share one `windrow`."""
     return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB_DIALECTS else name
 
 
 def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
-    """Return the tables into which a projection ever wrote rows, even if all rows are deleted; create nothing."""
+    """Return the tables into which a projection ever wrote rows, even if all rows were deleted since."""
     link, _ = _make_bookkeeping_tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
@@ -251,7 +251,7 @@ class IdLookup:
     """The ids of a projection's rows by key, and its checkpoint; recent look-ups are cached."""
 
     def __init__(self, engine: sa.Engine, name: str) -> None:
-        """Create the tables of bookkeeping if they are missing; raise StoreError if that is not permitted."""
+        """Create the tables of bookkeeping if they are missing; raise StoreError if the database does not permit it."""
         self._dialect = engine.dialect.name
         self._name = _qualified_name(engine, name)
         self.link, self.checkpoint = _make_bookkeeping_tables(self._dialect)
@@ -262,7 +262,7 @@ class IdLookup:
             self.link.metadata.create_all(connection)
 
     def _create_schema(self, connection: sa.Connection) -> None:
-        """Create the schema (a database on MariaDB) for the tables; raise StoreError if that is not permitted."""
+        """Create the schema (a database on MariaDB) for the tables; raise StoreError if that is forbidden."""
         if self._dialect == "sqlite" or sa.inspect(connection).has_schema(BOOKKEEPING_SCHEMA):
             return
         sql_word = "DATABASE" if self._dialect in MARIADB_DIALECTS else "SCHEMA"
@@ -276,7 +276,7 @@ class IdLookup:
                 else f'GRANT CREATE ON DATABASE "{url.database}" TO "{url.username}"'
             )
             raise StoreError(
-                f"the {sql_word.lower()} {BOOKKEEPING_SCHEMA}, for the checkpoint, is missing and may not be created",
+                f"the {sql_word.lower()} {BOOKKEEPING_SCHEMA}, for the checkpoint, is missing and cannot be created",
                 hint=f"let an administrator run: {grant};",
             ) from error
 
@@ -312,7 +312,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return the ids of a table by key: for all `keys` that have an id, and maybe for more keys."""
+        """Return ids of a table by key: those of all `keys` that have an id, and maybe those of other keys."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

@@ -4,8 +4,9 @@ A projection returns `RowChange`s and `SharedChange`s, which name rows by keys. 
 rows, gives them ids, and writes a batch and its checkpoint in one transaction. Projecting the same
 facts into empty tables gives the same rows with the same ids, however the facts are divided into batches.
 
-Other programs may delete rows, or insert rows with the natural key (such as the name) of one to be inserted. Such a
-row is adopted: its id is recorded for the key. `unless` is (column, value): a row with this value is not changed.
+Other programs may delete rows. If another program inserted a row with the natural key (such as the name) of a row to
+insert, its row is adopted: the id is recorded for the key. `unless` is (column, value): a row with this value is not
+changed. `LEFT_OUT` is the id of a key without a row.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ from windrow.stores.databases import describe_database, map_errors, open_or_crea
 from windrow.stores.sqlite import close_on_failure
 
 MIN_JOINT_UPDATE = 4
-"""The least number of rows with the same values that are updated by one statement."""
+"""The least number of rows with the same new values that are updated by one statement."""
 
 _Values = dict[str, Any]
 _NaturalKey = tuple[object, ...]
 
 
 class _NewRow(NamedTuple):
-    """A row to insert or adopt: its key does not have an id yet."""
+    """A row to insert or to adopt; its key does not have an id yet."""
 
     key: str
     values: _Values
@@ -62,7 +63,7 @@ class RowBatch:
         *,
         checks_rows: bool,
     ) -> None:
-        """Write through `connection`; `checks_rows` tells whether to look first which known rows still exist."""
+        """Write through `connection`; if `checks_rows`, look first which of the rows that have ids still exist."""
         self._connection = connection
         self._metadata = metadata
         self._id_lookup = id_lookup
@@ -70,7 +71,7 @@ class RowBatch:
         self._checks_rows = checks_rows
 
     def write(self, tables: Mapping[str, Mapping[str, MergedRow]]) -> None:
-        """Write all rows, given by table and key, and then the references to tables that are written later."""
+        """Write all rows, given by table and key, and then their references to tables that are written later."""
         for table in self._metadata.sorted_tables:
             rows = tables.get(table.name)
             if rows:
@@ -81,7 +82,7 @@ class RowBatch:
                 self._write_late_references(table, late_rows)
 
     def write_shared(self, changes: Iterable[SharedChange]) -> None:
-        """Write values that many rows have in common into the rows that exist."""
+        """Write the values of each change into those of its rows that exist."""
         for change in changes:
             table = self._metadata.tables[change.table]
             ids = self._id_lookup.find_ids(self._connection, table.name, change.keys)
@@ -96,7 +97,7 @@ class RowBatch:
             self._connection.execute(_skip_taken_over(update, table, unless))
 
     def _write(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> None:
-        """Insert the new rows of a table and deleted rows, and update the others; `rows` are given by key."""
+        """Insert the rows of a table that are new or to be inserted again, and update the others; `rows` are by key."""
         reinserted_keys = self._find_deleted(table, rows)
         ids = self._id_lookup.find_ids(self._connection, table.name, rows)
         rows = {key: row for key, row in rows.items() if row.insert is not Insert.NEVER or key in ids}
@@ -148,7 +149,7 @@ class RowBatch:
         return ids
 
     def _find_deleted(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> list[str]:
-        """Record the rows that another program deleted; return the keys of rows to insert again with the same ids."""
+        """Record which rows another program deleted; return the keys of those to insert again with the same ids."""
         keys = [key for key, row in rows.items() if row.insert is Insert.AGAIN or self._checks_rows]
         if not keys:
             return []
@@ -156,51 +157,51 @@ class RowBatch:
         deleted_ids = self._find_lost(table, [ids[key] for key in keys if ids.get(key)])
         reinserted = [key for key in keys if rows[key].insert is Insert.AGAIN and ids.get(key) in deleted_ids]
         self._id_lookup.record_deleted(self._connection, table.name, deleted_ids - {ids[key] for key in reinserted})
-        # A row that was not inserted in an earlier batch, and must be inserted if deleted, gets a new id.
+        # If a row was left out of an earlier batch and may be inserted again, its key gets a new id.
         left_out = [key for key in keys if rows[key].insert is Insert.AGAIN and ids.get(key) == LEFT_OUT]
         self._id_lookup.drop_keys(self._connection, table.name, left_out)
         return reinserted
 
     def _find_lost(self, table: sa.Table, row_ids: Iterable[int]) -> set[int]:
-        """Return the ids among `row_ids` of rows that are not in the table any more."""
+        """Return those of `row_ids` whose rows are not in the table any more."""
         deleted_ids: set[int] = set()
         for some_ids in chunks(row_ids):
-            present = self._connection.scalars(sa.select(table.c.id).where(is_one_of(table.c.id, some_ids)))
-            deleted_ids |= set(some_ids).difference(present)
+            present_ids = self._connection.scalars(sa.select(table.c.id).where(is_one_of(table.c.id, some_ids)))
+            deleted_ids |= set(some_ids).difference(present_ids)
         return deleted_ids
 
     # new rows
 
-    def _add_rows(self, table: sa.Table, new: Sequence[_NewRow]) -> set[str]:
-        """Adopt existing rows that have the natural keys of new rows; insert the others and return their keys."""
+    def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
+        """Adopt existing rows with the natural keys of new rows; insert the other new rows and return their keys."""
         natural_columns = self._natural_keys.get(table.name, ())
-        inserted: set[str] = set()
-        for rows in _split_runs(new, natural_columns):
-            existing = self._find_existing(table, natural_columns, rows) if natural_columns else {}
+        inserted_keys: set[str] = set()
+        for rows in _split_runs(new_rows, natural_columns):
+            existing_ids = self._find_existing(table, natural_columns, rows) if natural_columns else {}
             to_insert: list[_NewRow] = []
-            adopted: list[tuple[str, _NaturalKey]] = []
+            adopted_keys: list[tuple[str, _NaturalKey]] = []
             for row in rows:
                 natural_key = _natural_key(natural_columns, row.values)
-                if natural_columns and natural_key in existing:
-                    adopted.append((row.key, natural_key))
+                if natural_columns and natural_key in existing_ids:
+                    adopted_keys.append((row.key, natural_key))
                     continue
-                existing[natural_key] = LEFT_OUT
+                existing_ids[natural_key] = LEFT_OUT
                 to_insert.append(row)
             numbers = self._id_lookup.allot_ids(self._connection, table, len(to_insert)) if to_insert else range(0)
             numbered_rows = list(zip(to_insert, numbers, strict=True))
             for row, number in numbered_rows:
-                existing[_natural_key(natural_columns, row.values)] = number
+                existing_ids[_natural_key(natural_columns, row.values)] = number
             self._insert(table, [{"id": number, **row.values} for row, number in numbered_rows])
             new_ids = [(row.key, number) for row, number in numbered_rows]
-            new_ids += [(key, existing[natural_key]) for key, natural_key in adopted]
+            new_ids += [(key, existing_ids[natural_key]) for key, natural_key in adopted_keys]
             self._id_lookup.record_ids(self._connection, table.name, new_ids)
-            inserted.update(row.key for row in to_insert)
-        return inserted
+            inserted_keys.update(row.key for row in to_insert)
+        return inserted_keys
 
     def _find_existing(
         self, table: sa.Table, natural_columns: Sequence[str], rows: Sequence[_NewRow]
     ) -> dict[_NaturalKey, int]:
-        """Return the ids of existing rows with the natural keys of these rows, by natural key."""
+        """Return the ids, by natural key, of the existing rows that have the natural keys of `rows`."""
         columns = [table.c[name] for name in natural_columns]
         ids: dict[_NaturalKey, int] = {}
         compares_in_database = any(_is_not_ascii(row.values.get(name)) for row in rows for name in natural_columns)
@@ -230,13 +231,15 @@ class RowBatch:
     # known rows
 
     def _update(self, table: sa.Table, rows: Mapping[str, MergedRow], new_values: Mapping[str, _Values]) -> None:
-        """Write new values, by key, into existing rows: one statement for many rows with the same values."""
+        """Write `new_values`, by key, into existing rows; many rows with the same values take one statement."""
         ids = self._id_lookup.find_ids(self._connection, table.name, new_values)
-        fixed = self._natural_keys.get(table.name, ())
+        natural_columns = self._natural_keys.get(table.name, ())
         changes_by_id: dict[int, tuple[_Values, tuple[str, object] | None]] = {}
         for key, values in new_values.items():
             row_id = ids[key]
-            changed = {name: value for name, value in values.items() if name not in fixed} if fixed else values
+            changed = values
+            if natural_columns:
+                changed = {name: value for name, value in values.items() if name not in natural_columns}
             if row_id != LEFT_OUT and changed and _has_required_values(table, changed):
                 earlier = changes_by_id.get(row_id)
                 changes_by_id[row_id] = {**earlier[0], **changed} if earlier else changed, rows[key].unless
@@ -261,7 +264,7 @@ def _skip_taken_over(change: sa.Update, table: sa.Table, unless: tuple[str, obje
 
 
 def _has_required_values(table: sa.Table, values: _Values) -> bool:
-    """Tell whether no value is None in a column that must not be NULL; a reference to a deleted row is None."""
+    """Tell whether the values of columns that must not be NULL are not None; a reference to a deleted row is None."""
     return None not in values.values() or all(
         value is not None or table.c[name].nullable for name, value in values.items()
     )
@@ -285,7 +288,7 @@ def _fold_case(value: object) -> object:
 
 
 def _natural_key(names: Sequence[str], values: _Values) -> _NaturalKey:
-    """Return a row's natural key in lower case, since databases compare it without regard to case."""
+    """Return the values of a row's natural key in lower case, since databases compare them without regard to case."""
     return tuple(_fold_case(values.get(name)) for name in names)
 
 
@@ -294,7 +297,7 @@ def _is_not_ascii(value: object) -> bool:
 
 
 def _split_runs(rows: Sequence[_NewRow], natural_columns: Sequence[str]) -> Iterator[Sequence[_NewRow]]:
-    """Split rows into runs of neighbours; a row whose natural key only the database can compare is its own run."""
+    """Split rows into runs of neighbours; a row whose natural key only the database can compare is alone in its run."""
     run: list[_NewRow] = []
     for row in rows:
         if any(_is_not_ascii(row.values.get(name)) for name in natural_columns):
@@ -326,8 +329,8 @@ class ProjectionTables:
     ) -> None:
         """Open the database at `url` and create missing tables.
 
-        `name` distinguishes this projection from others in the same database. `natural_keys` has for each table the
-        columns of its natural key. `database` is the name used if the URL of a server does not contain one.
+        `name` distinguishes this projection from others in the same database. `natural_keys` has the columns of the
+        natural key of each table. `database` is used if the URL of a server does not contain the name of a database.
         """
         self.metadata = metadata
         self.natural_keys = natural_keys
@@ -339,12 +342,12 @@ class ProjectionTables:
                 self._refuse_lost(metadata.tables.keys() - existing_tables)
             metadata.create_all(self.engine)
             with self.engine.begin() as connection:
-                # On a server the checkpoint is kept elsewhere, and may count tables that were dropped since.
+                # On a server the checkpoint is in another schema, so it may still exist after the tables were dropped.
                 if existing_tables.isdisjoint(metadata.tables) or self._is_emptied(connection):
                     self.id_lookup.clear(connection)
 
     def _refuse_lost(self, missing: Iterable[str]) -> None:
-        """Raise StoreError if tables that had rows are missing: no old fact is projected again to fill new tables."""
+        """Raise StoreError if a missing table had rows: facts before the checkpoint are not projected again into it."""
         with self.engine.begin() as connection:
             lost_tables = sorted(name for name in missing if self.id_lookup.has_rows(connection, name))
         if lost_tables:
@@ -355,14 +358,14 @@ class ProjectionTables:
             )
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Tell whether rows were written before but all tables are empty now, so that all facts are projected again."""
+        """Tell whether rows were written but all tables are empty now: then all facts are projected again."""
         tables = self.metadata.tables.items()
         written_tables = [table for name, table in tables if self.id_lookup.has_rows(connection, name)]
         queries = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)
         return bool(written_tables) and not any(connection.scalar(query) for query in queries)
 
     def seed(self, seeds: Iterable[Seed]) -> int:
-        """Insert the missing seed rows of the standard; return their number."""
+        """Insert the seed rows that are missing; return their number."""
         with map_errors(self.engine), self.engine.begin() as connection:
             return insert_seeds(connection, self.metadata, seeds)
 
@@ -381,7 +384,7 @@ class ProjectionTables:
         self._write(list(changes), checkpoint)
 
     def note(self, changes: Iterable[RowChange]) -> None:
-        """Write changes that do not come from a fact, such as a transfer's progress, without moving the checkpoint."""
+        """Write changes that do not come from a fact, such as a transfer's progress; the checkpoint stays the same."""
         self._write(list(changes), None)
 
     def _write(self, changes: Sequence[RowChange | SharedChange], checkpoint: int | None) -> None:
@@ -395,7 +398,7 @@ class ProjectionTables:
     def _write_once(
         self, changes: Sequence[RowChange | SharedChange], checkpoint: int | None, *, checks_rows: bool
     ) -> None:
-        """Write changes and a checkpoint in one transaction; `checks_rows` tells whether to look which rows exist."""
+        """Write changes, and the checkpoint unless it is None, in one transaction; see `RowBatch` for `checks_rows`."""
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.id_lookup, self.natural_keys, checks_rows=checks_rows)

@@ -1,7 +1,7 @@
-"""The SQL of the table store: bulk inserts, and statements with named parameters such as `its_id`.
+"""The SQL of the table store: inserts of many rows, and statements with named parameters such as `its_id`.
 
 A submission is a loaded document, and an entity is one version of a record in it. An entity is in force from
-`valid_from` to `valid_to`.
+`valid_from` until before `valid_to`.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from windrow.collections.drops.database.projection_rows import is_one_of
 from windrow.collections.drops.database.store_tables import TableSchema, UtcTime, cache_per_schema, is_same_record
 from windrow.contract import Rows
 
-_ROWS_PER_INSERT = 20_000  # rows that are shifted to their final ids at a time
-_MAX_ROWS_PER_STATEMENT = 32  # rows of one statement
-_MAX_VALUES_PER_STATEMENT = 999  # values of one statement that every SQLite takes
+_ROWS_PER_INSERT = 20_000  # rows that are given their ids and inserted at one time
+_MAX_ROWS_PER_STATEMENT = 32  # on SQLite
+_MAX_VALUES_PER_STATEMENT = 999  # the limit of old versions of SQLite
 
 
 def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert tuples in the order of the table's columns; their values must need no conversion.
+    """Insert tuples in the order of the table's columns; their values are given to the driver as they are.
 
-    PostgreSQL gets one COPY. MariaDB's driver puts several rows into one statement by itself; for SQLite they are put
-    together here, which takes a quarter less time.
+    PostgreSQL gets one COPY. MariaDB's driver puts several rows into one statement by itself; for SQLite this function
+    does so, which takes a quarter less time.
     """
     if not rows:
         return
@@ -59,7 +59,7 @@ def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple
 def insert_elements(
     connection: sa.Connection, tables: dict[str, sa.Table], documents: Iterable[tuple[int, int, Rows]]
 ) -> None:
-    """Insert the rows of documents (submission id, first id, rows); the first id is added to their own numbers."""
+    """Insert the rows of documents, given as (submission id, first id, rows): first id + row number is a row's id."""
     numbered_documents = list(documents)
     for name, table in tables.items():
         rows_to_insert: list[tuple[Any, ...]] = []
@@ -96,7 +96,7 @@ def select_last_publication(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def mark_as_published(schema: TableSchema) -> sa.Update:
-    """Mark submission `its_id` as published at the time `at`; `same` is the submission with the same bytes, or NULL."""
+    """Mark submission `its_id` as published at the time `at`; `same` is another one with the same bytes, or NULL."""
     submission = schema.submission
     values = {
         "published_at": sa.bindparam("at", type_=UtcTime()),
@@ -125,7 +125,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select pairs: an entity of submission `its_id`, and the entity in force of the same record."""
+    """Select pairs of an entity of submission `its_id` and the entity of another that is in force for its record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(
@@ -145,7 +145,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select another published submission with the same bytes, action and kind, none of whose entities is ended."""
+    """Select a published submission except `its_id`, all in force, with `its_digest`, `its_action` and `its_kind`."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (
@@ -163,7 +163,7 @@ def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def count_effects(schema: TableSchema) -> sa.Select[Any]:
-    """Select the effects of the entities of submission `its_id`, with the number of entities for each."""
+    """Select the effects of the entities of submission `its_id`, with the number of entities for each effect."""
     entity = schema.entity
     query = sa.select(entity.c.effect, sa.func.count()).where(entity.c.submission_id == sa.bindparam("its_id"))
     return query.group_by(entity.c.effect)
@@ -190,7 +190,7 @@ def select_entity_names(schema: TableSchema, submissions: Sequence[int]) -> sa.S
 
 
 def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
-    """Select the submissions with a record of which another submission has an entity in force."""
+    """Select those of the submissions that have a record of which another submission has an entity in force."""
     new_entity, old_entity = schema.newer_entity, schema.older_entity
 
     return (
@@ -207,20 +207,20 @@ def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Selec
 
 
 def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
-    """Select the digests of published submissions among these digests."""
+    """Select those of the digests that a published submission has."""
     submission = schema.submission
     query = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
     return query.where(submission.c.published_at.is_not(None)).distinct()
 
 
 def make_publication_updates(
-    schema: TableSchema, submissions: Sequence[int], at: datetime
+    schema: TableSchema, submissions: Sequence[int], published_at: datetime
 ) -> tuple[sa.Update, sa.Update]:
-    """Return two updates for submissions whose records are all new: put entities in force, and mark as published."""
+    """Return two updates for submissions with only new records: put entities in force, and mark as published."""
     entity, submission = schema.entity, schema.submission
     entity_update = entity.update().where(is_one_of(entity.c.submission_id, submissions))
     submission_update = submission.update().where(is_one_of(submission.c.id, submissions))
     return (
-        entity_update.values(valid_from=at, effect="new"),
-        submission_update.values(published_at=at, same_as=None, withheld_at=None, reason=None, dirty=True),
+        entity_update.values(valid_from=published_at, effect="new"),
+        submission_update.values(published_at=published_at, same_as=None, withheld_at=None, reason=None, dirty=True),
     )

@@ -1,8 +1,7 @@
 """The tables of a table store: fixed tables, a table for each type of element, and tables of counts.
 
-A `submission` is a loaded document, and an `entity` is one version of a record in it, such as a specimen. Ids of
-entities and of element rows come from one sequence: an entity has the id of its first row, and `parent_id` needs
-no table name.
+A `submission` is a loaded document, and an `entity` is one version of a record in it, such as a specimen. The rows of
+all elements have ids of one sequence, so `parent_id` needs no table name. An entity has the id of its first row.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _COLUMN_TYPES: dict[ColumnKind, TypeEngine[Any]] = {
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """The type of a time in UTC to the microsecond; it has a zone in Python and PostgreSQL, and none elsewhere."""
+    """The type of a time in UTC to the microsecond, which has a zone in Python and PostgreSQL only."""
 
     impl = sa.DateTime
     cache_ok = True
@@ -62,7 +61,7 @@ class UtcTime(TypeDecorator[datetime]):
         return dialect.type_descriptor(sa.DateTime())
 
     def process_bind_param(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Convert an aware time to UTC; without a zone for databases other than PostgreSQL."""
+        """Convert an aware time to UTC; remove the zone for databases other than PostgreSQL."""
         if value is None:
             return None
         value = value.astimezone(UTC)
@@ -79,7 +78,7 @@ class TableSchema:
     """All tables of one store, and the statements that create them."""
 
     def __init__(self, tables: Iterable[ElementTable], keys: tuple[str, ...] = ()) -> None:
-        """Describe the fixed tables, one table for each element type, and two tables of counts by `keys`."""
+        """Describe the fixed tables, a table for each type of element, and two tables of counts by `keys` (columns)."""
         self.element_tables = tuple(tables)
         self.keys = keys
         self.metadata = sa.MetaData()
@@ -97,7 +96,7 @@ class TableSchema:
         self.overview.append_column(sa.Column("counted_at", UtcTime()))
 
     def statements(self) -> list[sa.schema.ExecutableDDLElement]:
-        """Return the statements that create every table and index that is missing; each may be run again."""
+        """Return statements that create the tables and indexes that are missing; each may be run again."""
         ddl: list[sa.schema.ExecutableDDLElement] = []
         for table in self.metadata.sorted_tables:
             ddl.append(sa.schema.CreateTable(table, if_not_exists=True))
@@ -108,7 +107,7 @@ class TableSchema:
         return ddl
 
     def views(self) -> list[tuple[str, str]]:
-        """Return the (name, query) of each view: `current_TABLE` for each table, and two for each kind of record."""
+        """Return (name, query) of views: `current_TABLE`, and KIND and `current_KIND` for kinds with several tables."""
         condition = CURRENT_CONDITION.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
         queries = []
         for table in self.element_tables:
@@ -144,14 +143,14 @@ class TableSchema:
             sa.Column("centre", sa.String(64), nullable=False),
             sa.Column("digest", sa.String(128), nullable=False, index=True),
             sa.Column("kind", sa.String(64), nullable=False),
-            sa.Column("sort_key", Name, nullable=False),  # a later one is of a later date and increment
+            sa.Column("sort_key", Name, nullable=False),  # the current version of a record has the greatest
             sa.Column("first_id", BigInt, nullable=False),
             sa.Column("element_count", BigInt, nullable=False),
             sa.Column("staged_at", UtcTime(), nullable=False),
             sa.Column("published_at", UtcTime(), index=True),
             sa.Column("withheld_at", UtcTime()),
             sa.Column("reason", sa.String(64)),
-            sa.Column("same_as", BigInt),  # an earlier submission with the same bytes, if it is still in force
+            sa.Column("same_as", BigInt),  # an earlier submission with the same bytes that was in force
             sa.Column("dirty", sa.Boolean(), nullable=False, index=True),  # its summary is out of date
         )
 
@@ -191,7 +190,7 @@ class TableSchema:
             sa.Column("first_seen", UtcTime()),
             sa.Column("last_change", UtcTime()),
         )
-        if self.keys:
+        if self.keys:  # on MariaDB, the first 64 characters of each key are indexed
             lengths: dict[str, Any] = {f"{engine}_length": dict.fromkeys(self.keys, 64) for engine in _MYSQL_DIALECTS}
             sa.Index(f"ix_{name}_keys", *(table.c[key] for key in reversed(self.keys)), **lengths)
         return table
@@ -204,7 +203,7 @@ def is_same_record(entity: sa.FromClause, other_entity: sa.FromClause) -> sa.Col
 
 @cache
 def table_schema(tables: tuple[ElementTable, ...], keys: tuple[str, ...]) -> TableSchema:
-    """Return the tables of a store; stores with the same tables and keys share them and their cached statements."""
+    """Return the schema of a store; stores with the same tables and keys share it and its cached statements."""
     return TableSchema(tables, keys)
 
 
@@ -212,7 +211,7 @@ _Statement = TypeVar("_Statement")
 
 
 def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Callable[[TableSchema], _Statement]:
-    """Decorate a function so that it builds a statement once for each schema: building takes longer than running it."""
+    """Decorate a function so that it builds its statement only once for each schema, since building takes long."""
 
     @wraps(make_statement)
     def get_statement(schema: TableSchema) -> _Statement:
@@ -224,7 +223,7 @@ def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Cal
 
 
 COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
-"""The columns of counts: all rows, those in current entities, in ended entities, and in withheld submissions."""
+"""The columns of counts: all rows, rows in current entities, in ended entities, and in withheld submissions."""
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:

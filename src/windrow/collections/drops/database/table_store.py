@@ -1,8 +1,8 @@
 """A store of rows on SQLite, PostgreSQL or MariaDB that keeps the history of every record, with counts.
 
-A document is first *staged*: its rows are written, but are not current. Then it is *published* or *withheld*. Each
-call is one transaction and may be repeated: if a run is killed before the call is recorded on the
-ledger, the same call changes nothing and returns the same.
+A document is first *staged*: its rows are written, but are not current. Then it is *published* or *withheld*. Each call
+is one transaction and may be repeated, such as after a run that was killed before it recorded the call on the ledger:
+then it changes nothing and returns the same result.
 
 Views for people: `current_X` has the rows of table X that are valid now, and `current_specimen` the
 columns that mice and embryos share. This selects the rows that were valid at another time `:at`:
@@ -13,8 +13,9 @@ columns that mice and embryos share. This selects the rows that were valid at an
 All versions of one record: `SELECT * FROM entity WHERE kind = 'specimen' AND identifier = 'H_1'`.
 Times are UTC. On MariaDB, `procedure` is a reserved word: write it in backquotes, or use the view.
 
-`context` has counts by submission and key, and `overview` their sums by key. Only submissions that changed since the
-last time (`dirty`) are counted again, and only the sums of keys in them. Counting everything again gives the same.
+`context` has counts by submission and key, and `overview` their sums by key. Only submissions that changed since they
+were counted (`dirty`) are counted again, and sums are updated only for the keys in them. The result is the same as if
+everything was counted again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ import sqlalchemy as sa
 
 from windrow.collections.drops.database import history
 from windrow.collections.drops.database import store_statements as statement
-from windrow.collections.drops.database.history import EntityVersion, Published, judge
+from windrow.collections.drops.database.history import Published, judge
 from windrow.collections.drops.database.projection_rows import chunks, is_one_of
 from windrow.collections.drops.database.store_statements import insert_elements, insert_rows
 from windrow.collections.drops.database.store_tables import COUNT_COLUMNS, TableSchema, cache_per_schema, table_schema
@@ -41,14 +42,14 @@ from windrow.stores.databases import READ_ONLY, connect, map_errors
 
 
 class Summarised(NamedTuple):
-    """The numbers of submissions and of keys that were counted again."""
+    """How many submissions were counted again, and for how many keys the sums were updated."""
 
     submissions: int
     keys: int
 
 
 def update_summary(
-    connection: sa.Connection, schema: TableSchema, summary: CountTable, at: datetime, *, counts_all: bool = False
+    connection: sa.Connection, schema: TableSchema, summary: CountTable, now: datetime, *, counts_all: bool = False
 ) -> Summarised:
     """Bring the tables `context` and `overview` up to date; if `counts_all`, count everything again."""
     submission = schema.submission
@@ -67,7 +68,7 @@ def update_summary(
         keys_to_sum.update(_select_keys(connection, schema.context, schema.keys, condition))
         connection.execute(submission.update().where(is_one_of(submission.c.id, chunk)).values(dirty=False))
     for key in sorted(keys_to_sum):
-        _sum_contexts(connection, schema, key, at)
+        _sum_contexts(connection, schema, key, now)
     return Summarised(len(dirty_submissions), len(keys_to_sum))
 
 
@@ -101,8 +102,8 @@ def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
     """
 
 
-def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], at: datetime) -> None:
-    """Replace the row of `overview` for a key by the sum of its rows in `context`; delete it if there are none."""
+def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], now: datetime) -> None:
+    """Replace the row of `overview` for a key by the sum of the rows of `context` for it; without these, delete it."""
     context, overview = schema.context, schema.overview
     connection.execute(overview.delete().where(*_make_key_conditions(overview, schema.keys, key)))
     sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNT_COLUMNS]
@@ -113,7 +114,7 @@ def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str
         *counts, first_time, last_time = row
         values: dict[str, Any] = dict(zip(schema.keys, key, strict=True))
         values |= {name: int(count) for name, count in zip(COUNT_COLUMNS, counts, strict=True)}
-        values |= {"first_seen": first_time, "last_change": last_time, "counted_at": at}
+        values |= {"first_seen": first_time, "last_change": last_time, "counted_at": now}
         connection.execute(overview.insert().values(**values))
 
 
@@ -126,7 +127,7 @@ COUNTER_NAMES = ("element", "submission")
 
 
 class Submission(NamedTuple):
-    """A document to load. `item` is its number on the ledger, `staged_at` an aware time, `digest` that of its bytes.
+    """A document to load. `item` is its number on the ledger, `digest` that of its bytes, `staged_at` an aware time.
 
     Of two records with the same identifier, the one with the greater `sort_key` is current, in whatever
     order their documents are loaded. If the sort keys are equal, the one published last is current.
@@ -154,15 +155,15 @@ class TableStore:
         *,
         password: str | None = None,
     ) -> None:
-        """Describe the store with these tables and counts; the database is opened by the first call."""
+        """Describe the store with these tables and counts; the first call of a method opens the database."""
         self._summary = summary
         self._schema = table_schema(tuple(tables), summary.keys if summary else ())
         self._engine = connect(url, password)
 
     def prepare(self) -> None:
-        """Create the tables, indexes and views that are missing; this may be interrupted anywhere and repeated.
+        """Create the tables, indexes and views that are missing; if this is interrupted, it can be repeated.
 
-        Raises StoreError if a table lacks a column because another version of windrow created it.
+        Raises StoreError if an existing table lacks a column.
         """
         with self._write() as connection:
             self._refuse_other_tables(connection)
@@ -192,7 +193,7 @@ class TableStore:
                 )
 
     def census(self) -> dict[int, int]:
-        """Return the number of element rows of each loaded document, by its item on the ledger."""
+        """Return the number of rows of elements of each loaded document, by its item on the ledger."""
         count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()
@@ -208,13 +209,13 @@ class TableStore:
             return {int(item): int(count) for item, count in connection.execute(query)}
 
     def stage(self, submission: Submission, rows: Rows) -> int:
-        """Insert a document's rows, which are not current until it is published; return the submission's id."""
+        """Insert the rows of a document as `stage_all` does; return its submission's id."""
         return self.stage_all([(submission, rows)])[0]
 
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
-        """Insert the rows of several documents in one transaction; return their submissions' ids.
+        """Insert the rows of documents, which are not current until they are published; return their submissions' ids.
 
-        Documents that are staged already are skipped. If the bytes of an item have changed, its rows are replaced;
+        Documents that are staged already are skipped. If the bytes of an item have changed, its rows are replaced, or
         StoreError is raised if they are published.
         """
         with self._write() as connection:
@@ -225,50 +226,36 @@ class TableStore:
             submission_ids |= self._insert_documents(connection, new_documents)
             return [submission_ids[submission.item] for submission, _ in documents]
 
-    def judge(self, documents: Sequence[Undecided], at: datetime) -> list[Published | None]:
-        """Publish or withhold staged documents in their order; return the publications' effects, None if withheld."""
+    def judge(self, documents: Sequence[Undecided], now: datetime) -> list[Published | None]:
+        """Publish or withhold staged documents in their order; return the effect of each, or None if it is withheld."""
         with self._write() as connection:
-            return judge(connection, self._schema, documents, at)
+            return judge(connection, self._schema, documents, now)
 
-    def publish(self, item: int, at: datetime) -> Published:
-        """Make the records of a staged or withheld document current."""
+    def publish(self, item: int, now: datetime) -> Published:
+        """Make the records of a staged or withheld document current; return what that changed."""
         with self._write() as connection:
-            return history.publish(connection, self._schema, item, at)
+            return history.publish(connection, self._schema, item, now)
 
-    def withhold(self, item: int, at: datetime, reason: Reason = Reason.INTEGRITY_FATAL) -> None:
-        """Mark a document as withheld, and undo its publication if it was published."""
+    def withhold(self, item: int, now: datetime, reason: Reason = Reason.INTEGRITY_FATAL) -> None:
+        """Mark a document as withheld for a reason, and undo its publication if it was published."""
         with self._write() as connection:
-            history.withhold(connection, self._schema, item, at, str(reason))
+            history.withhold(connection, self._schema, item, now, str(reason))
 
     def known(self, question: str, keys: Collection[str]) -> set[str]:
-        """Return the identifiers among `keys` for which the answer to the question is yes.
+        """Return those of the identifiers `keys` for which the answer to the question is yes.
 
-        The question `specimen` is whether a specimen with this identifier was ever published, and `specimen:current`
-        whether one is current. Other kinds of records have the same two questions.
+        The question `specimen` asks whether a specimen with this identifier was ever published, `specimen:current`
+        whether one is current. Other kinds of records have such questions too.
         """
         with self._read() as connection:
             return history.find_known(connection, self._schema, question, keys)
 
-    def as_of(self, kind: str, at: datetime) -> list[EntityVersion]:
-        """Return the versions of records of a kind that were current at a time."""
-        with self._read() as connection:
-            same_kind = self._schema.entity.c.kind == kind
-            conditions = (same_kind, history.make_valid_condition(self._schema, at))
-            return list(history.iterate_versions(connection, self._schema, *conditions))
-
-    def history(self, kind: str, identifier: str) -> list[EntityVersion]:
-        """Return all versions of one record, published or not, oldest first."""
-        entity = self._schema.entity
-        with self._read() as connection:
-            conditions = (entity.c.kind == kind, entity.c.identifier == identifier)
-            return list(history.iterate_versions(connection, self._schema, *conditions))
-
-    def summarise(self, at: datetime, *, counts_all: bool = False) -> Summarised:
+    def summarise(self, now: datetime, *, counts_all: bool = False) -> Summarised:
         """Bring the tables `context` and `overview` up to date; if `counts_all`, count everything again."""
         if self._summary is None:
             return Summarised(0, 0)
         with self._write() as connection:
-            return update_summary(connection, self._schema, self._summary, at, counts_all=counts_all)
+            return update_summary(connection, self._schema, self._summary, now, counts_all=counts_all)
 
     def close(self) -> None:
         """Close all connections."""
@@ -295,7 +282,7 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the submission ids of documents that are staged already, by item; delete rows of other bytes."""
+        """Return the submission ids, by item, of documents that are staged already; delete rows of other bytes."""
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(document.item for document, _ in documents):
             query = statement.select_submissions(self._schema, chunk)
@@ -309,7 +296,7 @@ class TableStore:
             if staged == (submission.digest, submission.action, rows.count):
                 staged_ids[submission.item] = int(staged_row.id)
             elif staged_row.published_at is not None:
-                raise StoreError(f"item {submission.item} is already published with other contents: {staged_row.name}")
+                raise StoreError(f"item {submission.item} is already published with other bytes: {staged_row.name}")
             else:
                 self._delete_rows(connection, staged_row)
         return staged_ids
@@ -323,7 +310,7 @@ class TableStore:
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
     ) -> dict[int, int]:
-        """Insert documents: rows of submissions, entities and elements; return the submissions' ids by item."""
+        """Insert the rows of documents (submissions, entities and elements); return the submissions' ids by item."""
         if not documents:
             return {}
         submission_id, first_id = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))
@@ -332,7 +319,7 @@ class TableStore:
         numbered_documents: list[tuple[int, int, Rows]] = []
         for submission, rows in documents:
             if submission.action not in ACTION_NAMES:
-                raise StoreError(f"{submission.name}: {submission.action} is not an action")
+                raise StoreError(f"{submission.name}: {submission.action!r} is none of {', '.join(ACTION_NAMES)}")
             columns = {"id": submission_id, "first_id": first_id, "element_count": rows.count, "dirty": True}
             submission_rows.append(columns | submission._asdict())
             is_delete = submission.action == "delete"
@@ -349,10 +336,12 @@ class TableStore:
 
     def _allot_ids(self, connection: sa.Connection, submission_count: int, element_count: int) -> tuple[int, int]:
         """Reserve ids for submissions and for elements; return (first submission id, first element id)."""
-        connection.execute(_advance_counters(self._schema), {"count": element_count, "submissions": submission_count})
+        connection.execute(
+            _advance_counters(self._schema), {"elements": element_count, "submissions": submission_count}
+        )
         next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(next_ids) != set(COUNTER_NAMES):
-            raise StoreError("the store is not prepared", hint="windrow init")
+            raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow init")
         return next_ids["submission"] - submission_count + 1, next_ids["element"] - element_count + 1
 
 
@@ -365,8 +354,8 @@ def _insert_submission(schema: TableSchema) -> sa.Insert:
 @cache_per_schema
 def _advance_counters(schema: TableSchema) -> sa.Update:
     counter = schema.counter
-    count, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("count", "submissions"))
-    increase = sa.case((counter.c.name == "element", count), else_=submissions)
+    elements, submissions = (sa.bindparam(name, type_=sa.BigInteger()) for name in ("elements", "submissions"))
+    increase = sa.case((counter.c.name == "element", elements), else_=submissions)
     return counter.update().where(counter.c.name.in_(COUNTER_NAMES)).values(value=counter.c.value + increase)
 
 

@@ -22,7 +22,7 @@ from sqlalchemy.types import TypeEngine
 MARIADB_DIALECTS = ("mysql", "mariadb")
 OTHER_DIALECTS = ("postgresql", "sqlite")
 NOCASE_COLLATION = "windrow_nocase"
-"""PostgreSQL's collation that ignores case. Before PostgreSQL 18, LIKE on its columns needs another collation:
+"""The collation for PostgreSQL that ignores case. Before version 18, LIKE on columns with it needs another collation:
 `file_name COLLATE "C" LIKE 'H.%'`."""
 
 _SQLITE_SECONDS = sqlite.DATETIME(truncate_microseconds=True)  # type: ignore[no-untyped-call]
@@ -35,7 +35,7 @@ _REFRESH_FUNCTION = (
 
 
 def only_on(*dialects: str) -> Callable[..., bool]:
-    """Return a condition for `ddl_if(callable_=...)` that is true only for these dialects."""
+    """Return a function for `ddl_if(callable_=...)` that returns True only for these dialects."""
 
     def is_one(*_: Any, dialect: sa.Dialect, **__: Any) -> bool:
         return dialect.name in dialects
@@ -44,7 +44,7 @@ def only_on(*dialects: str) -> Callable[..., bool]:
 
 
 def unsigned_type(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
-    """Return the type of an unsigned `tiny`, `small`, `int` or `big` integer, and the column info with its maximum."""
+    """Return the type of an unsigned `tiny`, `small`, `int` or `big` integer, and a column's info with its maximum."""
     mysql_type = {"tiny": mysql.TINYINT, "small": mysql.SMALLINT, "int": mysql.INTEGER, "big": mysql.BIGINT}[size]
     postgresql_type = {"tiny": sa.SmallInteger, "small": sa.Integer, "int": sa.BigInteger, "big": sa.BigInteger}[size]
     column_type: TypeEngine[int] = sa.Integer().with_variant(postgresql_type(), "postgresql")
@@ -52,7 +52,7 @@ def unsigned_type(size: str) -> tuple[TypeEngine[int], dict[str, Any]]:
 
 
 def nocase_type(length: int) -> sa.String:
-    """Return the type of a text that is compared without regard to case."""
+    """Return the type of a text of at most `length` characters that is compared without regard to case."""
     string_type = sa.String(length)
     with_collation = string_type.with_variant(sa.String(length, collation=NOCASE_COLLATION), "postgresql")
     return with_collation.with_variant(sa.String(length, collation="NOCASE"), "sqlite")
@@ -64,7 +64,7 @@ def time_type() -> TypeEngine[Any]:
 
 
 class Refreshed(FunctionElement[Any]):
-    """The default of a time stamp that every update refreshes."""
+    """The default of a time stamp that is set again when its row is updated."""
 
     inherit_cache = True
 
@@ -115,7 +115,7 @@ def _add_checks(table: sa.Table, column: sa.Column[Any]) -> None:
 
 
 def _add_refresh_triggers(table: sa.Table, column: sa.Column[Any]) -> None:
-    """Add triggers that set a time stamp as MariaDB does: when a row changes, unless the statement sets it itself."""
+    """Add triggers that set a time stamp as MariaDB does: when a row changes, unless the statement sets the stamp."""
     name, stamp = table.name, column.name
     other_names = (f'"{sibling.name}"' for sibling in table.columns if sibling is not column)
     is_changed = " OR ".join(f"NEW.{column_name} IS NOT OLD.{column_name}" for column_name in other_names)
@@ -182,7 +182,7 @@ def _make_time(name: str, *, is_nullable: bool = False) -> sa.Column[Any]:
 def _make_reference(
     name: str, target: str, id_size: str, on_delete: str, *, is_nullable: bool = False
 ) -> list[_TablePart]:
-    """Return the column of a reference to another table; updates of its id cascade, deletes follow `on_delete`."""
+    """Return a list with the column that refers to `target`; ON UPDATE is CASCADE, and ON DELETE is `on_delete`."""
     column_type, info = unsigned_type(id_size)
     key = sa.ForeignKey(f"{target}.id", onupdate="CASCADE", ondelete=on_delete)
     return [sa.Column(name, column_type, key, nullable=is_nullable, info=info)]
@@ -196,7 +196,7 @@ def _define_table(name: str, id_size: str, *columns_and_keys: _TablePart | list[
     key = _make_unsigned("id", id_size, primary_key=True, autoincrement=True)
     table = sa.Table(name, TRACKER, key, *columns, make_last_update(), *constraints, **_TABLE_OPTIONS)
     for column in columns:
-        # InnoDB indexes every column with a reference by itself; other databases need an index for rules on deletes.
+        # InnoDB indexes every column with a reference; in other databases, a rule on deletes needs an index.
         has_delete_rule = any(key.ondelete != "RESTRICT" for key in column.foreign_keys)
         if has_delete_rule and not any(column.name in index.columns.keys()[:1] for index in table.indexes):
             index = sa.Index(f"ix_{name}_{column.name}", column)
@@ -208,7 +208,7 @@ def _make_index(name: str, *columns: str) -> list[_TablePart]:
 
 
 def _make_unique_key(name: str, *columns: str, with_index: bool = False) -> list[_TablePart]:
-    """Return a unique key; if `with_index`, the report also has a (useless) plain index, which only MariaDB gets."""
+    """Return a unique key; if `with_index`, also the plain index that the report has, which only MariaDB gets."""
     keys: list[_TablePart] = [sa.UniqueConstraint(*columns, name=f"uq_{name}_{'_'.join(columns)}")]
     if with_index:
         index = sa.Index(f"ix_{name}_{'_'.join(columns)}", *columns)
@@ -217,7 +217,7 @@ def _make_unique_key(name: str, *columns: str, with_index: bool = False) -> list
 
 
 def _define_vocabulary(name: str, length: int, *parts: _TablePart, is_unique: bool) -> None:
-    """Define the table of a vocabulary, with the columns `short_name` and `description`."""
+    """Define the table of a vocabulary: `short_name` (unique or only indexed), `description` and `parts`."""
     key = _make_unique_key(name, "short_name", with_index=True) if is_unique else _make_index(name, "short_name")
     short_name = sa.Column("short_name", sa.String(length), nullable=False)
     _define_table(name, "small", short_name, _make_text("description", is_nullable=True), *parts, key)

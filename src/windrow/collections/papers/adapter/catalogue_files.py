@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.collections.papers.catalogue import MAX_AUTHORS
 from windrow.collections.papers.database.index import CatalogueFile, CatalogueIndex
 from windrow.collections.papers.work_files import read_works
 from windrow.formats.text import counted
@@ -15,93 +16,98 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """What an update of the index changed, as a clause, and what must be repaired, or empty texts."""
+    """What an update of the index changed, and what must be repaired, as clauses for messages; both may be empty."""
 
     changes: str = ""
     problems: str = ""
 
 
-def update_index(index: CatalogueIndex, places: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
-    """Import new and changed files below `places`, and remove the works of files that are gone.
+def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
+    """Import new and changed files of `locations` (files and folders), and remove the works of files that are gone.
 
-    A file that cannot be read keeps its former works, and so do the files of a place that does not exist or is empty:
-    it may be a disk that is not mounted.
+    A file that cannot be read keeps its former works, and so do the files of a location that does not exist or is
+    empty, as it may be a disk that is not mounted. If `pulse` returns False, the update is stopped.
     """
-    if not places:
+    if not locations:
         count = index.count()
-        return CatalogueState(f"no catalogue is configured, the index has {counted(count, 'work')}" if count else "")
-    files_by_place = {place: _files_in(place) for place in places}
-    absent = [place for place, files in files_by_place.items() if not files]
-    paths = sorted({file for files in files_by_place.values() for file in files})
-    earlier = {file.path: file for file in index.files()}
-    imported: list[CatalogueFile] = []
+        return CatalogueState(
+            f"no catalogue is configured, but the index has {counted(count, 'work')}" if count else ""
+        )
+    files_by_location = {location: _files_in(location) for location in locations}
+    absent = [location for location, files in files_by_location.items() if not files]
+    paths = sorted({file for files in files_by_location.values() for file in files})
+    old_files = {file.path: file for file in index.files()}
+    imported_files: list[CatalogueFile] = []
     for path in paths:
-        file, stamp = earlier.get(str(path)), _stamp(path)
+        file, stamp = old_files.get(str(path)), _stamp(path)
         if file and stamp and stamp == (file.problem_stamp if file.problem else file.stamp):
             continue
         new_file = index.import_file(str(path), stamp, read_works(path), pulse)
         if new_file is None:
-            return CatalogueState("the catalogue is not read to its end")
-        imported.append(new_file)
-    kept = {str(path) for path in paths}
-    gone = [
-        file for name, file in earlier.items()
-        if name not in kept and not any(Path(name).is_relative_to(place) for place in absent)
+            return CatalogueState("the catalogue was not read to its end")
+        imported_files.append(new_file)
+    existing_paths = {str(path) for path in paths}
+    gone_files = [
+        file for name, file in old_files.items()
+        if name not in existing_paths and not any(Path(name).is_relative_to(location) for location in absent)
     ]  # fmt: skip
-    for file in gone:
+    for file in gone_files:
         index.remove_file(file.path)
-    problems = [f"{place} does not exist or has no files" for place in absent]
+    problems = [f"{location} does not exist or has no files" for location in absent]
     problems += [file.problem for file in index.files() if file.problem]
-    return CatalogueState(_describe_changes(imported, gone, earlier), _join(problems, "; "))
+    return CatalogueState(_describe_changes(imported_files, gone_files, old_files), _join(problems, "; "))
 
 
 def _describe_changes(
-    imported: Sequence[CatalogueFile], gone: Sequence[CatalogueFile], earlier: dict[str, CatalogueFile]
+    imported_files: Sequence[CatalogueFile], gone_files: Sequence[CatalogueFile], old_files: dict[str, CatalogueFile]
 ) -> str:
-    """Return a clause on the files that were imported, each with its counts and its former works, and on those gone."""
-    read = [file for file in imported if not file.problem]
+    """Return a clause about the imported files, with their counts, and about the files that are gone, or ""."""
+    read_files = [file for file in imported_files if not file.problem]
     clauses = []
-    for file in read:
-        before = earlier.get(file.path)
+    for file in read_files:
+        before = old_files.get(file.path)
         text = f"{file.path}: {counted(file.works, 'work')}"
         text += f" ({before.works:,} before)" if before else ""
-        text += f", {describe_refused(file.refused)}" if file.refused else ""
+        text += describe_losses(file.refused, file.shortened)
         clauses.append(text)
-    clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone]
+    clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone_files]
     if not clauses:
         return ""
-    refused = sum((file.refused for file in read), Counter[str]())
-    total = f"the catalogue: {counted(sum(file.works for file in read), 'work')} read from {counted(len(read), 'file')}"
-    total += f", {describe_refused(refused)}" if refused else ""
+    refused = sum((file.refused for file in read_files), Counter[str]())
+    work_count = sum(file.works for file in read_files)
+    total = f"the catalogue: {counted(work_count, 'work')} read from {counted(len(read_files), 'file')}"
+    total += describe_losses(refused, sum(file.shortened for file in read_files))
     return f"{total} ({_join(clauses, '; ')})"
 
 
-def describe_refused(refused: Counter[str]) -> str:
-    """Return the numbers of refused records by reason.
+def describe_losses(refused: Counter[str], shortened: int) -> str:
+    """Return the numbers of shortened works and of refused records by reason, after ", ", or "" if there are none.
 
-    >>> describe_refused(Counter({"bad_line": 2, "not_wanted": 1}))
-    '3 records refused: bad_line 2, not_wanted 1'
+    >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1)
+    ', 1 work shortened to 200 authors, 3 records refused: bad_line 2, not_wanted 1'
     """
+    clauses = [f", {counted(shortened, 'work')} shortened to {MAX_AUTHORS} authors"] if shortened else []
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(refused.items()))
-    return f"{counted(refused.total(), 'record')} refused: {reasons}"
+    clauses += [f", {counted(refused.total(), 'record')} refused: {reasons}"] if refused else []
+    return "".join(clauses)
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first clauses; the number of the others is at the end, with the command that lists all."""
+    """Join the first clauses, followed by the number of the others and the command that lists all files."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text
 
 
-def _files_in(place: Path) -> list[Path]:
-    """Return the files in a folder, or a file itself, or none if the path does not exist."""
-    if place.is_dir():
-        return [file for file in place.rglob("*") if file.is_file()]
-    return [place] if place.is_file() else []
+def _files_in(location: Path) -> list[Path]:
+    """Return the files below a folder, or a list of the file itself, or an empty list if the path does not exist."""
+    if location.is_dir():
+        return [file for file in location.rglob("*") if file.is_file()]
+    return [location] if location.is_file() else []
 
 
 def _stamp(path: Path) -> str:
-    """Return the size and time of a file, or an empty text if it cannot be examined."""
+    """Return the size and modification time of a file, or an empty text if they cannot be read."""
     try:
         stat = path.stat()
     except OSError:

@@ -9,27 +9,24 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from importlib.util import find_spec
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from windrow.adapters.adapter import Export
-from windrow.collections.papers.adapter.catalogue_files import describe_refused
+from windrow.collections.papers.adapter.catalogue_files import describe_losses
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
-from windrow.collections.papers.adapter.texts import write_references, write_texts
-from windrow.collections.papers.columns import ENCODINGS, decode, decode_row
+from windrow.collections.papers.adapter.texts import NUMBER, TEXT, write_parquet, write_references, write_texts
+from windrow.collections.papers.capture_rules import PDF
+from windrow.collections.papers.columns import BYTES, ENCODINGS, INT64, Cells, decode, decode_row
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.finding import PDF, digest_of, hex_of, key_text
-from windrow.collections.papers.verdict import MAX_TITLE_CHARACTERS, STUBS, slug
+from windrow.collections.papers.matching import MAX_TITLE_CHARACTERS, STUBS, slug
+from windrow.collections.papers.row_keys import digest_of, hex_of, key_text
 from windrow.config import Workspace
-from windrow.errors import MissingExtra
 from windrow.formats.text import json_text
 
 ReadSettings = Callable[[Workspace], PaperSettings]
 ExportWriter = Callable[[Workspace, str, TextIO], int]
-"""Writes an export in a form to a stream, and returns how many lines or files it has."""
-
-Cells = Mapping[str, bytes]
+"""A function that writes an export in a form to a stream, and returns the number of its lines or files."""
 
 DUMPS: Mapping[str, tuple[str, ...]] = {
     "ungrobided": ("f:c", "file:mime", "file:cdx"),
@@ -37,20 +34,19 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
     "grobid-status-code": ("grobid0:status_code",),
     "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
 }
-"""The columns of each dump after the key; a row that lacks one of them is left out."""
+"""The columns after the key, by the form of a dump; a row that lacks one of them is left out."""
 
-_BATCH_SIZE = 500  # rows that are written to Parquet at once
 _COUNTED_COLUMNS = {
     "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
     "match-status": "match0:mstatus", "mime": "file:mime",
 }  # fmt: skip
-"""The column whose values are counted, by the form of the export."""
+"""The column whose contents are counted, by the form of the export."""
 
 _OUTCOME_COLUMNS = ("file:mime", "grobid0:status", "text0:tstatus")
 
 
 def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> tuple[Export, ...]:
-    """Return the exports; `write_versions` writes the versions of the records."""
+    """Return the exports of papers; `write_versions` writes the export of the records' versions."""
 
     def bind(write: Callable[[PaperSettings, str, TextIO], int]) -> ExportWriter:
         return lambda workspace, form, output: write(read_settings(workspace), form, output)
@@ -72,9 +68,14 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
 
 
 def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write all rows with decoded cells, without the TEI, which `paper-tei` exports; return the number of rows."""
+    """Write all rows with decoded cells, except the TEI, which `paper-tei` exports; return the number of rows."""
     if form == "parquet":
-        return _write_parquet(settings, output.buffer)
+        fields = {name: NUMBER if kind == INT64 else TEXT for name, kind in ENCODINGS.items() if kind != BYTES}
+        rows = (
+            {name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()}
+            for row in _decoded_rows(settings)
+        )
+        return write_parquet(rows, {"key": TEXT, **fields}, output.buffer)
     count = 0
     for row in _decoded_rows(settings):
         output.write(json_text(row, sort_keys=True) + "\n")
@@ -83,33 +84,10 @@ def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
-    columns = [name for name, kind in ENCODINGS.items() if kind != "bytes"]
+    columns = [name for name, kind in ENCODINGS.items() if kind != BYTES]
     with open_rows(settings) as table:
         for key, cells in table.scan(columns):
             yield {"key": key_text(key), **decode_row(cells)}
-
-
-def _write_parquet(settings: PaperSettings, output: BinaryIO) -> int:
-    """Write all rows as a table of Parquet, with JSON as text; return the number of rows."""
-    if find_spec("pyarrow") is None:
-        raise MissingExtra("writing Parquet", "parquet")
-    import pyarrow as pa  # noqa: PLC0415 an extra
-    from pyarrow import parquet  # noqa: PLC0415 an extra
-
-    fields = [("key", pa.string())]
-    columns = {name: kind for name, kind in ENCODINGS.items() if kind != "bytes"}
-    fields += [(name, pa.int64() if kind == "int64" else pa.string()) for name, kind in columns.items()]
-    schema = pa.schema(fields)
-    count, batch = 0, []
-    with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
-        for row in _decoded_rows(settings):
-            batch.append({name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()})
-            count += 1
-            if len(batch) == _BATCH_SIZE:
-                writer.write_table(pa.Table.from_pylist(batch, schema))
-                batch.clear()
-        writer.write_table(pa.Table.from_pylist(batch, schema))
-    return count
 
 
 def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
@@ -122,7 +100,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and the columns in DUMPS of each row that has them all."""
+    """Yield the key and the columns in DUMPS of rows that have all of them (and, if `ungrobided`, no outcome)."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
@@ -132,7 +110,7 @@ def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]
 
 
 def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key, and a JSON object with index line and TEI, of each row that has both."""
+    """Yield the key, and a JSON object with `file:cdx` and TEI, of each row that has both of them."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
@@ -146,7 +124,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the slug, and the properties for matching as JSON, of each row with a TEI that has a usable title."""
+    """Yield slug and, as JSON, properties for matching of each row that GROBID processed and whose title is usable."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
@@ -162,11 +140,11 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
     "grobid-xml": _tei_fields, "scorable": _match_fields,
 }  # fmt: skip
-"""The functions that yield the fields of the lines of dumps which are not only columns."""
+"""The functions that yield the fields of lines, by the form of the dump; other dumps have the columns in DUMPS."""
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write NAME, a tab and a number for each value, column or outcome; return the number of lines."""
+    """Write NAME, a tab and a number for each value, column or outcome that occurs; return the number of lines."""
     counts = Counter[str]()
     columns = {"column": tuple(ENCODINGS), "outcome": _OUTCOME_COLUMNS}
     with open_rows(settings) as table:
@@ -188,7 +166,7 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or a text that there are none."""
+    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or a text that says why none exists."""
     has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
         if status := decode(column, cells.get(column, b"")):
@@ -200,15 +178,15 @@ def _outcomes(cells: Cells) -> Iterator[str]:
 
 
 def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write path, number of works, refused records by reason, and problem of each file; return the number of files."""
+    """Write path, number of works, `describe_losses` and problem of each file; return the number of files."""
     del form
     if not settings.catalogue_index.is_file():
         return 0
     with closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)) as index:
         files = index.files()
     for file in files:
-        refused = describe_refused(file.refused) if file.refused else "none refused"
-        output.write("\t".join((file.path, str(file.works), refused, " ".join(file.problem.split()))) + "\n")
+        losses = describe_losses(file.refused, file.shortened).removeprefix(", ") or "none refused"
+        output.write("\t".join((file.path, str(file.works), losses, " ".join(file.problem.split()))) + "\n")
     return len(files)
 
 
@@ -252,7 +230,7 @@ def _write_thumbnails(settings: PaperSettings, form: str, output: TextIO) -> int
 
 
 def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
-    """Write files, which are (name, content), as a tar; return their number."""
+    """Write files, given as (name, content), as a tar; return their number."""
     count = 0
     with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as archive:
         for name, content in files:
@@ -269,6 +247,6 @@ def _path_in_tar(base32: str) -> str:
 
 
 def _cell_text(column: str, cells: Cells) -> str:
-    """Return the content of a cell as text without tabs and line ends."""
+    """Return the content of a cell as a text without tabs and ends of lines."""
     content = decode(column, cells[column])
     return json.dumps(content, sort_keys=True) if isinstance(content, dict) else " ".join(str(content).split())

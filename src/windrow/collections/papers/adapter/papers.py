@@ -23,10 +23,11 @@ from windrow.collections.papers.adapter.rows import (
     open_rows,
     read_settings,
 )
+from windrow.collections.papers.capture_rules import wanted_types
 from windrow.collections.papers.collection import COLLECTION, GROBID
 from windrow.collections.papers.columns import decode_row
 from windrow.collections.papers.database.store import PaperStore
-from windrow.collections.papers.finding import parse_digest, row_key, wanted_types
+from windrow.collections.papers.row_keys import parse_digest, row_key
 from windrow.config import Workspace
 from windrow.contract import Ask, Observation, Skip, Task
 from windrow.digest import digest
@@ -62,7 +63,7 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if the settings are not valid, including those of the table."""
+        """Raise an error if the settings are not valid, including the media types of sources and the table."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
             wanted_types(source.options)
@@ -76,7 +77,7 @@ class PaperAdapter(RecordAdapter):
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from keys of papers to the reasons why some are not sent to GROBID, or None if all are."""
+        """Return a function from keys to the reasons why some are not sent to GROBID, or None if all are to be sent."""
         settings = self._paper_settings(workspace)
         if settings.force_existing:
             return None
@@ -92,7 +93,10 @@ class PaperAdapter(RecordAdapter):
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
     ) -> list[str]:
-        """Have the next run send papers to GROBID again, given by their digests; return the keys of their records."""
+        """Have the next run send the papers with these digests to GROBID again; return the keys of their records.
+
+        For `reason` and `dry_run`, and for empty `names`, see `PaperStore.ask_again`.
+        """
         path = self._path(workspace)
         if service != GROBID or not path.is_file():
             return []
@@ -100,7 +104,7 @@ class PaperAdapter(RecordAdapter):
             return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records, and that every paper has a row with the cells that windrow wrote."""
+        """Yield the faults of the records, and of rows that are missing or have other cells than windrow wrote."""
         yield from super().check(workspace, ledger)
         settings = self._paper_settings(workspace)
         if not settings.store.is_file():
@@ -108,21 +112,26 @@ class PaperAdapter(RecordAdapter):
         with ExitStack() as stack:
             store = stack.enter_context(closing(PaperStore(settings.store)))
             if count := store.count_stale():
-                yield Fault(settings.table, f"the rows of {count} papers are not written yet", "windrow run papers")
+                yield Fault(
+                    settings.table, f"the rows of {counted(count, 'paper')} are not written yet", "windrow run papers"
+                )
                 return
             table = stack.enter_context(open_rows(settings))
             stored_keys = {key for key, _ in table.scan(["file:meta"])}
             row_keys = (row_key(parse_digest(key), settings.key_form) for key in store.papers())
             if missing_count := sum(key not in stored_keys for key in row_keys):
-                yield Fault(settings.table, f"{missing_count} papers have no row", "windrow replay")
+                yield Fault(settings.table, f"{counted(missing_count, 'paper')} without a row", "windrow replay")
             altered = list(find_altered_rows(settings, store, table, ledger))
             if altered:
                 key, columns = altered[0]
-                message = f"{counted(len(altered), 'row')} have other cells than windrow wrote, such as {key}: "
+                message = f"{counted(len(altered), 'row')} with other cells than windrow wrote, such as that of {key}: "
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a paper by its digest in any spelling, with its row and the failed index lines with this digest."""
+        """Explain a paper, or a record by another name that `RecordAdapter` knows.
+
+        A paper is given by its digest in any spelling; its row and the failed index lines with this digest are added.
+        """
         explanation = super().explain(workspace, ledger, _key(name))
         settings = self._paper_settings(workspace)
         if not parse_digest(name):
@@ -140,7 +149,7 @@ class PaperAdapter(RecordAdapter):
         )
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read one file, or fetch one address, as a run would, but without GROBID; yield what was read from it."""
+        """Read a file, or fetch an address and read it, as a run does, but without GROBID; yield what was read."""
         path = Path(address)
         if not path.is_file():
             yield from super().try_address(workspace, address)
@@ -178,12 +187,12 @@ class PaperAdapter(RecordAdapter):
 
 
 def _key(name: str) -> str:
-    """Return the key of the record with a digest, or the name itself if it is not a digest."""
+    """Return the key of the record with the digest `name`, or `name` itself if it is not a digest."""
     return f"sha1:{digest_}" if (digest_ := parse_digest(name)) else name
 
 
 def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> Explanation:
-    """Return an explanation with the cells of the row of a paper, whose digest is `name`."""
+    """Add the cells of the row of the paper with the digest `name` to an explanation."""
     with open_rows(settings) as table:
         cells = decode_row(table.get(row_key(parse_digest(name), settings.key_form)))
     lines = list(_describe_transient_answer(settings, _key(name)))
@@ -196,7 +205,7 @@ def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> E
 
 
 class FailedCapture(NamedTuple):
-    """An index line whose record could not be read, or whose bytes do not have its `digest`."""
+    """An index line whose record could not be read, or has bytes with another digest than the line's `digest`."""
 
     url: str
     digest: str
@@ -207,7 +216,7 @@ class FailedCapture(NamedTuple):
 
 
 def _failed_captures(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
-    """Yield the failed index lines that contain a digest, or whose message does."""
+    """Yield the failed index lines that have a digest, or whose messages contain it."""
     for failed in ledger.captures.failed_of_digest(COLLECTION.name, digest, _MAX_FAILED_CAPTURES):
         line = CdxLine(*json.loads(failed.line))
         if parse_digest(line.digest) == digest or digest in failed.message:
@@ -215,22 +224,22 @@ def _failed_captures(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
 
 
 def _failure_line(failed: FailedCapture) -> str:
-    place = f"{failed.warc} at {failed.offset}, with the digest {failed.digest or '-'}"
-    return f"  an index line for {failed.url} names {place}: {failed.reason}: {failed.message}"
+    location = f"{failed.warc} at {failed.offset}, with the digest {failed.digest or '-'}"
+    return f"  an index line for {failed.url} names {location}: {failed.reason}: {failed.message}"
 
 
 def _describe_transient_answer(settings: PaperSettings, key: str) -> Iterator[str]:
-    """Yield a line about GROBID's last answer if it is transient, as such an answer is not in the row."""
+    """Yield a line about GROBID's last outcome if it is transient, as the row does not contain such an outcome."""
     with closing(PaperStore(settings.store, read_only=True)) as store:
         paper = store.paper(key)
     outcome = (paper.value.get("grobid") or {}) if paper else {}
     if outcome.get("passing"):
         description = f"{outcome['status'].get('reason', '')} {outcome['status'].get('description', '')[:200]}".strip()
-        yield f"  GROBID's last answer is transient and is not stored: status {outcome['status_code']}, {description}"
+        yield f"  GROBID's last answer is transient and not in the row: status {outcome['status_code']}, {description}"
 
 
 def _shortened(content: Any) -> str:
-    """Return the content of a cell as one line of at most 160 characters."""
+    """Return the content of a cell as one line, cut after 160 characters; of bytes, only the number is returned."""
     text = f"{len(content)} bytes" if isinstance(content, bytes) else " ".join(str(content).split())
     return text if len(text) <= 160 else f"{text[:160]}..."
 

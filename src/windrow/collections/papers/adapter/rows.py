@@ -34,8 +34,8 @@ from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.database.store import PaperRecord, PaperStore, RowRegister
 from windrow.collections.papers.database.wide import open_table
 from windrow.collections.papers.extract import is_declined
-from windrow.collections.papers.finding import parse_digest, row_key
-from windrow.collections.papers.verdict import STUBS, match_paper, matched_slug, read_paper
+from windrow.collections.papers.matching import STUBS, match_paper, matched_slug, read_paper
+from windrow.collections.papers.row_keys import parse_digest, row_key
 from windrow.config import Workspace
 from windrow.engine.run import Derived
 from windrow.errors import ArchiveError
@@ -52,7 +52,8 @@ class PaperSettings(NamedTuple):
     """The paths and settings of a workspace's papers.
 
     `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` its name there. `tei_shape` is
-    TABLE or LEGACY. `register` is the file of the RowRegister. `warc_folders` are the folders and files of sources.
+    TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files that
+    sources name.
     """
 
     store: Path
@@ -88,16 +89,16 @@ def read_settings(
 
 
 @contextmanager
-def open_rows(settings: PaperSettings, *, read_only: bool = False) -> Iterator[WideTable]:
-    """Open the table of rows for a `with` block."""
-    with closing(open_table(settings.table, settings.table_name, FAMILIES, read_only=read_only)) as table:
+def open_rows(settings: PaperSettings) -> Iterator[WideTable]:
+    """Open the table of rows for a `with` block; create it if it does not exist."""
+    with closing(open_table(settings.table, settings.table_name, FAMILIES)) as table:
         yield table
 
 
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
-    """Update the catalogue's index, and write the rows of changed papers while `pulse` returns True; return a summary.
+    """Update the catalogue's index, and write the rows that are out of date while `pulse` returns True.
 
-    A row that the table refuses stays out of date, so that each run tries to write it again.
+    Returns a summary. A row that the table refuses stays out of date, so that each run tries to write it again.
     """
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
@@ -115,22 +116,25 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         table = stack.enter_context(open_rows(settings))
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger)
-        totals, refused, last_key = Counter[str](), dict[str, str](), ""
+        totals, refused, undrawn, last_key = Counter[str](), dict[str, str](), dict[str, str](), ""
         while pulse() and (keys := store.stale_keys(_PAGE_SIZE, last_key)):
-            counts, refused_rows = _write_rows(keys, settings, stores)
+            counts, refused_rows, undrawn_pages = _write_rows(keys, settings, stores)
             totals.update(counts)
             refused |= refused_rows
+            undrawn |= undrawn_pages
             store.mark_written([key for key in keys if key not in refused_rows])
             last_key = keys[-1]
         errors = _describe_refused(refused, store, ledger)
     unread = counted(totals["unread"], "PDF")
     note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
+    for key, problem in islice(undrawn.items(), 1):
+        note += f"; {counted(len(undrawn), 'first page')} not drawn, such as that of {key}: {problem}"
     message = f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
     return _as_derived(message, catalogue, errors)
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Return a message with the changes of the catalogue, and errors with its problems, which belong to no source."""
+    """Add the changes of the catalogue to a message, and its problems to the errors without a source (key "")."""
     problems = f"the catalogue: {catalogue.problems}; its former works are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -138,7 +142,7 @@ def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, st
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
-    """Return a message for each source of papers whose rows the table refuses; `refused` has the reasons by key."""
+    """Return a message for each source of papers whose rows the table refuses; `refused` has the causes by key."""
     papers = [paper for key in refused if (paper := store.paper(key))]
     recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
@@ -153,7 +157,7 @@ def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Led
 
 
 def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
-    """Return all that the rows depend on besides the records, as JSON; they are written again if it changes."""
+    """Return as JSON what the rows depend on besides the records; if it changes, all rows are written again."""
     options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
     return json.dumps([*_key_settings(settings), *options])
 
@@ -163,7 +167,8 @@ def find_altered_rows(
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield the papers whose rows have other cells than windrow wrote, with the columns; missing rows are left out.
 
-    Cells of other programs are not compared, nor any if rows are to be written again because settings have changed.
+    Cells of other programs are not compared. If all rows are to be written again because settings have changed, the
+    result is empty.
     """
     with ExitStack() as stack:
         register = stack.enter_context(_open_register(settings))
@@ -175,9 +180,9 @@ def find_altered_rows(
         while keys := list(islice(all_keys, _PAGE_SIZE)):
             papers = {key: paper for key in keys if (paper := store.paper(key))}
             puts, _ = _make_puts(papers, register.owns(keys), settings, stores)
-            stored = table.get_many([put.key for put in puts.values()])
+            stored_rows = table.get_many([put.key for put in puts.values()])
             for key, put in puts.items():
-                cells = stored.get(put.key, {})
+                cells = stored_rows.get(put.key, {})
                 columns = [column for column, cell in put.cells.items() if cells.get(column) != cell]
                 columns += [column for column in put.cleared if column in cells]
                 if cells and columns:
@@ -187,14 +192,15 @@ def find_altered_rows(
 def _make_puts(
     papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, Put], dict[str, bool]]:
-    """Return what to write for each paper, and whether its row is windrow's, which for new ones the table shows.
+    """Return what to write for each paper, and whether windrow makes its row.
 
-    A row that another program made keeps its cells: only the columns that windrow wrote are changed or cleared.
+    `is_own_row` says so of registered rows; windrow makes an unregistered row if the table does not have it. Of a row
+    that another program made, only the columns that windrow wrote are changed or cleared.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
-    to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
-    other_columns = _read_columns(stores.table, to_read)
-    owned = {key: is_own_row.get(key, key not in other_columns) for key in papers}
+    keys_to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
+    other_columns = _read_columns(stores.table, keys_to_read)
+    makes_row = {key: is_own_row.get(key, key not in other_columns) for key in papers}
     written_columns = stores.register.written_columns([key for key in papers if not is_own_row.get(key, True)])
     first_captures = _first_captures(papers.values(), settings, stores.ledger)
     puts = {}
@@ -202,24 +208,24 @@ def _make_puts(
         match = _match_cells(paper, stores.catalogue)
         cells = make_cells(paper.value, paper.aside, first_captures[key], match, settings.tei_shape)
         cleared = absent_columns(cells)
-        if not owned[key]:
+        if not makes_row[key]:
             own_columns = written_columns.get(key, frozenset())
             foreign_columns = other_columns.get(key, frozenset()) - own_columns
             cells, cleared = merge_with_foreign(
                 cells, foreign_columns, own_columns, replace_foreign=settings.force_existing
             )
         puts[key] = Put(row_keys[key], cells, cleared)
-    return puts, owned
+    return puts, makes_row
 
 
 def _key_settings(settings: PaperSettings) -> list[str]:
-    """Return the settings that the keys in the register depend on."""
+    """Return the settings on which the rows in the register depend: the table and the form of its keys."""
     return [settings.table, settings.table_name, settings.key_form]
 
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if it was written for another table."""
+    """Open the register of rows for a `with` block; clear it if it is about another table or form of keys."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):
@@ -239,34 +245,36 @@ class _OpenStores(NamedTuple):
 
 def _write_rows(
     keys: Sequence[str], settings: PaperSettings, stores: _OpenStores
-) -> tuple[dict[str, int], dict[str, str]]:
-    """Write the rows of papers; return counts of rows and PDFs, and why the table refuses some rows, by paper.
+) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
+    """Write the rows of papers, or remove them if there is no record any more; return (counts, refused, undrawn).
 
-    The counts are how many rows were `written` and `removed`, and how many PDFs are `unread`.
+    The counts are how many rows were `written` and `removed`, and how many PDFs are `unread`. `refused` and `undrawn`
+    have, by key of the paper, why the table refuses a row, and why a first page could not be drawn.
     """
     store, register, table, _, _ = stores
     papers = {key: store.paper(key) for key in keys}
-    missing = [key for key, paper in papers.items() if paper is None]
-    present = {key: paper for key, paper in papers.items() if paper is not None}
+    missing_keys = [key for key, paper in papers.items() if paper is None]
+    read_papers = {key: paper for key, paper in papers.items() if paper is not None}
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     is_own_row = register.owns(keys)  # whether windrow made the row of a paper
-    written_columns = register.written_columns([key for key in missing if not is_own_row.get(key, True)])
-    puts, owned = _make_puts(present, is_own_row, settings, stores)
-    registered_columns = [(key, column) for key, put in puts.items() if not owned[key] for column in put.cells]
-    register.add(((key, owned[key]) for key in present if key not in is_own_row), registered_columns)
+    written_columns = register.written_columns([key for key in missing_keys if not is_own_row.get(key, True)])
+    puts, makes_row = _make_puts(read_papers, is_own_row, settings, stores)
+    registered_columns = [(key, column) for key, put in puts.items() if not makes_row[key] for column in put.cells]
+    register.add(((key, makes_row[key]) for key in read_papers if key not in is_own_row), registered_columns)
     refused = table.put(puts.values())
-    removed = [key for key in missing if key in is_own_row]
-    foreign_rows = {key for key in removed if not is_own_row[key] and not store.taken_down(key)}
+    removed_keys = [key for key in missing_keys if key in is_own_row]
+    foreign_rows = {key for key in removed_keys if not is_own_row[key] and not store.taken_down(key)}
     table.put([Put(row_keys[key], {}, tuple(sorted(written_columns[key]))) for key in sorted(foreign_rows)])
-    table.delete([row_keys[key] for key in removed if key not in foreign_rows])
-    register.remove(removed)
-    unread_count = sum(is_declined(paper.value) for paper in present.values())
-    counts = {"written": len(puts) - len(refused), "removed": len(removed), "unread": unread_count}
-    return counts, {key: refused[row_keys[key]] for key in present if row_keys[key] in refused}
+    table.delete([row_keys[key] for key in removed_keys if key not in foreign_rows])
+    register.remove(removed_keys)
+    unread_count = sum(is_declined(paper.value) for paper in read_papers.values())
+    counts = {"written": len(puts) - len(refused), "removed": len(removed_keys), "unread": unread_count}
+    undrawn = {key: problem for key, paper in read_papers.items() if (problem := paper.aside.get("thumbnail_problem"))}
+    return counts, {key: refused[row_keys[key]] for key in read_papers if row_keys[key] in refused}, undrawn
 
 
 def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
-    """Return the columns in the rows of papers, except the large ones; papers without a row are left out."""
+    """Return the columns of SMALL_COLUMNS that the rows of papers have; papers without a row are left out."""
     columns: dict[bytes, set[str]] = {}  # by the keys of the table
     for selected_columns in SMALL_COLUMNS:
         for table_key, cells in table.get_many([*row_keys.values()], selected_columns).items():
@@ -275,7 +283,7 @@ def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, 
 
 
 def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str]:
-    """Return the papers whose rows have an outcome that another program wrote, so that GROBID need not be asked."""
+    """Return the papers whose rows have an outcome of GROBID that another program wrote."""
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     with _open_register(settings) as register, open_rows(settings) as table:
         rows = table.get_many([*row_keys.values()], (STATUS_CODE_COLUMN,))
@@ -287,39 +295,39 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
 
 
 def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return the first capture of each paper by its key, with its location in a WARC file of others if it is in one."""
+    """Return the first capture of each paper, by key; copied captures have their location in the original WARC file."""
     papers = list(papers)
     attempts = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     recorded = {attempt.seq: attempt for attempt in attempts}
     captures = {}
     for paper in papers:
         first = recorded.get(paper.first_attempt)
-        place = dict(capture_location(first)) if first else {}
+        location = dict(capture_location(first)) if first else {}
         capture = ledger.captures.captured(paper.first_attempt)
         is_arc = capture is not None and capture.warc.lower().endswith((".arc", ".arc.gz"))
-        if place and capture is not None and not capture.original:
-            place |= {"warc": _file_name(capture, settings.warc_folders), "offset": capture.offset}
+        if location and capture is not None and not capture.original:
+            location |= {"warc": _file_name(capture, settings.warc_folders), "offset": capture.offset}
             if capture.line is not None:
-                place |= indexed_location(capture.line, str(place["url"]))
+                location |= indexed_location(capture.line, str(location["url"]))
             elif is_arc:  # the archive has the record in another format, so with another size
-                place["c_size"] = None
-        ident = _record_id(settings.archive, first.attempt.kept) if first and not is_arc else ""
-        captures[paper.key] = FoundCapture(place, paper.capture_count, ident)
+                location["c_size"] = None
+        warc_record_id = _record_id(settings.archive, first.attempt.kept) if first and not is_arc else ""
+        captures[paper.key] = FoundCapture(location, paper.capture_count, warc_record_id)
     return captures
 
 
 def _record_id(archive: Path, response: KeptResponse | None) -> str:
-    """Return the id of the WARC record of a capture, or an empty text if it is missing or not usable."""
+    """Return the id of the WARC record of a capture, or an empty text if it is missing or not fit for the table."""
     if response is None or not response.place.warc:
         return ""
     with suppress(ArchiveError):
-        ident = record_id(archive, response.place)
-        return ident if ident.isascii() and ident.isprintable() and len(ident) <= _MAX_RECORD_ID_CHARACTERS else ""
+        text = record_id(archive, response.place)
+        return text if text.isascii() and text.isprintable() and len(text) <= _MAX_RECORD_ID_CHARACTERS else ""
     return ""
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the path of a capture's WARC file as in its index or, if that has no folder, below the source's folder."""
+    """Return a WARC file's path: as in the index line if that has a folder or is remote, or below a source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
@@ -330,7 +338,7 @@ def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
-    """Match a paper with the catalogue; return the contents of `match0`, or None without a catalogue or metadata."""
+    """Match a paper with the catalogue; return the contents of `match0`, or None if there is no index or metadata."""
     if index is None:
         return None
     metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")
@@ -349,7 +357,7 @@ def _open_catalogue(stack: ExitStack, settings: PaperSettings) -> CatalogueIndex
 
 
 def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> bool:
-    """Erase removed rows from the table's file; return False if another process prevents that."""
+    """Erase removed rows from the file of the table; return False if another process prevents that."""
     with suppress(FileNotFoundError), open_rows(settings) as table:
         return table.erase_deleted(pulse)
     return True

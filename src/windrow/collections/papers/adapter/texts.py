@@ -6,63 +6,69 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, nullcontext
 from importlib.util import find_spec
 from itertools import islice
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from windrow.collections.papers.adapter.rows import PaperSettings, open_rows
 from windrow.collections.papers.catalogue import doi_of
 from windrow.collections.papers.columns import decode, decode_row
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.finding import key_text
-from windrow.collections.papers.verdict import STUBS, match_paper, matched_slug, read_paper
+from windrow.collections.papers.matching import STUBS, match_paper, matched_slug, read_paper
+from windrow.collections.papers.row_keys import key_text
 from windrow.errors import MissingExtra, StepError
 from windrow.formats.tei import legacy_shape, read_tei
 from windrow.formats.text import json_text
 from windrow.model import Limits
 
 _BATCH_SIZE = 500  # rows that are written to Parquet at once
-_TEXT, _NUMBER, _TEXTS = "text", "number", "texts"
+TEXT, NUMBER, TEXTS = "text", "number", "texts"  # the types of fields
 
 TEXT_FIELDS = {
-    "key": _TEXT, "url": _TEXT, "captured": _TEXT, "media_type": _TEXT, "size": _NUMBER, "title": _TEXT,
-    "authors": _TEXTS, "year": _NUMBER, "journal": _TEXT, "doi": _TEXT, "abstract": _TEXT, "body": _TEXT,
-    "extractor": _TEXT, "quality": _TEXT, "match": _TEXT, "match_doi": _TEXT,
+    "key": TEXT, "url": TEXT, "captured": TEXT, "media_type": TEXT, "size": NUMBER, "title": TEXT,
+    "authors": TEXTS, "year": NUMBER, "journal": TEXT, "doi": TEXT, "abstract": TEXT, "body": TEXT,
+    "extractor": TEXT, "quality": TEXT, "match": TEXT, "match_doi": TEXT,
 }  # fmt: skip
 """The fields of `paper-texts` and their types."""
 
 REFERENCE_FIELDS = {
-    "key": _TEXT, "number": _NUMBER, "text": _TEXT, "title": _TEXT, "authors": _TEXTS, "year": _NUMBER,
-    "journal": _TEXT, "doi": _TEXT, "match": _TEXT, "match_doi": _TEXT, "problem": _TEXT,
+    "key": TEXT, "number": NUMBER, "text": TEXT, "title": TEXT, "authors": TEXTS, "year": NUMBER,
+    "journal": TEXT, "doi": TEXT, "match": TEXT, "match_doi": TEXT, "problem": TEXT,
 }  # fmt: skip
-"""The fields of `paper-references`; `problem` is why the references of a paper could not be read."""
+"""The fields of `paper-references` and their types; `problem` is why the references of a paper cannot be read."""
 
 TypedRow = dict[str, Any]
 
 
 def write_texts(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write the metadata and text of each paper with typed fields, as JSON lines or Parquet; return their number."""
+    """Write a row with the metadata and text of each paper, as JSON lines or Parquet; return the number of rows."""
     return _write_rows(_text_rows(settings), TEXT_FIELDS, form, output)
 
 
 def write_references(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write each reference of each paper, matched with the catalogue, as JSON lines or Parquet; return their number."""
+    """Write a row for each reference, matched with the catalogue, as JSON lines or Parquet; return their number."""
     return _write_rows(_reference_rows(settings), REFERENCE_FIELDS, form, output)
 
 
 def _write_rows(rows: Iterator[TypedRow], fields: Mapping[str, str], form: str, output: TextIO) -> int:
+    if form == "parquet":
+        return write_parquet(rows, fields, output.buffer)
     count = 0
-    if form == "jsonl":
-        for row in rows:
-            output.write(json_text(row) + "\n")
-            count += 1
-        return count
+    for row in rows:
+        output.write(json_text(row) + "\n")
+        count += 1
+    return count
+
+
+def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: BinaryIO) -> int:
+    """Write rows as a table of Parquet; `fields` has the types of their fields. Return the number of rows."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra
     from pyarrow import parquet  # noqa: PLC0415 an extra
 
-    types = {_TEXT: pa.string(), _NUMBER: pa.int64(), _TEXTS: pa.list_(pa.string())}
+    count = 0
+    types = {TEXT: pa.string(), NUMBER: pa.int64(), TEXTS: pa.list_(pa.string())}
     schema = pa.schema([(name, types[kind]) for name, kind in fields.items()])
-    with parquet.ParquetWriter(output.buffer, schema, compression="zstd") as writer:
+    with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
         while batch := list(islice(rows, _BATCH_SIZE)):
             writer.write_table(pa.Table.from_pylist(batch, schema))
             count += len(batch)
@@ -105,7 +111,7 @@ def _reference_rows(settings: PaperSettings) -> Iterator[TypedRow]:
 
 
 def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
-    """Yield the references of a row: those of its TEI, or else the texts that the embedded extractor found."""
+    """Yield the references in the TEI of a row or, if it has none, those that the embedded extractor found."""
     if "grobid0:tei_xml" in cells:
         yield from legacy_shape(read_tei(cells["grobid0:tei_xml"], Limits())).get("citations") or ()
         return
@@ -115,7 +121,7 @@ def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
 
 
 def _match_reference(reference: Mapping[str, Any], index: CatalogueIndex | None) -> TypedRow:
-    """Return the fields of a reference, and its match if there is a catalogue and the reference has a title or DOI."""
+    """Return the fields of a reference; it is matched if there is an index and it has a usable title or identifier."""
     paper = read_paper(reference, matched_slug(reference.get("title") or "", STUBS))
     row: TypedRow = {
         "text": reference.get("unstructured"), "title": paper.title or None, "authors": [*paper.authors],

@@ -37,8 +37,8 @@ class Gateway(NamedTuple):
 class HbaseTable:
     """A table of wide rows in HBase."""
 
-    def __init__(self, gateway: Gateway, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Connect, and create the table if needed, unless `read_only`; raise ConfigError if its families differ."""
+    def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
+        """Connect, and create the table if it does not exist; raise ConfigError if a family is missing or differs."""
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")
@@ -47,8 +47,7 @@ class HbaseTable:
         self._gateway, self._name = gateway, name
         self._connection: Any = None
         self._connect()
-        if not read_only:
-            self._create_table(families)
+        self._create_table(families)
         self._families = self._read_families()
         self._family_names = frozenset(family.name for family in self._families)
         self._check_table(families)
@@ -65,7 +64,7 @@ class HbaseTable:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise StoreUnreachable or StoreError for the errors of the libraries in a `with` block."""
+        """Raise StoreUnreachable or StoreError in place of the errors that the libraries raise in a `with` block."""
         from Hbase_thrift import AlreadyExists, IllegalArgument, IOError  # noqa: A004,PLC0415 an extra
         from thriftpy2.thrift import TException  # noqa: PLC0415 an extra
         from thriftpy2.transport import TTransportException  # noqa: PLC0415 an extra
@@ -82,7 +81,7 @@ class HbaseTable:
             raise StoreError(f"{gateway}, table {self._name}: {str(error)[:300]}") from error
 
     def _call(self, call: Callable[[], T]) -> T:
-        """Return the result of a function; if the connection is broken, call it again over a new one."""
+        """Return the result of `call`; if the connection breaks, connect again and repeat the call."""
         try:
             with self._guarded():
                 return call()
@@ -97,40 +96,38 @@ class HbaseTable:
         tables = self._call(self._connection.tables)
         if self._name.encode() in tables:
             return
-        described = {
+        options_by_family = {
             family.name: {"max_versions": 1, "compression": "SNAPPY" if family.compressed else "NONE"}
             for family in families
         }
         with suppress(StoreError):  # another process may have created it; `_check_table` finds out
-            self._call(lambda: self._connection.create_table(self._name, described))
+            self._call(lambda: self._connection.create_table(self._name, options_by_family))
 
     def _read_families(self) -> tuple[Family, ...]:
-        """Return the families of the table in HBase, and remember how many versions of a cell each of them keeps."""
-        described = self._call(self._table.families)
-        options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in described.items())
+        """Return the families of the table in HBase, and set `_versions`, the number of versions of a cell in each."""
+        options_by_family = self._call(self._table.families)
+        options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in options_by_family.items())
         self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
         return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)
 
     def _check_table(self, families: Sequence[Family]) -> None:
-        """Raise `ConfigError`, with the command for HBase's shell, if a family is missing or has the wrong options."""
-        existing = {family.name: family for family in self._families}
+        """Raise ConfigError, with the command for HBase's shell, if a family is missing or has the wrong options."""
+        families_by_name = {family.name: family for family in self._families}
         for family in families:
             compression = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
             definition = f"{{NAME => '{family.name}', VERSIONS => 1{compression}}}"
             hint = f"in hbase shell: alter '{self._name}', {definition}"
-            if family.name not in existing:
+            if family.name not in families_by_name:
                 raise ConfigError(f"the table {self._name} has no family {family.name}", hint=hint)
             if self._versions[family.name] != 1:
-                kept = self._versions[family.name]
-                message = (
-                    f"the family {family.name} of the table {self._name} keeps {kept} versions of each cell; expected 1"
-                )
-                raise ConfigError(message, hint=hint)
-            if family.compressed and not existing[family.name].compressed:
-                raise ConfigError(f"{family.name} of {self._name} is not compressed", hint=hint)
+                version_count = self._versions[family.name]
+                problem = f"keeps {version_count} versions of each cell instead of 1"
+                raise ConfigError(f"the family {family.name} of the table {self._name} {problem}", hint=hint)
+            if family.compressed and not families_by_name[family.name].compressed:
+                raise ConfigError(f"the family {family.name} of the table {self._name} is not compressed", hint=hint)
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return the cells of a row, or none if the row does not exist."""
+        """Return the cells of a row, or an empty mapping if the row does not exist."""
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
@@ -146,9 +143,9 @@ class HbaseTable:
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows, in messages of at most `_MAX_ROWS` and `_MAX_BATCH_SIZE`; return those refused.
+        """Set and clear cells in rows; return, by key, why HBase refuses rows because of their content.
 
-        The returned texts are the reasons, by key, why HBase refuses a row by its content.
+        A message has at most `_MAX_ROWS` rows, and more than `_MAX_BATCH_SIZE` bytes only if it has a single row.
         """
         refused: dict[bytes, str] = {}
         batch: list[Put] = []
@@ -166,7 +163,7 @@ class HbaseTable:
         return refused | self._send_all(batch)
 
     def _send_all(self, rows: Sequence[Put]) -> dict[bytes, str]:
-        """Write rows in one message or, if HBase refuses it, each row alone; return why it refuses some, by key."""
+        """Write rows in one message or, if HBase refuses that, each row alone; return, by key, why it refuses rows."""
         try:
             self._send(rows)
         except StoreUnreachable:
@@ -224,13 +221,13 @@ class HbaseTable:
             self._call(lambda page=all_keys[start : start + _MAX_ROWS]: delete_rows(page))  # type: ignore[misc]
         sleep(_PAUSE_AFTER_DELETE)
 
-    def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
+    def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
         """Yield (key, cells) of rows in the order of their keys; no scanner is open between messages."""
         check_columns(columns, self._family_names)
         column_names = [column.encode() for column in columns] or None
         size = self._rows_at_once(columns)
+        start = b"\0"  # the least key that a row can have
         while True:
-            start = after + b"\0"
 
             def read_page(start: bytes = start) -> list[tuple[bytes, Any]]:
                 return list(self._table.scan(row_start=start, columns=column_names, limit=size, batch_size=size))
@@ -240,17 +237,13 @@ class HbaseTable:
                 yield key, _decode_columns(cells)
             if len(rows) < size:
                 return
-            after = rows[-1][0]
+            start = rows[-1][0] + b"\0"
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
-        """Return how many rows with these columns are requested in one message."""
+        """Return how many rows with these columns one message requests."""
         large_families = {family.name for family in self._families if family.compressed}
         is_small = columns and not any(column.partition(":")[0] in large_families for column in columns)
         return _SMALL_ROWS if is_small else _LARGE_ROWS
-
-    def families(self) -> tuple[Family, ...]:
-        """Return the families of the table in HBase, without columns, in the order of their names."""
-        return self._families
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
         """Return True without doing anything, as HBase removes deleted cells with a major compaction."""

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
-from windrow.collections.papers.verdict import MAX_SAME_SLUG, Paper, matched_slug, near_keys
+from windrow.collections.papers.catalogue import MAX_AUTHORS, CatalogueRecord, parse_record
+from windrow.collections.papers.matching import MAX_SAME_SLUG, Paper, matched_slug, near_keys
 from windrow.collections.papers.work_files import RawWork
 from windrow.errors import StepError, UsageError
 from windrow.stores.sqlite import SqliteStore, close_on_failure
@@ -35,16 +35,16 @@ CREATE INDEX IF NOT EXISTS record_by_file ON record (file);
 CREATE INDEX IF NOT EXISTS record_by_slug ON record (slug) WHERE slug IS NOT NULL;
 """
 _LINES_PER_TRANSACTION = 20_000
-
-
+_SHORTENED = "shortened"  # the number of shortened works, stored beside those of refused records
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
 
 class CatalogueFile(NamedTuple):
-    """An imported file: its works, and the number of its records that were refused, by reason.
+    """An imported file, with the numbers of its works, of `refused` records by reason, and of `shortened` works.
 
-    `stamp` shows whether the file has changed since. If it could not be read again, `problem` is why, and its former
-    works are kept; `problem_stamp` is the stamp with which it failed, or empty if it is to be read again in any case.
+    A shortened work has more than MAX_AUTHORS authors. `stamp` shows whether the file has changed since its import. If
+    it could not be read again, `problem` is why, and its former works are kept; `problem_stamp` is the stamp with which
+    it failed, or empty if it is to be read again in any case.
     """
 
     path: str
@@ -53,10 +53,11 @@ class CatalogueFile(NamedTuple):
     refused: Counter[str]
     problem: str = ""
     problem_stamp: str = ""
+    shortened: int = 0
 
 
 class CatalogueIndex(SqliteStore):
-    """The works of a catalogue in a file; works with a title among `stubs` are not found by it."""
+    """The works of a catalogue, in an SQLite file; works whose slug is in `stubs` are not found by their titles."""
 
     def __init__(self, path: Path, *, stubs: frozenset[str]) -> None:
         super().__init__(path, _SCHEMA)
@@ -65,16 +66,16 @@ class CatalogueIndex(SqliteStore):
             self._connection.execute("PRAGMA cache_size = -131072")
 
     def files(self) -> list[CatalogueFile]:
-        """Return the files that were imported, or failed, in the order of their paths."""
+        """Return the files that were imported or could not be read, in the order of their paths."""
         columns = "path, stamp, works, refused, problem, problem_stamp"
         with self._guarded():
             rows = self._connection.execute(
                 f"SELECT {columns} FROM file WHERE stamp || problem <> '' ORDER BY path, id"
             )
-            return [CatalogueFile(*row)._replace(refused=Counter(json.loads(row[3]))) for row in rows]
+            return [_read_file(row) for row in rows]
 
     def version(self) -> str:
-        """Return a text that changes if the works do."""
+        """Return a text that changes if the works change."""
         with self._guarded():
             rows = self._connection.execute("SELECT id, path, stamp, works FROM file ORDER BY id").fetchall()
         return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
@@ -87,38 +88,40 @@ class CatalogueIndex(SqliteStore):
     def import_file(
         self, path: str, stamp: str, works: Iterable[RawWork], pulse: Callable[[], bool] = lambda: True
     ) -> CatalogueFile | None:
-        """Import the works of a file in place of those that it had; return its counts.
+        """Import the works of a file in place of its former works; return its counts.
 
-        Return None, and keep the former works, if `pulse` returns False. An error of `works` is its problem.
+        If `pulse` returns False, the former works are kept, and the result is None. If `works` raises UsageError, the
+        former works are kept, and the error is the file's problem. A StepError of `works` counts as a refused record.
         """
         with self._writing():
             self._remove_files("stamp || problem = ''")  # an import that was stopped
             insert = "INSERT INTO file (path, stamp, works, refused) VALUES (?, '', 0, '{}')"
             number = self._connection.execute(insert, (path,)).lastrowid
         assert number is not None
-        refused = Counter[str]()
+        counts = Counter[str]()
         remaining = iter(works)
         try:
             while page := list(islice(remaining, _LINES_PER_TRANSACTION)):
                 with self._writing():
                     for work in page:
-                        self._import_work(work, number, refused)
+                        self._import_work(work, number, counts)
                 if not pulse():
                     return None
         except StepError as error:
-            refused[str(error.reason)] += 1
+            counts[str(error.reason)] += 1
         except UsageError as error:
             return self._record_problem(path, number, str(error), stamp if _is_damaged(error) else "")
         with self._writing():
             run = self._connection.execute
             self._remove_files("path = ? AND id <> ?", path, number)
-            count = run("SELECT count(*) FROM record WHERE file = ?", (number,)).fetchone()[0]
+            work_count = run("SELECT count(*) FROM record WHERE file = ?", (number,)).fetchone()[0]
             update = "UPDATE file SET stamp = ?, works = ?, refused = ? WHERE id = ?"
-            run(update, (stamp, count, json.dumps(refused, sort_keys=True), number))
-        return CatalogueFile(path, stamp, count, refused)
+            row = (path, stamp, work_count, json.dumps(counts, sort_keys=True))
+            run(update, (*row[1:], number))
+        return _read_file(row)
 
     def _record_problem(self, path: str, number: int, problem: str, stamp: str) -> CatalogueFile:
-        """Record why a file could not be read, and remove the works that import `number` took from it."""
+        """Record why a file could not be read, and remove the works that were imported under `number`."""
         with self._writing():
             run = self._connection.execute
             run("INSERT INTO file (path, stamp, works, refused) SELECT ?1, '', 0, '{}'"
@@ -141,28 +144,33 @@ class CatalogueIndex(SqliteStore):
             run("DELETE FROM record WHERE file = ?", (number,))
             run("DELETE FROM file WHERE id = ?", (number,))
 
-    def _import_work(self, work: RawWork, file: int, refused: Counter[str]) -> None:
-        """Import a record of the file with a number; if it has no usable work, count the reason in `refused`."""
+    def _import_work(self, work: RawWork, file_number: int, counts: Counter[str]) -> None:
+        """Import a record; count the reason if it has no usable work, and count a work that is shortened."""
         if isinstance(work, bytes) and not work.strip():
             return
         try:
-            self._store_work(parse_record(work), file)
+            record = parse_record(work)
         except StepError as error:
-            refused[str(error.reason)] += 1
+            counts[str(error.reason)] += 1
+            return
+        if len(record.authors) > MAX_AUTHORS:
+            counts[_SHORTENED] += 1
+            record = record._replace(authors=record.authors[:MAX_AUTHORS])
+        self._store_work(record, file_number)
 
-    def _store_work(self, work: CatalogueRecord, file: int) -> None:
+    def _store_work(self, work: CatalogueRecord, file_number: int) -> None:
         """Store a work and its identifiers; replace the work of the same name in the same file."""
         run = self._connection.execute
         name_hash = _hash_text(work.name or work.identifiers[0])
         slug = matched_slug(work.title, self._stubs)
         slug_hash = _hash_text(slug) if slug else None
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
-        stored = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file)).fetchone()
-        if stored is None:
-            row = (name_hash, file, slug_hash, text)
+        stored_row = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file_number)).fetchone()
+        if stored_row is None:
+            row = (name_hash, file_number, slug_hash, text)
             id_ = run("INSERT INTO record (name, file, slug, json) VALUES (?,?,?,?)", row).lastrowid
         else:
-            id_, former_text = stored
+            id_, former_text = stored_row
             for key in self._keys(_parse_work(former_text)):
                 run("DELETE FROM identifier WHERE value = ? AND record = ?", (_hash_text(key), id_))
             run("UPDATE record SET slug = ?, json = ? WHERE id = ?", (slug_hash, text, id_))
@@ -170,13 +178,13 @@ class CatalogueIndex(SqliteStore):
             run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
 
     def _keys(self, work: CatalogueRecord) -> list[str]:
-        """Return the keys by which a work is found besides its slug: identifiers, and those of its first author."""
+        """Return the keys by which a work is found besides its slug: identifiers, and `near_keys` of an author."""
         return [*work.identifiers, *near_keys(matched_slug(work.title, self._stubs), work.authors[:1])]
 
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
-        """Return the works with an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each of these.
+        """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each of them.
 
-        If there are none, works of one of its first two authors are returned whose slug begins or ends alike.
+        If there are no such works, those are returned that share a key of `near_keys` for its first two authors.
         """
         with self._guarded():
             works = self._find_works(paper.identifiers)
@@ -187,7 +195,7 @@ class CatalogueIndex(SqliteStore):
         return [_parse_work(text) for text in works.values()]
 
     def _find_works(self, keys: Iterable[str]) -> dict[int, str]:
-        """Return the JSON of the works with these keys by the number of their record."""
+        """Return the JSON of the works with these keys, by the ids of their rows."""
         query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
         works: dict[int, str] = {}
         for key in keys:
@@ -198,7 +206,7 @@ class CatalogueIndex(SqliteStore):
 
 
 def _is_damaged(error: UsageError) -> bool:
-    """Return whether an error of `read_works` is about the file's bytes, so that it is the same until they change."""
+    """Return whether an error of `read_works` is about the file's bytes, so that it recurs until they change."""
     cause = error.__context__
     return not isinstance(cause, OSError) or isinstance(cause, gzip.BadGzipFile)
 
@@ -206,6 +214,13 @@ def _is_damaged(error: UsageError) -> bool:
 def _hash_text(text: str) -> int:
     """Return the hash of a text as a signed 64-bit integer, which takes less space in the index than the text."""
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "big", signed=True)
+
+
+def _read_file(row: Sequence[Any]) -> CatalogueFile:
+    """Return a file from the columns of its row; the fourth is the JSON of its counts."""
+    counts = Counter[str](json.loads(row[3]))
+    shortened = counts.pop(_SHORTENED, 0)
+    return CatalogueFile(*row)._replace(refused=counts, shortened=shortened)
 
 
 def _parse_work(text: str) -> CatalogueRecord:

@@ -53,9 +53,9 @@ WHERE json_extract(v.json, '$.grobid') IS NOT NULL AND a.attempt NOT IN (SELECT 
 ORDER BY a.attempt
 """
 MAX_FAILED_RUNS = 3
-"""The runs in which GROBID fails for a document, but not for others, after which the failure is the document's."""
+"""The number of runs in which GROBID fails for a document, but not for others, after which the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""The most documents that may have failed before for a run to count in which GROBID got no other documents."""
+"""A run in which GROBID processed no document counts if at most this many failed, each of them again."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
@@ -68,7 +68,7 @@ class PaperRecord(NamedTuple):
 
     key: str
     value: dict[str, Any]
-    aside: dict[str, Any]  # further keys for its row
+    aside: dict[str, Any]  # contents of further cells of its row
     first_attempt: int  # number of the attempt of its first capture
     capture_count: int
 
@@ -77,7 +77,7 @@ class PaperStore(RecordStore):
     """The records of papers, with a list of the papers whose rows are out of date."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file; if it has no list yet, create one with all its papers."""
+        """Open the file; unless `read_only`, create the list, with all papers of the file, if it does not exist."""
         super().__init__(path, read_only=read_only)
         if read_only:
             return
@@ -90,30 +90,31 @@ class PaperStore(RecordStore):
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Finish a run, and make the next run repeat the step for papers with a transient outcome of GROBID.
 
-        They are set to wait for their last answer, which exists already, so that the next run repeats the step, which
-        sends another request; after MAX_FAILED_RUNS runs that count, the step takes that answer as final. A run counts
-        if GROBID processed another document in it, or was only sent a few for which such a run had failed before.
-        `at` is not used. Return how many unused values were removed.
+        These papers are set to wait for their last answer. As it exists already, the next run repeats the step, which
+        sends another request. After MAX_FAILED_RUNS runs that count, the step takes that answer as final. A run counts
+        if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE documents, which all failed
+        in an earlier run too. The result is the number of unused values that were removed; `at` is not used.
         """
         count = super().finish(at, pulse)
         with self._writing():
             run = self._connection.execute
             failures = run(_TRANSIENT_QUERY).fetchall()
-            does_count = bool(failures) and run(f"{_PROCESSED_QUERY} LIMIT 1").fetchone() is not None
-            does_count |= len(failures) <= MAX_FAILED_ALONE and all(failed_runs for _, _, failed_runs in failures)
+            run_counts = bool(failures) and run(f"{_PROCESSED_QUERY} LIMIT 1").fetchone() is not None
+            run_counts |= len(failures) <= MAX_FAILED_ALONE and all(failed_runs for _, _, failed_runs in failures)
             for attempt, asks, failed_runs in failures:
                 name, address = json.loads(asks)[-1]
-                new_name = final_name(name) if failed_runs + does_count >= MAX_FAILED_RUNS else earlier_name(name)
+                new_name = final_name(name) if failed_runs + run_counts >= MAX_FAILED_RUNS else earlier_name(name)
                 run("INSERT OR IGNORE INTO waiting VALUES (?, ?)", (attempt, json.dumps([[new_name, address]])))
-                run("UPDATE asked SET failed_runs = ? WHERE attempt = ?", (failed_runs + does_count, attempt))
+                run("UPDATE asked SET failed_runs = ? WHERE attempt = ?", (failed_runs + run_counts, attempt))
             run("UPDATE asked SET is_new = 0 WHERE is_new")
         return count
 
     def ask_again(self, names: Sequence[str], reason: str, *, dry_run: bool) -> list[str]:
-        """Have the next run send papers to GROBID again, or all if `names` is empty; return their keys, in order.
+        """Have the next run send papers (by key; all if `names` is empty) to GROBID again; return their keys, in order.
 
-        With a `reason`, only those are sent whose last outcome had it as its reason or status. Papers that GROBID has
-        not answered yet, and those that will be sent again in any case, are left out.
+        If `reason` is not empty, only those are sent whose last outcome had it as its reason or status. Papers that
+        GROBID has not answered yet, and papers that will be sent again in any case, are left out. With `dry_run`,
+        nothing is changed.
         """
         with self._writing():
             run = self._connection.execute
@@ -128,12 +129,12 @@ class PaperStore(RecordStore):
         return sorted({key for _, _, key in rows})
 
     def requests(self) -> list[tuple[int, str, int]]:
-        """Return (attempt, its last requests as JSON, number of failed runs) of each attempt with requests."""
+        """Return (attempt, its last requests as JSON, number of failed runs) of each attempt that had requests."""
         with self._guarded():
             return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy observations as `RecordStore` does, and requests, so that papers with transient outcomes wait again."""
+        """Copy observations as `RecordStore` does, and requests; papers with a transient outcome wait again."""
         super().carry_over(old_store, sources)
         requests = old_store.requests() if isinstance(old_store, PaperStore) else []
         with self._writing():
@@ -149,7 +150,7 @@ class PaperStore(RecordStore):
             run("UPDATE asked SET is_new = 0")
 
     def stale_keys(self, limit: int, after: str = "") -> list[str]:
-        """Return up to `limit` keys, above the key `after`, of papers whose rows are out of date."""
+        """Return the keys, above the key `after`, of at most `limit` papers whose rows are out of date, in order."""
         query = "SELECT key FROM touched WHERE key > ? ORDER BY key LIMIT ?"
         with self._guarded():
             return [key for (key,) in self._connection.execute(query, (after, limit))]
@@ -160,7 +161,7 @@ class PaperStore(RecordStore):
             return int(self._connection.execute("SELECT count(*) FROM touched").fetchone()[0])
 
     def mark_stale(self, keys: Iterable[str] | None = None) -> None:
-        """Add papers, or all if `keys` is None, to the list of the papers whose rows are out of date."""
+        """Add papers (all if `keys` is None) to the list of the papers whose rows are out of date."""
         with self._writing():
             if keys is None:
                 self._connection.execute("INSERT OR IGNORE INTO touched SELECT key FROM record")
@@ -168,12 +169,12 @@ class PaperStore(RecordStore):
                 self._connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((key,) for key in keys))
 
     def mark_written(self, keys: Sequence[str]) -> None:
-        """Remove papers whose rows were written from the list."""
+        """Remove papers, whose rows were written, from the list of those whose rows are out of date."""
         with self._writing():
             self._connection.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
 
     def paper(self, key: str) -> PaperRecord | None:
-        """Return the current record of a paper, or None if the store does not have it."""
+        """Return the latest record of a paper, or None if the store has none."""
         with self._guarded():
             rows = self._connection.execute(_OBSERVATIONS_QUERY, (key,)).fetchall()
         if not rows:
@@ -182,7 +183,7 @@ class PaperStore(RecordStore):
         return PaperRecord(key, json.loads(value), json.loads(aside) if aside else {}, first_attempt, len(rows))
 
     def skipped_without_record(self) -> dict[str, int]:
-        """Return the number of skipped captures without a record, by reason."""
+        """Return the number of attempts whose captures were skipped without a record, by reason."""
         query = """
             SELECT reason, count(*) FROM skipped s
             WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
@@ -211,7 +212,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 
 
 class RowRegister(SqliteStore):
-    """The rows that windrow wrote, by the keys of papers, and the columns that it wrote in rows of other programs."""
+    """A register of the rows that windrow wrote, of the columns that it wrote in others' rows, and of texts by name."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _ROWS_SCHEMA)
@@ -234,7 +235,7 @@ class RowRegister(SqliteStore):
         return {key: frozenset(columns) for key, columns in columns_by_key.items()}
 
     def add(self, rows: Iterable[tuple[str, bool]], columns: Iterable[tuple[str, str]] = ()) -> None:
-        """Register rows, as (key, whether windrow makes it), and the columns in rows of others, as (key, column)."""
+        """Register rows, as (key, whether windrow made it), and columns in rows of others, as (key, column)."""
         with self._writing():
             self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
             self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
@@ -249,7 +250,7 @@ class RowRegister(SqliteStore):
                 self._connection.executemany(f"DELETE FROM {table} WHERE key = ?", removed)
 
     def clear(self) -> None:
-        """Remove all rows from the register, as another table is written from now on."""
+        """Remove all rows from the register, for use with another table."""
         with self._guarded():
             self._connection.executescript("BEGIN IMMEDIATE; DELETE FROM row; DELETE FROM written; COMMIT;")
 

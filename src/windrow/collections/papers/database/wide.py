@@ -28,32 +28,31 @@ _ROWS_PER_PAGE, _KEYS_PER_QUERY = 200, 400
 class SqliteTable(SqliteStore):
     """A table of wide rows in an SQLite file."""
 
-    def __init__(self, path: Path, name: str, families: Sequence[Family], *, read_only: bool = False) -> None:
-        """Open or create the file and add families, unless `read_only`; raise ConfigError if it has another table."""
+    def __init__(self, path: Path, name: str, families: Sequence[Family]) -> None:
+        """Open or create the file, and add families; raise ConfigError if the file has a table of another name."""
         check_families(families)
         self._name = name
-        super().__init__(path, _SCHEMA, read_only=read_only)
+        super().__init__(path, _SCHEMA)
         with close_on_failure(self.close), self._guarded():
-            if not self._read_only:
-                self._create_table(families)
+            self._create_table(families)
             rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
             self._families = {family: Family(family, (), bool(is_compressed)) for family, is_compressed in rows}
         self._family_names = frozenset(self._families)
 
     def _create_table(self, families: Sequence[Family]) -> None:
-        """Store the name of the table and its families; raise ConfigError if the file has another name."""
+        """Store the name of the table and its families; raise ConfigError if the file has a table of another name."""
         run = self._connection.execute
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
-        stored = run("SELECT name FROM named").fetchone()
-        if stored is None:
+        stored_name = run("SELECT name FROM named").fetchone()
+        if stored_name is None:
             run("INSERT OR IGNORE INTO named VALUES (?)", (self._name,))
-        elif stored[0] != self._name:
-            raise ConfigError(f"{self.path} contains the table {stored[0]}, not {self._name}")
+        elif stored_name[0] != self._name:
+            raise ConfigError(f"{self.path} contains the table {stored_name[0]}, not {self._name}")
         for family in families:
             run("INSERT INTO family VALUES (?, ?) ON CONFLICT DO NOTHING", (family.name, family.compressed))
 
     def get(self, key: bytes, columns: Sequence[str] = ()) -> Cells:
-        """Return the cells of a row, or none if the row does not exist."""
+        """Return the cells of a row, or an empty mapping if the row does not exist."""
         return self.get_many([key], columns).get(key, {})
 
     def get_many(self, keys: Sequence[bytes], columns: Sequence[str] = ()) -> dict[bytes, Cells]:
@@ -72,22 +71,22 @@ class SqliteTable(SqliteStore):
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows, in one transaction; none is refused."""
+        """Set and clear cells in rows, in one transaction; no row is refused, so the result is empty."""
         run = self._connection.execute
         with self._writing():
             for row in rows:
                 check_put(row, self._family_names)
                 if row.cells:
                     run("INSERT INTO key (key) VALUES (?) ON CONFLICT DO NOTHING", (row.key,))
-                stored = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
-                if stored is None:
+                stored_id = run("SELECT id FROM key WHERE key = ?", (row.key,)).fetchone()
+                if stored_id is None:
                     continue
                 for column in row.cleared:
-                    run("DELETE FROM cell WHERE key = ? AND column = ?", (stored[0], column))
+                    run("DELETE FROM cell WHERE key = ? AND column = ?", (stored_id[0], column))
                 self._connection.executemany(
                     "INSERT INTO cell VALUES (?,?,?,?) ON CONFLICT DO UPDATE"
                     " SET packed = excluded.packed, value = excluded.value",
-                    [(stored[0], column, *self._compress(column, cell)) for column, cell in row.cells.items()],
+                    [(stored_id[0], column, *self._compress(column, cell)) for column, cell in row.cells.items()],
                 )
         return {}
 
@@ -107,8 +106,9 @@ class SqliteTable(SqliteStore):
                 self._connection.execute("DELETE FROM cell WHERE key = (SELECT id FROM key WHERE key = ?)", (key,))
                 self._connection.execute("DELETE FROM key WHERE key = ?", (key,))
 
-    def scan(self, columns: Sequence[str] = (), after: bytes = b"") -> Iterator[tuple[bytes, Cells]]:
+    def scan(self, columns: Sequence[str] = ()) -> Iterator[tuple[bytes, Cells]]:
         """Yield (key, cells) of rows in the order of their keys; rows may be written meanwhile."""
+        after = b""
         condition, parameters = self._column_condition(columns)
         query = f"""
             SELECT k.key, c.column, c.packed, c.value FROM
@@ -127,7 +127,7 @@ class SqliteTable(SqliteStore):
             after = last_key
 
     def _column_condition(self, columns: Sequence[str]) -> tuple[str, list[str]]:
-        """Return the SQL condition that selects columns or families, and its parameters."""
+        """Return SQL to append to a condition, which selects columns or families, and its parameters."""
         check_columns(columns, self._family_names)
         if not columns:
             return "", []
@@ -138,29 +138,23 @@ class SqliteTable(SqliteStore):
             parameters += [name] if column else [f"{family}:", f"{family};"]
         return f" AND ({' OR '.join(conditions)})", parameters
 
-    def families(self) -> tuple[Family, ...]:
-        """Return the families of the table, without columns, in the order of their names."""
-        return tuple(self._families.values())
-
 
 def _group_cells(rows: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterator[tuple[bytes, dict[str, bytes]]]:
-    """Yield (key, cells) from rows of SQL, which are (key, column, whether compressed, bytes)."""
+    """Yield (key, cells) from the rows of a query, which are (key, column, whether it is compressed, bytes)."""
     for key, group in groupby(rows, key=itemgetter(0)):
         stored = ((column, isal_zlib.decompress(cell) if compressed else cell) for _, column, compressed, cell in group)
         yield key, {column: cell for column, cell in stored if column}
 
 
 PORT = 9090
-"""The default port of HBase's Thrift gateway."""
+"""The port of HBase's Thrift gateway if an address has no port."""
 
 
-def open_table(
-    address: str, name: str, families: Sequence[Family], *, read_only: bool = False
-) -> SqliteTable | HbaseTable:
-    """Open the table at an address, a path or `hbase://HOST:PORT`; create it if needed, unless `read_only`."""
+def open_table(address: str, name: str, families: Sequence[Family]) -> SqliteTable | HbaseTable:
+    """Open the table at an address, a path or `hbase://HOST:PORT`; create it if it does not exist."""
     if not address.startswith("hbase:"):
-        return SqliteTable(Path(address), name, families, read_only=read_only)
-    return HbaseTable(parse_gateway(address), name, families, read_only=read_only)
+        return SqliteTable(Path(address), name, families)
+    return HbaseTable(parse_gateway(address), name, families)
 
 
 def parse_gateway(address: str) -> Gateway:

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from windrow.collections.papers.finding import PATTERNS, media_type, select, wanted_types
+from windrow.collections.papers.capture_rules import PATTERNS, media_type, select, wanted_types
 from windrow.errors import ConfigError
 from windrow.formats.cdx import CdxFault, parse_line
 from windrow.model import CdxLine, Site, Source

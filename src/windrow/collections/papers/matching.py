@@ -1,11 +1,11 @@
 """Match papers with the works of a catalogue, by identifiers, the slugs of titles, authors, year and journal.
 
-A slug is a title without case, accents, punctuation and white space. The verdicts are:
-exact: an identifier is the same, and so are the title or at least half of the authors.
-strong: the titles have the same slug, or nearly the same, and most authors are the same.
-weak: as strong, but too little else is known; or an identifier is the same but nothing else.
-ambiguous: several works match equally well.
-different: there is no candidate, or the authors or the year differ too much.
+A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are:
+exact: an identifier is the same, and the titles are alike or at least half of the authors are the same.
+strong: the slugs are the same or nearly the same, and so are at least half of the authors.
+weak: the slugs are the same or nearly the same, but too little else is known; or only an identifier is the same.
+ambiguous: several works match equally well, or many have the same slug.
+different: there is no candidate, or the titles, the authors or the years differ too much.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
 
 MAX_TITLE_CHARACTERS = 1023
-"""A paper or work with a longer title is not matched by its title."""
+"""The longest title by which a paper or work is matched."""
 _MIN_SLUG_CHARACTERS = 8
 
 _GREEK_NAMES = (
@@ -40,7 +40,7 @@ _SPACE = re.compile("[ \t\n\r\x0b\x0c]")
 
 
 def plain_title(title: str) -> str:
-    """Return a title in lower case, without accents and punctuation.
+    """Return a title in lower case, without accents and punctuation; letters such as ø become o.
 
     >>> plain_title("Søren ŁÓDŹ: a très-long “title”!")
     'soren lodz a treslong title'
@@ -52,7 +52,7 @@ def plain_title(title: str) -> str:
 
 
 def unify_letters(title: str) -> str:
-    """Return a title without markup, and with letters that are written in several ways in one, Greek ones by name.
+    """Return a title without markup, with one spelling of each letter; Greek letters are replaced by their names.
 
     >>> unify_letters("The <i>\u03b2</i>\u00ad\u2010e\ufb00ect &amp; H<sub>2</sub>O"), unify_letters("Weiß")
     ('the beta-effect & h2o', 'weiss')
@@ -66,7 +66,7 @@ def unify_letters(title: str) -> str:
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug of a title, or an empty text if it is too short or among `stubs`, the slugs of common headings.
+    """Return the slug of a title, or an empty text if it is too short or in `stubs`, the slugs of common headings.
 
     >>> slug("HELLO:there", frozenset()), slug("short", frozenset()), slug("Book Reviews", frozenset({"bookreviews"}))
     ('hellothere', '', '')
@@ -76,12 +76,12 @@ def slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug by which a paper or work is matched, or an empty text if it has none or its title is too long."""
+    """Return the slug by which a paper or work is matched, or an empty text if its title is too long or has no slug."""
     return slug(unify_letters(title), stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles: 1000 minus their edit distance in thousandths of the longer one's length.
+    """Return the similarity of two titles: 1000 minus their edit distance in thousandths of the longer title.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -95,7 +95,7 @@ def edit_distance(first: str, second: str) -> int:
     """Return the Levenshtein distance of two texts, in characters.
 
     The algorithm is that of Myers (1999) and Hyyrö (2003). Bit vectors have the differences between neighbours in a
-    column of the table of distances; bit N is that of letter N of `first`.
+    column of the table of distances; bit N is the difference at letter N of `first`.
 
     >>> edit_distance("kitten", "sitting"), edit_distance("", "abc"), edit_distance("same", "same")
     (3, 3, 0)
@@ -121,15 +121,15 @@ def edit_distance(first: str, second: str) -> int:
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
-"""The verdicts with which a paper gets the DOI of the work."""
+"""The statuses with which a paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
-"""If more works than this have the same slug, none of them is accepted by its title."""
+"""If more works than this have the slug of a paper, none of them is accepted because of its title."""
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
-_MIN_NEAR_SLUG = 24  # characters of a slug that may differ in a letter
-_KEY_CHARACTERS = 12  # of a slug, by which works with nearly the same title are found
+_MIN_NEAR_SLUG = 24  # the fewest characters of a slug that may differ in a letter
+_KEY_CHARACTERS = 12  # of the start or end of a slug in a key of `near_keys`
 _LIGATURES = re.compile("ffi|ffl|ff|fi|fl")
 _SUBTITLE_MARK = re.compile(r"\s*:\s*|\s+[-\u2010-\u2015]+\s+|\s*[\u2014\u2015]\s*|[.?!]\s+|\s+(?=\()")
 _ROMAN_MATCH = re.compile("[ivxl]+").fullmatch
@@ -139,7 +139,7 @@ _OTHER_WORK_WORDS = frozenset({
     "part", "preface", "protocol", "rejoinder", "reply", "response", "retraction", "review", "supplement",
     "supplementary", "volume",
 })  # fmt: skip
-"""Words of a subtitle that is not of the same work, but of one about it or of another part."""
+"""Words of a subtitle which show that it names another work, such as a comment on this one, or another part."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -155,15 +155,15 @@ class Paper(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """The outcome of matching a paper; `info` is `match0:minfo`."""
+    """The outcome of matching a paper; `info` is the content of `match0:minfo`."""
 
-    status: str
+    status: str  # EXACT, STRONG, WEAK, AMBIGUOUS or DIFFERENT
     doi: str
     info: dict[str, Any]
 
 
 class _Candidate(NamedTuple):
-    """A work that may match a paper: the status on its own, the scores by property, and the reasons for the status."""
+    """A work that may match a paper: its status without regard to other works, scores by property, and reasons."""
 
     status: str
     parts: dict[str, Any]
@@ -172,7 +172,7 @@ class _Candidate(NamedTuple):
 
 
 def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
-    """Return the properties of a paper from GROBID's metadata or the embedded extractor's `text0:tinfo`."""
+    """Return the properties of a paper with this slug from GROBID's metadata, or from `text0:tinfo`."""
     authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
     journal = metadata.get("journal")
     date = str(metadata.get("date") or "")
@@ -186,7 +186,7 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper; `works` are the candidates, which have an identifier or the slug of the paper."""
+    """Return the verdict on a paper; `works` are the candidates."""
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
@@ -212,7 +212,7 @@ def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
 
 
 def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
-    """Compare a paper with one work; scores of title and authors are in thousandths."""
+    """Compare a paper with one work; the scores of title and authors are in thousandths."""
     same_identifiers = [name for name in paper.identifiers if name in work.identifiers]
     score = title_score(unify_letters(paper.title), unify_letters(work.title))
     authors, is_complete = _share_of_authors(paper.authors, work.authors)
@@ -246,7 +246,7 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 
 def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
-    """Return the keys under which works by these authors with nearly the same slug are found: its start and its end.
+    """Return keys by which works with nearly the same slug are found: each author with the slug's start and its end.
 
     >>> near_keys("anefficientmeasureofthewholething", ["Ann Lee"])
     ['lee<anecientmeas', 'lee>hewholething']
@@ -264,7 +264,7 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether titles differ only in lost ligatures, in one letter of a word, or in a subtitle that one lacks."""
+    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that one of them lacks."""
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -288,7 +288,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether a title consists of one with a slug and of a subtitle, which does not name another work."""
+    """Return whether a title is one with the slug `main_slug`, and a subtitle that does not name another work."""
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()
@@ -297,9 +297,9 @@ def _is_subtitle(title: str, main_slug: str) -> bool:
 
 
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
-    """Return the share of authors that paper and work have in common, and whether the paper has all of the work's.
+    """Return the share of authors that paper and work have in common, and whether the paper has all that the work has.
 
-    The share is in thousandths of the authors of that side which has fewer; it is None if a side has no usable names.
+    The share is in thousandths of the shorter list of authors; it is None if a list has no usable name.
     """
     names = [words for name in paper_authors if (words := _name_words(name))]
     people = [(family_name, name) for name in work_authors if (family_name := _family_name(name))]
@@ -310,7 +310,7 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether the words of a name have a family name, and given names or initials that fit those of `name`."""
+    """Return whether the words of a name include `family_name`, and given names that fit those of `name`."""
     if family_name not in words:
         return False
     given_names = _without(_name_words(name), family_name)
@@ -326,13 +326,13 @@ def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
 
 
 def _without(words: Sequence[str], word: str) -> list[str]:
-    """Return the words except the last one that is equal to `word`."""
+    """Return the words without the last occurrence of `word`."""
     index = len(words) - 1 - [*reversed(words)].index(word)
     return [*words[:index], *words[index + 1 :]]
 
 
 def _name_words(name: str) -> list[str]:
-    """Return the words of a name, given names first; initials that are written together, such as JA, are apart.
+    """Return the words of a name, given names first; initials that are written together, such as JA, are separated.
 
     >>> _name_words("Smith JA"), _name_words("Østergård, S.-E."), _name_words("JANE SMITH")
     (['smith', 'j', 'a'], ['s', 'e', 'ostergard'], ['jane', 'smith'])
@@ -354,7 +354,7 @@ _NAME_PARTICLES = frozenset(
 
 
 def _family_name(name: str) -> str:
-    """Return the family name in a name, or its only word, or an empty text; initials are no family names."""
+    """Return the family name in a name: the last word (before a comma, if any) that is not an initial, or ""."""
     family_part, comma, _ = name.partition(",")
     words = _name_words(_NAME_SUFFIX.sub("", family_part if comma else name))
     return next((word for word in reversed(words) if len(word) > 1 or not word.isascii()), "")
