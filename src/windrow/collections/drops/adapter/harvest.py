@@ -289,7 +289,7 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message: how runs treat a file whose path is `name`, or "" if it does not look like a file's path."""
+    """Return the end of a message: how runs treat a file at the path `name`, or "" if that is not a path of a file."""
     folder, _, file_name = name.rpartition("/")
     folder = folder.rpartition("/")[2]
     is_in_action_folder = folder in FOLDERS
