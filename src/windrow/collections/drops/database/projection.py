@@ -98,7 +98,8 @@ def _project_session_opened(fact: ledger_facts.SessionOpened, _: Declarations, a
 def _project_session_closed(fact: ledger_facts.SessionClosed, _: Declarations, add_change: _AddChange) -> None:
     late_references = {}
     if fact.outcome and fact.failed is not None:
-        late_references = {"status": LateReference("session_task", str(fact.failed), max_id=_MAX_SMALLINT, substitute=1)}
+        status = LateReference("session_task", str(fact.failed), max_id=_MAX_SMALLINT, substitute=1)
+        late_references = {"status": status}
     values = {"finish_time": tracker_time(fact.at), "status": int(bool(fact.outcome))}
     row = ("crawling_session", str(fact.session))
     add_change(RowChange(*row, values, insert=Insert.NEVER, late_references=late_references))
