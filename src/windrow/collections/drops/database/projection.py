@@ -27,7 +27,7 @@ _RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
 _PENDING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.PENDING)}
 _NAMED_STATE = {"phase_id": phase_id("xml_name"), "status_id": int(Status.PENDING)}
 _MAX_MESSAGE_LENGTH = 16_000  # characters of a message: 64 kB in the worst of encodings
-_MAX_STATUS = 2**15 - 1  # the greatest value of the column `status` of sessions
+_MAX_SMALLINT = 2**15 - 1  # the greatest value of the column `status` of sessions
 _MAX_RETRIES = 2**8 - 1  # the greatest value of the column `num_retries`
 
 _STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
@@ -98,7 +98,8 @@ def _project_session_opened(fact: ledger_facts.SessionOpened, _: Declarations, a
 def _project_session_closed(fact: ledger_facts.SessionClosed, _: Declarations, add_change: _AddChange) -> None:
     late_references = {}
     if fact.outcome and fact.failed is not None:
-        late_references = {"status": LateReference("session_task", str(fact.failed), max_id=_MAX_STATUS, substitute=1)}
+        status = LateReference("session_task", str(fact.failed), max_id=_MAX_SMALLINT, substitute=1)
+        late_references = {"status": status}
     values = {"finish_time": tracker_time(fact.at), "status": int(bool(fact.outcome))}
     row = ("crawling_session", str(fact.session))
     add_change(RowChange(*row, values, insert=Insert.NEVER, late_references=late_references))
