@@ -287,7 +287,7 @@ NOTES = {
     "an emoji": "'😀'",
     "signs": "'+++', '!!!'",
     "with C++": "'c++' as 'c'",
-    "a name with dots": "searched for one by one",
+    "a name with dots": "searched for separately",
     "a linker's error with a label": "'-lssl' does not exclude a word here; -\"lssl\" does",
     "a longer word": "only the first 64 characters of a word are searched for",
     "a long beginning": "only the first 64 characters of a word are searched for",

@@ -237,7 +237,7 @@ class TestMend:
         with lock_archive(folder):
             messages = repair_archive(folder, {first.place.warc: end})
         assert (folder / first.place.warc).stat().st_size == end == second.place.offset
-        assert "cut back" in messages[0]
+        assert "was cut from" in messages[0]
         with open_capture(folder, first.place) as view:
             assert view.read() == ZIP
 

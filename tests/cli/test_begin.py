@@ -63,7 +63,7 @@ def test_init_refuses_a_ledger_from_before_the_first_release(tmp_path, windrow) 
         ledger.execute("PRAGMA user_version = 20")
     output = windrow("init", tmp_path)
     assert output.code == 1
-    assert "before its first release" in output.err
+    assert "before the first release" in output.err
     assert "windrow init FOLDER" in output.err
 
 

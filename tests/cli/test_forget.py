@@ -202,7 +202,7 @@ def databases(names: list[str]) -> set[str]:
 KILLED = """
 import sys
 from tests.crash.deadly import kill_at
-from windrow.collections.pages.adapter import verbs as forget
+from windrow.collections.pages.adapter import commands as forget
 from windrow.engine import takedown
 from windrow.ledger.takedowns import TakedownWriter
 from windrow.archive import erase

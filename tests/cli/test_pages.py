@@ -196,7 +196,7 @@ def test_a_private_address_is_not_talked_to_unless_it_is_named(root, small, wind
     mark = small.mark()
     output = windrow("run", "pages")
     assert small.asked(mark) == []
-    assert "its robots.txt could not be read" in output.err
+    assert "its robots.txt could not be fetched" in output.err
     assert "127.0.0.1" in output.err
 
 

@@ -335,7 +335,7 @@ def test_where_a_workspace_is_looked_for(root: Path) -> None:
     assert find_workspace(inner, {}) == root
     assert find_workspace(Path("/"), {"WINDROW_WORKSPACE": str(root)}) == root
     assert find_workspace(root, {"WINDROW_WORKSPACE": "/nowhere"}, Path("a") / "..") == root
-    with pytest.raises(NotAWorkspace, match="/nowhere, which WINDROW_WORKSPACE names"):
+    with pytest.raises(NotAWorkspace, match="/nowhere, the folder that WINDROW_WORKSPACE names"):
         find_workspace(root, {"WINDROW_WORKSPACE": "/nowhere"})
     (root / "windrow.toml").unlink()
     with pytest.raises(NotAWorkspace) as caught:

@@ -148,7 +148,7 @@ def test_a_ledger_from_before_the_first_release_is_refused_and_left_alone(tmp_pa
     path = tmp_path / "ledger.sqlite"
     with closing(sqlite3.connect(path)) as old, old:
         old.execute(f"PRAGMA user_version = {number}")
-    with pytest.raises(LedgerError, match="before its first release") as refused:
+    with pytest.raises(LedgerError, match="before the first release") as refused:
         Ledger(path)
     assert "windrow init FOLDER" in refused.value.hint
     assert [copy.name for copy in tmp_path.glob("*.db")] == []

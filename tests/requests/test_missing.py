@@ -202,6 +202,10 @@ def mark_known_gone(listing):
     return [Observation(offer.key, None) for offer in listing.missing if offer.value]
 
 
+def request_list(source, learned):
+    return (Request("", every=1),)
+
+
 @pytest.mark.parametrize("late", ["in the replay", "after it", "in the run after a stopped one"])
 def test_a_record_that_a_listing_lacks_stays_gone_if_its_service_answers_after_the_listing_was_read(
     tmp_path, serve, monkeypatch, late
@@ -209,7 +213,7 @@ def test_a_record_that_a_listing_lacks_stays_gone_if_its_service_answers_after_t
     contents, status = {"one": b"1", "two": b"2"}, [200]
     api, service = serve(documents(contents)), serve(lambda asked: (status[-1], asked.body, {}))
     declared = collection(send_documents, UNARCHIVED, list_all)
-    discovery = Requests(lambda source, learned: (Request("", every=1),), list_all)
+    discovery = Requests(request_list, list_all)
     step = replace(declared.steps[0], missing=mark_known_gone)
     shop = Workshop(tmp_path, api, service, replace(declared, discovery=discovery, steps=(step,)))
     shop.run()

@@ -92,13 +92,13 @@ def read_rss_item(element: etree._Element) -> _Row:
         for guid in element.iterchildren("guid"):
             if guid.get("isPermaLink", "true").strip().lower() == "true":
                 address = (guid.text or "").strip()
-    return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _base_url(element)
+    return address, first_child_text(element, "updated", "modified", "pubDate", "date"), _address_for_links(element)
 
 
 def read_atom_entry(element: etree._Element) -> _Row:
     """Return address, time and base of an Atom entry."""
     time = first_child_text(element, "updated", "modified", "published", "issued")
-    return _alternate_link(element), time, _base_url(element)
+    return _alternate_link(element), time, _address_for_links(element)
 
 
 def read_json_feed_items(content: bytes) -> Iterator[_Row]:
@@ -132,7 +132,7 @@ def _alternate_link(element: etree._Element) -> str:
     return ""
 
 
-def _base_url(element: etree._Element) -> str:
+def _address_for_links(element: etree._Element) -> str:
     """Return the `xml:base` of an element or its nearest ancestor with one, or an empty text if none has one."""
     if own_base := element.get(_BASE):
         return own_base

@@ -430,7 +430,7 @@ def test_a_list_that_moved_in_json_is_an_error_although_the_root_is_there():
     entries = [{"name": "Fair", "at": "2026-10-05"}]
     assert read(json.dumps({"meta": {}}), "json", **rules) == ([], [])
     assert read(json.dumps({"meta": {"results": []}}), "json", **rules) == ([], [])
-    with pytest.raises(StepError, match="another list 'results'"):
+    with pytest.raises(StepError, match="but a list 'results' elsewhere"):
         read(json.dumps({"meta": {}, "data": {"results": entries}}), "json", **rules)
 
 

@@ -318,7 +318,7 @@ def test_a_branch_that_is_not_on_the_list_is_refused_and_the_workspace_may_name_
 
 
 def test_an_address_with_a_key_and_a_zone_that_is_none_are_refused(tmp_path):
-    with pytest.raises(ConfigError, match="contains a key"):
+    with pytest.raises(ConfigError, match="has a key or password"):
         configured(tmp_path, "https://a.example/a.json?api_key=xyz")
     with pytest.raises(ConfigError, match="not a time zone"):
         configured(tmp_path, "https://a.example/a.ics", timezone="Eastern")

@@ -34,7 +34,8 @@ class SqliteTable(SqliteStore):
         self._name = name
         super().__init__(path, _SCHEMA)
         with close_on_failure(self.close), self._guarded():
-            self._create_table(families)
+            if not self._read_only:  # the file or the disk may allow no more
+                self._create_table(families)
             rows = self._connection.execute("SELECT name, compressed FROM family ORDER BY name")
             self._families = {family: Family(family, (), bool(is_compressed)) for family, is_compressed in rows}
         self._family_names = frozenset(self._families)
