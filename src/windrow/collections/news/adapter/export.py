@@ -80,7 +80,7 @@ def _format_time(seconds: int) -> str:
 
 
 def write_parquet(tree: Path, out: TextIO) -> int:
-    """Write all articles of a tree as a Parquet table, with `metadata` as JSON; return the number of articles."""
+    """Write the articles of a tree as a Parquet table; return their number. Raises MissingExtra without pyarrow."""
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415
