@@ -48,7 +48,7 @@ class Put(NamedTuple):
 
 
 class WideTable(Protocol):
-    """A table of wide rows.
+    """A table whose rows have cells in any of many columns, which are grouped in families, as in HBase.
 
     The parameter `columns` contains names of families, or `family:column`; if it is empty, it means all columns. A row
     without cells does not exist. When a call returns, its rows are on the disk or stored by the server; a call that

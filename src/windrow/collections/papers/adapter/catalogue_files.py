@@ -16,7 +16,7 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """What an update of the index changed, and what must be repaired, as clauses for messages; both may be empty."""
+    """Clauses for messages: what an update of the index changed, and what must be repaired; "" if there is nothing."""
 
     changes: str = ""
     problems: str = ""
@@ -44,7 +44,7 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
             continue
         new_file = index.import_file(str(path), stamp, read_works(path), pulse)
         if new_file is None:
-            return CatalogueState("the catalogue was not read to its end")
+            return CatalogueState("the catalogue was not read to its end, as the run was stopped")
         imported_files.append(new_file)
     existing_paths = {str(path) for path in paths}
     gone_files = [

@@ -130,11 +130,11 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
             metadata = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
             title = (metadata or {}).get("title") or ""
-            letters = slug(title, STUBS) if len(title) <= MAX_TITLE_CHARACTERS else ""
-            if metadata and letters and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
+            title_slug = slug(title, STUBS) if len(title) <= MAX_TITLE_CHARACTERS else ""
+            if metadata and title_slug and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
                 authors = [author.get("name") for author in metadata.get("authors") or ()]
                 features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": key_text(key)}
-                yield letters, json.dumps(features)
+                yield title_slug, json.dumps(features)
 
 
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
@@ -232,11 +232,11 @@ def _write_thumbnails(settings: PaperSettings, form: str, output: TextIO) -> int
 def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
     """Write files, given as (name, content), as a tar; return their number."""
     count = 0
-    with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as archive:
+    with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as tar:
         for name, content in files:
             member = tarfile.TarInfo(name)
             member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
+            tar.addfile(member, io.BytesIO(content))
             count += 1
     return count
 

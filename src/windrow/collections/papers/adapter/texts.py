@@ -59,7 +59,7 @@ def _write_rows(rows: Iterator[TypedRow], fields: Mapping[str, str], form: str, 
 
 
 def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: BinaryIO) -> int:
-    """Write rows as a table of Parquet; `fields` has the types of their fields. Return the number of rows."""
+    """Write rows with `fields` of these types as Parquet; return their number. Raises MissingExtra without pyarrow."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra

@@ -75,13 +75,13 @@ class CatalogueIndex(SqliteStore):
             return [_read_file(row) for row in rows]
 
     def version(self) -> str:
-        """Return a text that changes if the works change."""
+        """Return a text that changes if other files are imported."""
         with self._guarded():
             rows = self._connection.execute("SELECT id, path, stamp, works FROM file ORDER BY id").fetchall()
         return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
 
     def count(self) -> int:
-        """Return the number of works."""
+        """Return the number of works, each counted once for every file that has it."""
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
@@ -195,7 +195,7 @@ class CatalogueIndex(SqliteStore):
         return [_parse_work(text) for text in works.values()]
 
     def _find_works(self, keys: Iterable[str]) -> dict[int, str]:
-        """Return the JSON of the works with these keys, by the ids of their rows."""
+        """Return the JSON of at most MAX_SAME_SLUG + 1 works for each key, by the ids of their rows."""
         query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
         works: dict[int, str] = {}
         for key in keys:

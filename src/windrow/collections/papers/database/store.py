@@ -169,7 +169,7 @@ class PaperStore(RecordStore):
                 self._connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((key,) for key in keys))
 
     def mark_written(self, keys: Sequence[str]) -> None:
-        """Remove papers, whose rows were written, from the list of those whose rows are out of date."""
+        """Remove the papers with these keys from the list of the papers whose rows are out of date."""
         with self._writing():
             self._connection.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
 
