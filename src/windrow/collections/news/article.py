@@ -106,7 +106,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
 
 
 def _remove_title(text: str, title: str) -> str:
-    r"""Return a text without its first headline if that repeats the title, unless the text has nothing else.
+    r"""Return a text without its first headline if the headline repeats the title and is not the whole text.
 
     >>> _remove_title("# Tea\n\nPour it.", "Tea"), _remove_title("# Tea", "Tea")
     ('Pour it.', '# Tea')
@@ -232,7 +232,7 @@ def _find_substitute(
     listed_title = feed_entry.get("title", "")
     if _has_words_of(listed_title, unescape(decode(body, fields.get("content-type", "")).text)):
         return None
-    message = f"the page has less than half of the words of its title in a feed, {listed_title[:200]!r}"
+    message = f"the page has fewer than half of the words of its title in a feed, {listed_title[:200]!r}"
     return Skip(Reason.SOFT_404, url, message)
 
 
@@ -246,7 +246,7 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     """Return whether a canonical address may belong to the article at `url`.
 
     Some sites write in all articles the address of the front page, of a section or of the program that makes the pages.
-    If that were used, one article would replace the others.
+    If such an address were used, one article would replace the others.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False

@@ -70,7 +70,7 @@ def kind_of(name: str) -> str:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run for the kind of the site or, if it is unknown, the one for its front page."""
+    """Return the first requests of a run for the site's kind, or the request for its front page if that is unknown."""
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -118,7 +118,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
     """Return `failure`, the result for a front page, with requests for feeds and sitemaps that it need not link to.
 
-    They are for the ones that were found earlier or, if none was found, once a day for robots.txt and _USUAL_PATHS.
+    They are for the lists that earlier guesses found; if there are none, for robots.txt and _USUAL_PATHS, once a day.
     A server that may be overloaded gets no requests.
     """
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run

@@ -40,7 +40,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """The progress of reading a list of posts, all or the ones in a window; the ledger stores it with each request."""
+    """The progress of reading a list of all posts or of a window's; the ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
@@ -296,7 +296,7 @@ def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> A
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
     """Return the time `name` (date or modified) of a post as ISO 8601, in UTC or, if that is missing, in local time.
 
-    With a `zone` the local time is also returned if both are equal, as such a site writes local times in both.
+    With a `zone` the local time is also returned if the UTC time equals it, as the site then has no time in UTC.
     """
     local, gmt = post.get(name), post.get(f"{name}_gmt")
     local = local if isinstance(local, str) else ""

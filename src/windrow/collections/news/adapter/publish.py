@@ -60,7 +60,7 @@ class Publisher:
     """The configured kind of each source, by its name."""
 
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
-        """Write the runs that are not written yet, the oldest first, and articles that were read too late for theirs.
+        """Write the runs that are not written yet, the oldest first, and articles that were read after their run was.
 
         Stops if `pulse` returns False. Returns a summary, and the errors of the sources that failed in the last of
         these runs. Raises StoreError or DiskFull if a file cannot be written.
@@ -164,7 +164,7 @@ class _RunWriter:
         return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
     def _write_response(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
-        """Write a response to the directory of its kind of site, and the articles that it has to the tree."""
+        """Write a response to the directory of its kind of site, and its articles to the tree."""
         name = self._request_name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
@@ -306,9 +306,9 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
-    """Return why the page of an article failed, or an empty text if it did not, or if it is not such a page.
+    """Return why the request for the page of an article failed, or "" if it did not or was for something else.
 
-    A redirect failed if it was not followed; `followed` has the reason. `name` is that of the request.
+    A redirect failed if it was not followed, for the reason in `followed`. `name` is the name of the request.
     """
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):
