@@ -47,7 +47,7 @@ def read_works(path: Path) -> Iterator[RawWork]:
 
 
 def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the records of an open file, whose `head` shows its format; raise StepError if it has none of them."""
+    """Yield the records of an open file, whose `head` shows its format; raise StepError for another format."""
     file_name = path.name.lower().removesuffix(".gz")
     if head.startswith(b"<"):
         if b"<PubmedArticleSet" not in head:

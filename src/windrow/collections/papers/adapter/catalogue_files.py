@@ -93,7 +93,7 @@ def describe_losses(refused: Counter[str], shortened: int) -> str:
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first clauses, followed by the number of the others and the command that lists all files."""
+    """Join the first `_MAX_NAMED_FILES` clauses; if there are more, add their number and a command that lists all."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text

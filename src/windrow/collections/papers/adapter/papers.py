@@ -173,7 +173,7 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Bring the rows up to date; erase removed rows and records; return a message for each file that keeps some."""
+        """Update rows; erase removed rows and records; return a message for each file of records that keeps some."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:

@@ -135,7 +135,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
     """Add the changes of the catalogue to a message, and its problems to the errors without a source (key "")."""
-    problems = f"the catalogue: {catalogue.problems}; its former works are kept" if catalogue.problems else ""
+    problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
     return Derived(message, {**errors, **({"": no_source} if no_source else {})})
