@@ -56,7 +56,7 @@ _END_ACTIONS: dict[Action, Action] = {
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""By the action at a start tag, the action at its end tag; the end tags of other elements above separate words."""
+"""By the action at a start tag, the action at its end tag; it is `separate_words` for the other `_START_ACTIONS`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
