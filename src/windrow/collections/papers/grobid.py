@@ -97,8 +97,8 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
     3
     """
     parts = [name.partition("-") for name in answers]
-    earlier_numbers = [int(number) for kind, _, number in parts if kind == _EARLIER_RUN]
-    first_number = min((int(number) for kind, _, number in parts if kind == _THIS_RUN), default=1)
+    earlier_numbers = [int(number) for prefix, _, number in parts if prefix == _EARLIER_RUN]
+    first_number = min((int(number) for prefix, _, number in parts if prefix == _THIS_RUN), default=1)
     return max([*earlier_numbers, first_number - 1])
 
 

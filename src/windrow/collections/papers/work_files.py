@@ -36,8 +36,8 @@ def read_works(path: Path) -> Iterator[RawWork]:
     Raises UsageError if it cannot be read to its end, and StepError with UNSUPPORTED if it has none of the formats.
     """
     try:
-        with path.open("rb") as start:
-            is_gzip = start.read(2) == b"\x1f\x8b"
+        with path.open("rb") as raw_file:
+            is_gzip = raw_file.read(2) == b"\x1f\x8b"
         with cast("BinaryIO", _open_gzip(path) if is_gzip else path.open("rb")) as file:
             head = file.read(_HEAD_SIZE).removeprefix(_BYTE_ORDER_MARK).lstrip()
             file.seek(0)

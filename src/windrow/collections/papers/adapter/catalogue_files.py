@@ -39,8 +39,8 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
     old_files = {file.path: file for file in index.files()}
     imported_files: list[CatalogueFile] = []
     for path in paths:
-        file, stamp = old_files.get(str(path)), _stamp(path)
-        if file and stamp and stamp == (file.problem_stamp if file.problem else file.stamp):
+        old_file, stamp = old_files.get(str(path)), _stamp(path)
+        if old_file and stamp and stamp == (old_file.problem_stamp if old_file.problem else old_file.stamp):
             continue
         new_file = index.import_file(str(path), stamp, read_works(path), pulse)
         if new_file is None:
@@ -65,11 +65,11 @@ def _describe_changes(
     read_files = [file for file in imported_files if not file.problem]
     clauses = []
     for file in read_files:
-        before = old_files.get(file.path)
-        text = f"{file.path}: {counted(file.works, 'work')}"
-        text += f" ({before.works:,} before)" if before else ""
-        text += describe_losses(file.refused, file.shortened)
-        clauses.append(text)
+        old_file = old_files.get(file.path)
+        clause = f"{file.path}: {counted(file.works, 'work')}"
+        clause += f" ({old_file.works:,} before)" if old_file else ""
+        clause += describe_losses(file.refused, file.shortened)
+        clauses.append(clause)
     clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone_files]
     if not clauses:
         return ""

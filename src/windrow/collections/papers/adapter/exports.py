@@ -70,7 +70,7 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
 def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
     """Write all rows with decoded cells, except the TEI, which `paper-tei` exports; return the number of rows."""
     if form == "parquet":
-        fields = {name: NUMBER if kind == INT64 else TEXT for name, kind in ENCODINGS.items() if kind != BYTES}
+        fields = {name: NUMBER if ENCODINGS[name] == INT64 else TEXT for name in ENCODINGS if ENCODINGS[name] != BYTES}
         rows = (
             {name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()}
             for row in _decoded_rows(settings)
@@ -84,7 +84,7 @@ def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
-    columns = [name for name, kind in ENCODINGS.items() if kind != BYTES]
+    columns = [name for name, encoding in ENCODINGS.items() if encoding != BYTES]
     with open_rows(settings) as table:
         for key, cells in table.scan(columns):
             yield {"key": key_text(key), **decode_row(cells)}
@@ -173,8 +173,8 @@ def _outcomes(cells: Cells) -> Iterator[str]:
             has_outcome = True
             yield " ".join(filter(None, (column.partition(":")[0], status.get("status"), status.get("reason"))))
     if not has_outcome:
-        kind = decode("file:mime", cells.get("file:mime", b""))
-        yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
+        media_type = decode("file:mime", cells.get("file:mime", b""))
+        yield "waits for GROBID" if media_type == PDF else f"not extracted: {media_type}"
 
 
 def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:

@@ -67,7 +67,7 @@ def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: B
 
     count = 0
     types = {TEXT: pa.string(), NUMBER: pa.int64(), TEXTS: pa.list_(pa.string())}
-    schema = pa.schema([(name, types[kind]) for name, kind in fields.items()])
+    schema = pa.schema([(name, types[field_type]) for name, field_type in fields.items()])
     with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
         while batch := list(islice(rows, _BATCH_SIZE)):
             writer.write_table(pa.Table.from_pylist(batch, schema))
