@@ -105,7 +105,7 @@ MONDAY, TUESDAY = "2026-01-12", "2026-01-13"
 
 
 def write_first_day(root: Path) -> None:
-    """Write the files of four centres below `root`; some of them are faulty on purpose."""
+    """Write the files of four centres below `root`; some files are faulty on purpose."""
     for centre in ("H", "J", "Ucd", "Wtsi"):
         for folder in FOLDERS:
             (root / centre / folder).mkdir(parents=True)
