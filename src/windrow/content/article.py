@@ -110,7 +110,7 @@ def _site_names(head: PageHead) -> set[str]:
 
 
 def _last_title_part(head: PageHead) -> str:
-    """Return the words of the title's last part, mostly the site's name; empty if it is the only part or a title."""
+    """Return the words of the title's last part, mostly the site's name; "" if it is the only part or another title."""
     parts = _split_title(head.title)
     other_title = head.property("og:title") or head.linked.headline
     return _fold_words(parts[-1]) if len(parts) > 1 and _fold_words(parts[-1]) != _fold_words(other_title) else ""
@@ -177,7 +177,7 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
-    """Return the authors that a page shows, or an empty tuple; `markup` is that of the tree.
+    """Return the authors that a page shows, or an empty tuple; `markup` is the page from which `tree` was parsed.
 
     If `is_likely`, the less certain elements are searched instead of the certain ones.
     """

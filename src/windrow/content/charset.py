@@ -3,7 +3,7 @@
 The order is that of the encoding sniffing algorithm: a byte order mark, the charset of the Content-Type header, a
 `meta` element within the first 1,024 bytes or later (where browsers decode the page again with its encoding), the
 bytes themselves. Two kinds of declarations are ignored as plainly wrong: a single-byte encoding if all bytes are
-valid UTF-8 beyond ASCII, and UTF-8 if many bytes are not.
+valid UTF-8 beyond ASCII, and UTF-8 if many bytes are not valid UTF-8.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class DecodedText(NamedTuple):
 
     text: str
     encoding: str
-    """The standard's name, in lower case."""
+    """Its name in the Encoding Standard, in lower case."""
     source: str
     """`bom`, `header`, `meta`, or `content` for the bytes themselves."""
 
@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding and its source, or None and `meta`; `search_late` searches far into the page too."""
+    """Return the declared encoding and its source, or None and `meta`; `search_late` searches beyond 1,024 bytes."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:

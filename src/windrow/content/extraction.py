@@ -57,14 +57,14 @@ class Extract:
     description: str
     keywords: tuple[str, ...]
     language: str
-    """The tag (BCP 47), as written."""
+    """The language's tag (BCP 47), as written."""
     image: str
     canonical: str
     encoding: str
     markup: str
     """The main content as HTML, with the captions of its pictures; addresses in it are as written."""
     blocks: tuple[JudgedBlock, ...]
-    """All blocks of the page in order, those left out too."""
+    """All blocks of the page in order, also those that are not main content."""
     base: str
     """The address against which relative addresses in `markup` are resolved."""
 

@@ -179,7 +179,7 @@ def _prose_share(page: PageMeasures, steps: int) -> bytes:
 
 
 def _depth_below(page: PageMeasures, boxes: Iterable[int]) -> bytes:
-    """Return for each block the steps from its box up to a box around it; `boxes` has that box for each block."""
+    """Return, for each block, how many levels its own box is below the box that `boxes` has for it."""
     depth = page.outline.boxes.depth
     return bytes(map(sub, page.pick_above[0](depth), map(depth.__getitem__, boxes)))
 

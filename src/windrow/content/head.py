@@ -223,7 +223,7 @@ _PAGE_MEDIA_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 RELATIONS = frozenset({"next", "prev", "previous", "alternate", "start", "index", "contents", "up"})
 """The relations of `link` elements to other pages."""
 _ICON_RELATIONS = frozenset({"icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"})
-_MAX_CHARACTERS = 10_000  # of one value; the others are cut off
+_MAX_CHARACTERS = 10_000  # of one value; the remainder is cut off
 _PUBLISHED_NAMES = (
     "article:published_time", "og:article:published_time", "og:published_time", "article:published", "og:pubdate",
     "article:post_date", "datepublished", "rnews:datepublished", "publishdate", "publish-date", "publish_date",
@@ -266,7 +266,7 @@ class FeedLink(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """The page in another language, or a page to choose a language from (`x-default`)."""
+    """A link to the page in another language, or to a page to choose a language from (`x-default`)."""
 
     language: str
     href: str
@@ -274,7 +274,7 @@ class Translation(NamedTuple):
 
 
 class Related(NamedTuple):
-    """Another page and its relation to this page, such as `next`, or `refresh` if this page redirects to it."""
+    """A link to another page; `rel` is its relation, such as `next`, or `refresh` if this page redirects to it."""
 
     rel: str
     href: str
@@ -296,7 +296,7 @@ class PageHead(NamedTuple):
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """Those of `metas` that may forbid to show the page, for all robots or for one."""
+    """The items of `metas` that may forbid search engines to show the page."""
     published: str = ""
     """A date as written that `read_page_time` can read; so is `modified`."""
     modified: str = ""

@@ -19,7 +19,7 @@ _NEAR_BLOCKS = 5  # blocks on each side that a mean includes
 _MIN_CERTAIN_LIKELIHOOD, _MIN_CERTAIN_WORDS = 0.7, 12
 """The least likelihood and words of a block that counts as certainly main content."""
 TEXT_BOX_SHARES = (0.5, 0.8)
-"""For each of these shares of the page's likely words, a text box is the innermost box with at least so many."""
+"""Shares of the page's likely words; for each one, the text box is the innermost box with at least this share."""
 _SIDE_BEFORE, _SIDE_AFTER = 1, 2
 
 

@@ -187,7 +187,7 @@ class _Writer:
             self._open_frame(kind, tag)
 
     def write_text(self, serialised: bytes) -> None:
-        """Write a text of the serialised tree."""
+        """Write a text of the serialised tree as Markdown."""
         plain = unescape(serialised.decode())
         if not plain.isascii():
             plain = _INVISIBLE.sub("", plain)

@@ -19,7 +19,7 @@ from windrow.content.outline_builder import OutlineBuilder
 Action = Callable[[OutlineBuilder, bytes, Shape], None]
 """What is done at a tag, given the builder, the tag and its shape."""
 Meaning = tuple[Action, Shape]
-"""The action at a tag, and the shape of the box that it opens; `BODY` stands for other tags."""
+"""The action at a tag, and the shape of the box that it opens, which is `BODY` if it opens none."""
 
 
 def _do_nothing(*_: object) -> None:
@@ -56,7 +56,7 @@ _END_ACTIONS: dict[Action, Action] = {
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""By the action at a start tag, the action at its end tag; the end tags of other elements above separate words."""
+"""By the action at a start tag, the action at its end tag; it is `separate_words` for the other `_START_ACTIONS`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -305,7 +305,7 @@ class _Copy:
         self.line.clear()
 
     def _is_own_picture(self, line: bytes, next_block: int) -> bool:
-        """Return whether the line has a separate picture of the text; a linked one must be in a figure."""
+        """Return whether the line has a picture that belongs to the text; a linked one must be in a figure."""
         if _PICTURE_TAG.search(line) is None:
             return False
         locations, (first, last) = self._open_locations[-1], self._chosen_range
@@ -316,7 +316,7 @@ class _Copy:
         return is_own_figure and (next_block < first or self._text_depth > 0)
 
     def drop_teaser(self) -> None:
-        """Remove the pictures after the text that are in one box with a block after the text."""
+        """Remove the pictures after the text that are in the same box as a block after the text."""
         start = next((position for position, _ in self._opened if position >= self._text_end), None)
         if start is not None:
             del self.output[start + 1 :]

@@ -113,9 +113,9 @@ class BoxSurroundings(NamedTuple):
     densest: list[int]
     """The greatest share of linked words of these boxes, graded."""
     repeated_box: list[int]
-    """The number of that box with the most siblings of its kind, itself included; 0, the body, if none has three."""
+    """Of these boxes, the number of the one with the most siblings of its kind; 0 if none is one of three or more."""
     repetitions: list[int]
-    """The number of these siblings; 0 for the body."""
+    """How many boxes `repeated_box` and its siblings of the same kind are; 0 for the body."""
     near_groups: list[int]
     """The groups (`traits.GROUP_BITS`) of the names of the box and of the two boxes around it."""
     far_groups: list[int]

@@ -147,7 +147,7 @@ class Blocks:
     """The texts between the borders of boxes, in the page's order, except empty ones."""
 
     text: list[str] = field(default_factory=list)
-    """With collapsed spaces, and a line feed for `br`; the white space of `pre` is not changed."""
+    """Its text with collapsed spaces, and a line feed for `br`; the white space of `pre` is not changed."""
     words: list[int] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     """The number of words in links."""
@@ -173,7 +173,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the number of the row around the table cell of a box, or -1 without a cell or if it has several blocks."""
+    """Return the box of the row of the table cell around a box, or -1 if there is no cell or it has several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1

@@ -51,7 +51,7 @@ class OpenInline:
         self.fallback = ""  # the alternative text of a picture in it
 
     def add_words(self, parts: list[bytes]) -> int:
-        """Append the words of the line from part `start` on to `words`; return their number, as `_count_words` does."""
+        """Append the words of the line from part `start` on to `words`; return their count by `_count_words`."""
         start = self.start
         text = visible_text(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
         words = text.split()
@@ -208,7 +208,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
-        """Open a link, and close the one that is open before."""
+        """Close the link that is open, if there is one, and open another."""
         if self._open_link is not None:
             self.close_anchor()
         if self.parts and self.word_gap:

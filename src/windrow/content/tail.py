@@ -143,9 +143,9 @@ class _TextEnds:
         if boxes.locations[box] & NOT_ARTICLE or is_link:
             return False
         if stop <= self._text_start:
-            blocks_between = [n for n in range(min(stop, self._headline), self._text_start) if n != self._headline]
+            between = range(min(stop, self._headline), self._text_start)
             is_near = self._headline - _MAX_KICKERS <= first
-            has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in blocks_between)
+            has_prose = any(blocks.words[block] >= _MIN_PROSE_WORDS for block in between if block != self._headline)
             return is_near and not has_prose and self._is_alone(box)
         return first == self._text_end and self._is_alone(box)
 

@@ -40,7 +40,7 @@ class PageTraits(NamedTuple):
     digits: int = 0
     """The number of digits in the address's path."""
     address: int = 0
-    """A bit for each of `ADDRESS_PATTERNS`."""
+    """The kinds of addresses that the page's may be: a bit for each of `ADDRESS_PATTERNS`."""
 
 
 def read_page_traits(url: str, og_type: str | None, json_ld: str) -> PageTraits:

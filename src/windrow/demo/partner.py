@@ -53,7 +53,7 @@ def _related_specimen(seed: int, number: int) -> str:
 
 
 def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
-    """Return a document with the blood counts of `count` mice (1.2 kB each); `shift` is added to each value."""
+    """Return a document with the blood counts of `count` mice, 1,200 bytes each; `shift` is added to each value."""
     generator = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
     lines = []
     for number in range(count):
@@ -81,9 +81,9 @@ def _attributes(attributes: dict[str, str]) -> str:
 def pack(members: dict[str, bytes]) -> bytes:
     """Return a zip of documents, which are given by name; the same documents make the same bytes."""
     zip_bytes = BytesIO()
-    with ZipFile(zip_bytes, "w", ZIP_DEFLATED) as archive:
+    with ZipFile(zip_bytes, "w", ZIP_DEFLATED) as zip_file:
         for name, content in members.items():
-            archive.writestr(ZipInfo(name, (2026, 1, 12, 9, 0, 0)), content, ZIP_DEFLATED)
+            zip_file.writestr(ZipInfo(name, (2026, 1, 12, 9, 0, 0)), content, ZIP_DEFLATED)
     return zip_bytes.getvalue()
 
 
@@ -105,7 +105,7 @@ MONDAY, TUESDAY = "2026-01-12", "2026-01-13"
 
 
 def write_first_day(root: Path) -> None:
-    """Write the files of four centres below `root`; some of them are faulty on purpose."""
+    """Write the files of four centres below `root`; some files are faulty on purpose."""
     for centre in ("H", "J", "Ucd", "Wtsi"):
         for folder in FOLDERS:
             (root / centre / folder).mkdir(parents=True)

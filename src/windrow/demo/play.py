@@ -106,8 +106,8 @@ def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool
         (folder / "sources" / "library.toml").write_text(SOURCE_TOML)
         say("the library has a WARC file of papers, and its CDX")
         say("Monday: the first harvest of everything")
-        for kind in ("drops", "pages", "news", *(["events"] if COUNCIL in sites.origins else []), "papers"):
-            run(kind, False)
+        for collection in ("drops", "pages", "news", *(["events"] if COUNCIL in sites.origins else []), "papers"):
+            run(collection, False)
         write_second_day(internet)
         sites.day = 2
         say("Tuesday: one centre adds documents, one corrects some, one withdraws some")
@@ -129,7 +129,7 @@ def empty_folder(folder: Path) -> None:
     """Create the folder, or empty it; raises UsageError if it has files that are not those of an earlier demo."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
-            raise UsageError(f"{folder} is not empty, and has no earlier demo", hint="windrow demo ANOTHER_DIR")
+            raise UsageError(f"{folder} is not empty, and contains no earlier demo", hint="windrow demo ANOTHER_DIR")
         shutil.rmtree(folder)
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / MARKER_FILE).touch()

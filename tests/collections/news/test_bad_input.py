@@ -112,7 +112,11 @@ def test_pages_that_are_no_article_or_lie_about_their_date_have_a_reason_each_an
         reasons[f"error: {reason}"] = reasons.get(f"error: {reason}", 0) + 1
     assert {name: summary["details"].get(name) for name in reasons} == reasons
     assert summary["statistics"]["errors"] == len(PAGES)
-    assert summary["details"]["type application/pdf"] == summary["statistics"]["articles_skipped_image_type"] == 1
+    assert (
+        summary["details"]["its media type is application/pdf, not HTML"]
+        == summary["statistics"]["articles_skipped_image_type"]
+        == 1
+    )
     written = articles(tmp_path)
     assert not [problem for dated in written.values() for problem in standard.problems(dated)]
     for date, (stamp, doubt) in DATES.items():
@@ -136,6 +140,6 @@ def test_rows_that_are_listed_twice_protected_or_of_other_types_are_counted_by_r
     press.post(7, title={"rendered": ""})
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "wordpress"}}))
     (summary,) = summaries(tmp_path)
-    wanted = {"error: password_protected": 1, "type page": 1, "error: no_title": 1}
+    wanted = {"error: password_protected": 1, "its type is page, not post": 1, "error: no_title": 1}
     assert {name: summary["details"].get(name) for name in wanted} == wanted
     assert not [problem for article in articles(tmp_path).values() for problem in standard.problems(article)]

@@ -72,7 +72,7 @@ def test_a_site_that_offers_nothing_at_all_fails_and_says_so(tmp_path):
     workspace = configured(tmp_path, {"g": {"url": f"{bare.url}/"}})
     assert code_of(workspace) == 3
     (site,) = summaries(tmp_path, "_collection_summary.json")[-1]["results"]
-    assert (site["status"], site["error_message"]) == ("error", "status 404")
+    assert (site["status"], site["error_message"]) == ("error", "the status is 404")
     asked = len(bare.asked)
     pass_time(1.1)
     assert code_of(workspace) == 3

@@ -56,7 +56,7 @@ def test_each_kind_of_bad_post_has_its_reason_is_counted_and_the_others_go_on(tm
     run(wordpress(tmp_path, press))
     (summary,) = summaries(tmp_path)
     assert summary["details"].items() >= {
-        "error: no_title": 2, "error: no_text": 1, "error: password_protected": 1, "type page": 1, "error: bad_address": 2,
+        "error: no_title": 2, "error: no_text": 1, "error: password_protected": 1, "its type is page, not post": 1, "error: bad_address": 2,
         "doubtful_date: in the future": 1,
     }.items()  # fmt: skip
     assert summary["statistics"]["errors"] == 6 + ("error: listed_twice" in summary["details"])

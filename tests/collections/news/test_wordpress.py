@@ -11,7 +11,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
-from windrow.collections.news import standard
+from windrow.collections.news import standard, townnews
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.wordpress import PostList, begin, follow
 from windrow.contract import Answer
@@ -112,6 +112,25 @@ def test_runs_within_one_second_ask_for_a_window_each_since_one_that_has_an_answ
             asked.append(request.url)
             learned |= follow(source, learned, Answer(request, 200, {}, io.BytesIO(b"[]"), at)).learned
     assert len(set(asked)) == 6
+
+
+def test_the_end_of_a_list_says_why_no_further_page_is_requested_also_of_a_blox_search(tmp_path, press, monkeypatch):
+    (source,) = wordpress(tmp_path, press).of("news")
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    monkeypatch.setattr("windrow.collections.news.wordpress._MAX_PAGES", 2)
+
+    def end_of(numbers, mode="all", **progress):
+        request = PostList(mode, **progress).request("https://a.example/wp-json/wp/v2/posts")
+        body = io.BytesIO(json.dumps([{"id": number} for number in numbers]).encode())
+        return follow(source, {}, Answer(request, 200, {}, body, now)).end
+
+    assert end_of([]) == "an empty page"
+    assert end_of([7], last="7") == "the page has the posts of the previous one"
+    assert end_of([7], "id", start="9.2026") == "the later pages are older or known"
+    assert end_of([7], page=2) == "the limit of 2 pages"
+    assert end_of([7]) == ""
+    page = Answer(townnews._page_request(source, 999_999), 200, {}, io.BytesIO(b'{"rows": [{"uuid": "a"}]}'), now)
+    assert townnews.follow(source, {}, page).end == "the limit of 1,000,000 rows"
 
 
 def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_its_true_end(tmp_path, press):

@@ -44,23 +44,24 @@ def outcomes(lines: list[bytes], **options) -> Counter[str]:
 
 def test_the_sample_of_20_lines_has_7_papers_and_a_reason_for_each_other(shared):
     lines = (shared / "data" / "papers" / "cdx" / "example.cdx").read_bytes().splitlines()
-    assert outcomes(lines) == {"wanted": 7, "media type": 13}
-    assert outcomes(lines, media_types=["text/html"]) == {"wanted": 1, "media type": 13, "status": 6}
+    assert outcomes(lines) == {"wanted": 7, "its media type is not wanted": 13}
+    html = {"wanted": 1, "its media type is not wanted": 13, "its status is not 200": 6}
+    assert outcomes(lines, media_types=["text/html"]) == html
 
 
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"mime": "text/html"}, "media type"),
-        ({"mime": ""}, "media type"),
-        ({"status": 301}, "status"),
-        ({"status": None}, "status"),
-        ({"digest": SHA.lower()}, "digest is not a SHA-1 in base 32"),
-        ({"digest": "0" + SHA[1:]}, "digest is not a SHA-1 in base 32"),
-        ({"digest": ""}, "digest is not a SHA-1 in base 32"),
-        ({"digest": "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"}, "empty"),
-        ({"offset": None}, "no offset or file"),
-        ({"warc": ""}, "no offset or file"),
+        ({"mime": "text/html"}, "its media type is not wanted"),
+        ({"mime": ""}, "its media type is not wanted"),
+        ({"status": 301}, "its status is not 200"),
+        ({"status": None}, "its status is not 200"),
+        ({"digest": SHA.lower()}, "its digest is not a SHA-1 in base 32"),
+        ({"digest": "0" + SHA[1:]}, "its digest is not a SHA-1 in base 32"),
+        ({"digest": ""}, "its digest is not a SHA-1 in base 32"),
+        ({"digest": "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"}, "the file is empty"),
+        ({"offset": None}, "the line has no offset or no file"),
+        ({"warc": ""}, "the line has no offset or no file"),
         ({"mime": "application/postscript"}, None),
         ({"mime": "Application/PDF;charset=x"}, None),
         ({"mime": "application/x-pdf"}, None),
@@ -96,10 +97,10 @@ def test_patterns_find_the_lines_that_the_originals_were_made_for(shared, name, 
 def test_lists_and_patterns_of_a_source_narrow_what_is_found(shared):
     digests = (shared / "data" / "papers" / "cdx" / "pig_example.sha1b32").read_text().split()
     rule = select(source(digests=digests), {})
-    assert rule(LINE).message == "not in the list"
+    assert rule(LINE).message == "its digest is not in `digests`"
     assert rule(LINE._replace(digest=digests[0])) is None
     assert select(source(patterns=[r"\.pdf$"]), {})(LINE) is None
-    assert select(source(patterns=["url-doi"]), {})(LINE).message == "pattern"
+    assert select(source(patterns=["url-doi"]), {})(LINE).message == "its address matches none of `patterns`"
     with pytest.raises(ConfigError, match="neither one of"):
         select(source(patterns=["("]), {})
 

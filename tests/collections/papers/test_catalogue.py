@@ -122,7 +122,7 @@ def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library,
         main(["status", "--workspace", str(library.root)])
     assert f"the catalogue: {works} does not exist or has no files" in capsys.readouterr().out
     works.mkdir()
-    assert f"{works} does not exist or has no files; its former works are kept" in update(library)[1]
+    assert f"{works} does not exist or has no files; works imported earlier are kept" in update(library)[1]
     assert matched(library) == ["10.5000/0", None]
     library.section = 'catalogue = ["away"]'
     update(library)

@@ -195,7 +195,10 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     claimed, real = sha1(b"x"), sha1(pdf("Of another digest"))
     for name in (f"sha1:{claimed}", claimed.lower(), hashlib.sha1(b"x").hexdigest(), f"sha1:{real}"):
         text = harvested.why(name)
-        assert re.search(r"an index line for http://example.org/changed.pdf names \S*one\.warc\.gz at \d+, with", text)
+        assert re.search(
+            r"an index line for http://example.org/changed.pdf names the record at byte \d+ of \S*one\.warc\.gz, with",
+            text,
+        )
         assert "digest_mismatch: the record at " in text
         assert f"has sha1:{real}, but the index states sha1:{claimed}" in text
     assert "papers has no record with this digest" in harvested.why(f"sha1:{claimed}")
@@ -211,9 +214,9 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
     (index,) = ledger.captures.indexes("papers", "shelf")
     rules = {(str(rule.reason), rule.rule): rule.lines for rule in ledger.captures.left_out(index.id)}
     ledger.close()
-    assert rules["not_wanted", "media type"] == 1
-    assert rules["not_wanted", "empty"] == 1
-    assert rules["not_wanted", "status"] == 1
+    assert rules["not_wanted", "its media type is not wanted"] == 1
+    assert rules["not_wanted", "the file is empty"] == 1
+    assert rules["not_wanted", "its status is not 200"] == 1
     assert sum(lines for (reason, _), lines in rules.items() if reason == "bad_line") == 1
 
 

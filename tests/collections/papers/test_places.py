@@ -124,9 +124,9 @@ def test_why_names_the_rule_that_leaves_a_line_of_an_index_out(tmp_path):
     shelf.index(tmp_path / "shelf.cdx")
     library = Library(tmp_path, "", f'cdx = ["{tmp_path}/shelf.cdx"]\nwarc = ["{tmp_path}/warcs"]\n')
     library.run()
-    assert "left out: media type (not_wanted)" in library.why("http://example.org/page.html")
+    assert "left out: its media type is not wanted (not_wanted)" in library.why("http://example.org/page.html")
     assert "status 200, text/html" in library.why("http://example.org/page.html#top")
-    assert "status 404, application/pdf: left out: status (not_wanted)" in library.why(
+    assert "status 404, application/pdf: left out: its status is not 200 (not_wanted)" in library.why(
         "http://www.example.org/other.pdf"
     )
     assert "left out" not in library.why("http://www.example.org/taken.pdf")

@@ -60,7 +60,7 @@ class FoundArticle:
 
 
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
-    """Return an article with the standard's fields except `first_seen_timestamp_gmt`, or a skip if it is not complete.
+    """Return the observation of an article, which lacks `first_seen_timestamp_gmt`, or a skip if it is not complete.
 
     `zone` is the IANA name of the zone of dates without one, or empty. `seen` is when it was requested, or None.
     """
@@ -106,7 +106,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
 
 
 def _remove_title(text: str, title: str) -> str:
-    r"""Return a text without its first headline if that repeats the title, unless the text has nothing else.
+    r"""Return a text without its first headline if the headline repeats the title and is not the whole text.
 
     >>> _remove_title("# Tea\n\nPour it.", "Tea"), _remove_title("# Tea", "Tea")
     ('Pour it.', '# Tea')
@@ -114,8 +114,8 @@ def _remove_title(text: str, title: str) -> str:
     '![](https://a.example/a.jpg)\n\nPour it.'
     """
     paragraphs = text.split("\n\n")
-    after_figures = (number for number, part in enumerate(paragraphs) if not part.startswith(("![", "*", "[![")))
-    index = next(after_figures, 0)
+    text_indices = (index for index, part in enumerate(paragraphs) if not part.startswith(("![", "*", "[![")))
+    index = next(text_indices, 0)  # of the first paragraph that is neither a figure nor a caption
     is_title = paragraphs[index][:2] == "# " and _words(paragraphs[index].removeprefix("# ")) == _words(title)
     without_title = "\n\n".join((*paragraphs[:index], *paragraphs[index + 1 :]))
     return without_title if is_title and without_title.strip() else text
@@ -159,7 +159,7 @@ def unique_texts(texts: Iterable[str]) -> list[str]:
     return list(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
 
-_HEAD_BYTES = 200_000  # of a page, in which it is looked for what shows that it is an article
+_HEAD_BYTES = 200_000  # of a page, which are searched for marks of an article and for `meta name=robots`
 _ARTICLE_MARK = re.compile(
     rb'(?i)property=["\']?og:type["\']?[^<>]*content=["\']?article|content=["\']?article["\']?[^<>]*property=["\']?og:type'
     rb'|"@type"\s*:\s*\[?\s*"[^"]*(?:Article|Posting|Report)"|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
@@ -181,7 +181,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
     """Return the article of a page, or a skip; `feed_entry` may have `title` and `published`, as a feed has them."""
     url = task.request.url if task.request else task.item.key
     if read_media_type(task.fields) not in _HTML_TYPES:
-        return Skip(Reason.NOT_WANTED, url, f"type {read_media_type(task.fields)}")
+        return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(task.fields)}, not HTML")
     body = task.view.read()
     if not body.strip():
         return Skip(Reason.NO_TEXT, url, "the response is empty")
@@ -228,11 +228,11 @@ def _find_substitute(
     if page.published or _ARTICLE_MARK.search(body[:_HEAD_BYTES]):
         return None
     if not feed_entry:
-        return Skip(Reason.NOT_WANTED, url, "the page is not an article")
+        return Skip(Reason.NOT_WANTED, url, "the page has neither a date of publication nor metadata of an article")
     listed_title = feed_entry.get("title", "")
     if _has_words_of(listed_title, unescape(decode(body, fields.get("content-type", "")).text)):
         return None
-    message = f"the page lacks the words of its title in a feed, {listed_title[:200]!r}"
+    message = f"the page has fewer than half of the words of its title in a feed, {listed_title[:200]!r}"
     return Skip(Reason.SOFT_404, url, message)
 
 
@@ -246,7 +246,7 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     """Return whether a canonical address may belong to the article at `url`.
 
     Some sites write in all articles the address of the front page, of a section or of the program that makes the pages.
-    If that were used, one article would replace the others.
+    If such an address were used, one article would replace the others.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False
@@ -265,8 +265,8 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
         return bool(canonical_query)
     if path.startswith(f"{canonical_path}/"):
         return all(_VARIANT_SEGMENT.fullmatch(segment) for segment in path[len(canonical_path) + 1 :].split("/"))
-    is_one_word = not _SLUG_MARK.search(canonical_path.rpartition("/")[2]) and not canonical_query
-    return not is_one_word or not path
+    is_section = not _SLUG_MARK.search(canonical_path.rpartition("/")[2]) and not canonical_query
+    return not is_section or not path
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:

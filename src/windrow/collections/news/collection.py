@@ -69,10 +69,10 @@ def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroun
     """Build a source from its table; raise ConfigError if it is not http(s), or if `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
-        raise ConfigError(f"{values['url'].origin}: url: expected an http or https address", hint=f"edit {table.file}")
+        raise ConfigError(f"{values['url'].origin}: `url` is not an http or https address", hint=f"edit {table.file}")
     since, until = values["since"].value, values["until"].value
     if since and until and since > until:
-        raise ConfigError(f"{values['until'].origin}: until is before since", hint=f"edit {table.file}")
+        raise ConfigError(f"{values['until'].origin}: `until` is before `since`", hint=f"edit {table.file}")
     return replace(source, pace=float(values["delay"].value))
 
 

@@ -70,7 +70,7 @@ def kind_of(name: str) -> str:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run for the kind of the site or, if it is unknown, the one for its front page."""
+    """Return the first requests of a run for the site's kind, or the request for its front page if that is unknown."""
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -94,7 +94,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
     """Detect a site's kind by its front page; return its first requests or, for a list, requests for its articles."""
     url = answer.request.url
     if answer.status != 200:
-        finding = Finding("Refused", f"status {answer.status}", Level.WARN)
+        finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
         refused = FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
         return _request_guesses(source, learned, answer, refused)
     detected = {}
@@ -118,7 +118,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
     """Return `failure`, the result for a front page, with requests for feeds and sitemaps that it need not link to.
 
-    They are for the ones that were found earlier or, if none was found, once a day for robots.txt and _USUAL_PATHS.
+    They are for the lists that earlier guesses found; if there are none, for robots.txt and _USUAL_PATHS, once a day.
     A server that may be overloaded gets no requests.
     """
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
@@ -144,13 +144,11 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
         return FollowResult(requests, skip=None if sitemaps else Reason.NOT_A_FEED)
     other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
     if answer.status != 200 or url_hints.read_hints(body, url).kind is HintKind.NONE:
-        skip = Reason.NOT_A_FEED if answer.status == 200 else Reason.NOT_FOUND
-        finding = Finding("Refused", f"status {answer.status}", Level.WARN)
-        return FollowResult(
-            skip=skip,
-            findings=(finding,),
-            learned={"guessed": other_guesses} if url in learned.get("guessed", ()) else {},
-        )
+        is_read = answer.status == 200
+        skip = Reason.NOT_A_FEED if is_read else Reason.NOT_FOUND
+        message = "the document is neither a feed nor a sitemap" if is_read else f"the status is {answer.status}"
+        learned_now = {"guessed": other_guesses} if url in learned.get("guessed", ()) else {}
+        return FollowResult(skip=skip, findings=(Finding("Refused", message, Level.WARN),), learned=learned_now)
     listing = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
     return replace(listing, learned={**listing.learned, "guessed": [*other_guesses, url]})
 
@@ -197,7 +195,7 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 
 
 def origins(source: Source) -> tuple[str, ...]:
-    """Return the origins of a site's articles: the configured ones, and http and https with and without `www.`."""
+    """Return the origins of a site's articles: those configured and, without port, http(s) with and without `www.`."""
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]
     home_url = normalise(source.site.address("") if source.site.scheme else "").url
@@ -213,11 +211,11 @@ GONE_STATUSES = frozenset({404, 410})
 """The statuses of a page that no longer exists."""
 
 _NOT_HTML = Skip(Reason.NOT_WANTED, message="its media type is not HTML")
-_WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200 or 304")
+_WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200, 304, 404 or 410")
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the rule for captures: HTML pages are wanted, and pages with a status of GONE_STATUSES."""
+    """Return the rule for captures: HTML with status 200 or 304 is wanted, and any with a status of GONE_STATUSES."""
     return _check_capture
 
 

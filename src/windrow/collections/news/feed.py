@@ -47,16 +47,16 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
 
     >>> parse_response(200, {}, b"<html>Are you a robot?").reason
     <Reason.BOT_WALL: 'bot_wall'>
-    >>> parse_response(200, {}, b'{"body": {"code": "rest_no_route"}, "status": 404, "headers": {}}')
-    RefusedResponse(reason=<Reason.NOT_FOUND: 'not_found'>, message='status 404: rest_no_route', code='rest_no_route')
+    >>> parse_response(200, {}, b'{"body": {"code": "rest_no_route"}, "status": 404, "headers": {}}').message
+    'the status is 404: rest_no_route'
     """
     if len(body) > MAX_JSON_SIZE:
         return RefusedResponse(Reason.TOO_LARGE, f"the response has {len(body)} bytes; the limit is {MAX_JSON_SIZE}")
     start = body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith(b"<") or (not start.startswith((b"{", b"[")) and "html" in fields.get("content-type", "")):
-        return RefusedResponse(Reason.BOT_WALL, f"status {status}: HTML instead of JSON")
+        return RefusedResponse(Reason.BOT_WALL, f"the response (status {status}) is HTML instead of JSON")
     if not start:
-        return RefusedResponse(reason_of_status(status, Reason.TRUNCATED), f"status {status}: the response is empty")
+        return RefusedResponse(reason_of_status(status, Reason.TRUNCATED), f"the response (status {status}) is empty")
     decoded = _parse_json(body)
     is_envelope = isinstance(decoded, dict) and {"body", "status", "headers"} <= decoded.keys()
     if is_envelope and isinstance(decoded["status"], int):
@@ -64,7 +64,7 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
     if status >= 400:
         code = str(decoded.get("code", ""))[:100] if isinstance(decoded, dict) else ""
         reason = reason_of_status(status)
-        return RefusedResponse(reason, f"status {status}: {code}".rstrip(": "), code)
+        return RefusedResponse(reason, f"the status is {status}: {code}".rstrip(": "), code)
     return decoded
 
 
@@ -75,7 +75,7 @@ def _parse_json(body: bytes) -> Any:
     except UnicodeDecodeError:
         return RefusedResponse(Reason.WRONG_ENCODING, "the response is not UTF-8")
     except (ValueError, RecursionError) as error:
-        return RefusedResponse(Reason.NOT_WELL_FORMED, str(error)[:300])
+        return RefusedResponse(Reason.NOT_WELL_FORMED, f"the response is not JSON: {error}"[:300])
     if _SURROGATE.search(body):  # half of a surrogate pair cannot be encoded
         return json.loads(json.dumps(decoded, ensure_ascii=False).encode("utf-8", "replace"))
     return decoded
@@ -88,7 +88,7 @@ def _finite_number(text: str) -> float | None:
 
 
 def strip_html(html: Any) -> str:
-    """Return the text of a piece of HTML, without tags and scripts, with entities decoded once; empty for other types.
+    """Return the text of a piece of HTML, without tags and scripts, with entities decoded once; "" if it is not a text.
 
     >>> strip_html("<i>Crabs</i> &#038; &#8220;quotes&#8221;<script>x()</script> &amp;lt;")
     'Crabs & \u201cquotes\u201d &lt;'
@@ -100,7 +100,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the texts that are not empty in a list or among the values of an object, or a text itself in a list."""
+    """Return the texts in a list or among the values of an object, or a list of a text itself, without empty texts."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
@@ -134,9 +134,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
     if answer.status != 200:
-        return FollowResult(
-            skip=reason_of_status(answer.status), findings=(Finding("Refused", f"status {answer.status}", Level.WARN),)
-        )
+        finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
+        return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
     if document_type == ARTICLE:
         return FollowResult((), (Offering(url),))
     body = answer.view.read()
@@ -245,18 +244,18 @@ def _article_requests(
 def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
     """Return the addresses that a list does not name any more although it still names an older one.
 
-    `known_times` has the addresses that it named before, the newest first. The oldest ones leave every list. If they
+    `known_times` has the addresses that it named before, the newest first; a list drops its oldest ones. If they
     have no times, either end may be the oldest, so only addresses between two that it still names are returned.
 
     >>> _find_removed(dict.fromkeys(["/d", "/c", "/b", "/a"], ""), dict.fromkeys(["/e", "/d", "/b"], ""))
     ['/c']
     """
     known_addresses = list(known_times)
-    still_named = [number for number, address in enumerate(known_addresses) if address in listed]
-    if not still_named:
+    named_indices = [index for index, address in enumerate(known_addresses) if address in listed]
+    if not named_indices:
         return []
-    newest = 0 if known_times[known_addresses[still_named[-1]]] else still_named[0]
-    return [address for address in known_addresses[newest : still_named[-1]] if address not in listed]
+    first, last = 0 if known_times[known_addresses[named_indices[-1]]] else named_indices[0], named_indices[-1]
+    return [address for address in known_addresses[first:last] if address not in listed]
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:

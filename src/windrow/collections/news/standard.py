@@ -159,7 +159,7 @@ def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
 
 
 def _refuse_constant(name: str) -> None:
-    """Raise StepError for NaN or an infinity, by its name in JSON."""
+    """Raise StepError for `name`, NaN or an infinity, which JSON does not have."""
     raise StepError(f"{name} is not a number in JSON")
 
 

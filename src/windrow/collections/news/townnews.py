@@ -45,11 +45,7 @@ def _page_request(source: Source, offset: int, *, every: int | None = None, only
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page; request the next page, until the oldest row or, in later runs, until no row is new."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
-    if (
-        isinstance(content, RefusedResponse)
-        or not isinstance(content, dict)
-        or not isinstance(content.get("rows"), list)
-    ):
+    if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
         no_rows = RefusedResponse(Reason.NOT_VALID, "the response has no rows")
         refused = content if isinstance(content, RefusedResponse) else no_rows
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
@@ -58,9 +54,11 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     offers = tuple(map(Offering, keys))
     end_offset = int(answer.request.context or 0) + len(rows)
     total = content.get("total")
-    is_last = not rows or (isinstance(total, int) and end_offset >= total) or end_offset >= _MAX_ROWS
-    if is_last or (source.options["since"] and _is_before(rows, source.options["since"])):
-        return FollowResult((), offers, {"complete": True}, end="the oldest row")
+    is_last = not rows or (isinstance(total, int) and end_offset >= total)
+    is_before = bool(source.options["since"]) and _is_before(rows, source.options["since"])
+    if is_last or is_before or end_offset >= _MAX_ROWS:
+        end = "the oldest row" if is_last or is_before else f"the limit of {_MAX_ROWS:,} rows"
+        return FollowResult((), offers, {"complete": True}, end=end)
     has_read_all = bool(learned.get("complete"))
     next_offset = end_offset - len(rows) // _ROWS_PER_REPEATED_ROW
     return FollowResult((_page_request(source, next_offset, only_if_new=has_read_all),), offers)
@@ -101,7 +99,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         if name in seen_names:
             yield Skip(Reason.LISTED_TWICE, name[:500], url)
         elif row_type != "article":
-            yield Skip(Reason.NOT_WANTED, url or name[:500], f"type {row_type[:40]}")
+            yield Skip(Reason.NOT_WANTED, url or name[:500], f"its type is {row_type[:40]}, not article")
         else:
             yield article_observation(_build_article(row, url), zone, task.visited)
         seen_names.add(name)

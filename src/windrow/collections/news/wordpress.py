@@ -23,6 +23,7 @@ from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
+from windrow.formats.text import counted
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
 
@@ -39,7 +40,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """The progress of reading a list of posts, all or the ones in a window; the ledger stores it with each request."""
+    """The progress of reading a list of all posts or of a window's; the ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
@@ -57,8 +58,8 @@ class PostList:
         parameters = [f"per_page={_POSTS_PER_PAGE}", f"page={self.page}", f"orderby={column}"]
         parameters.append(f"order={'asc' if self.mode == 'all' else 'desc'}")
         if self.start:
-            names = {"modified": "modified_after", "id": "known"}  # `known` is ignored; it makes the address new
-            parameters.append(f"{names.get(self.mode, 'after')}={self.start}")
+            parameter_names = {"modified": "modified_after", "id": "known"}  # `known` only makes the address new
+            parameters.append(f"{parameter_names.get(self.mode, 'after')}={self.start}")
         if self.end:
             parameters.append(f"before={self.end}")
         if self.round > 1:
@@ -129,9 +130,14 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     shrunk = listing.shrunk or 0 <= total < listing.total
     listing = replace(listing, began=listing.began or answer.at.isoformat(), total=total, shrunk=shrunk)
     is_last = 0 <= pages <= listing.page  # without this header an empty or refused page follows the last one
-    if not posts or is_last or numbers_text == listing.last or _is_before(posts, listing) or listing.page >= _MAX_PAGES:
-        end = "an empty page" if not posts else "the last page" if is_last else "the later pages are older or known"
-        finished = _finish_list(source, listing, answer, offers, end)
+    why_ended = (
+        "an empty page" if not posts else "the last page" if is_last
+        else "the page has the posts of the previous one" if numbers_text == listing.last
+        else "the later pages are older or known" if _reaches_window_end(posts, listing)
+        else f"the limit of {_MAX_PAGES:,} pages" if listing.page >= _MAX_PAGES else ""
+    )  # fmt: skip
+    if why_ended:
+        finished = _finish_list(source, listing, answer, offers, why_ended)
         return replace(finished, learned={**finished.learned, **learned_now})
     next_list = replace(listing, page=listing.page + 1, last=numbers_text)
     return FollowResult((next_list.request(api),), offers, learned_now)
@@ -147,9 +153,8 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
     existing = {post["id"] for post in posts if isinstance(post.get("id"), int)}
     missing = set(wordpress_gone.requested_numbers(answer.request)) - existing
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
-    return FollowResult(
-        (), offers, wordpress_gone.learned_numbers(learned, existing, missing), end=f"{len(missing)} are gone"
-    )
+    learned_now = wordpress_gone.learned_numbers(learned, existing, missing)
+    return FollowResult((), offers, learned_now, end=f"{counted(len(missing), 'post')} gone")
 
 
 def _finish_list(
@@ -179,13 +184,12 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
-    """Request the API's second address if a site refuses the first; after two refusals later runs may read its feed."""
+    """Request the API's second address if the first is refused; if both are, later runs may read the site's feed."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
-        return FollowResult(
-            begin(source, {**learned, **other_form}), skip=refused.reason, findings=(finding,), learned=other_form
-        )
+        requests = begin(source, {**learned, **other_form})
+        return FollowResult(requests, skip=refused.reason, findings=(finding,), learned=other_form)
     refusals = learned.get("tries", 0) + 1
     if "upto.date" not in learned and refused.reason in {Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.BOT_WALL}:
         return FollowResult(
@@ -197,7 +201,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
     return FollowResult(skip=refused.reason, findings=(finding,), learned={"tries": refusals})
 
 
-def _is_before(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
+def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
     """Return whether a page reaches the end of a window: all its posts are older or, in mode id, one is known."""
     if listing.mode == "all" or not listing.start:
         return False
@@ -242,9 +246,9 @@ def read(task: Task) -> Iterator[Observation | Skip]:
         seen_numbers.add(number)
         post_type, status = str(post.get("type", "post")), str(post.get("status", "publish"))
         if post_type != "post":
-            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"type {post_type[:40]}")
+            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"its type is {post_type[:40]}, not post")
         elif status != "publish":
-            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"status {status[:40]}")
+            yield Skip(Reason.NOT_WANTED, url or f"post {number}", f"its status is {status[:40]}, not publish")
         elif _field_part(post, "content", "protected") is True:
             yield Skip(Reason.PASSWORD_PROTECTED, url or f"post {number}")
         else:
@@ -292,7 +296,7 @@ def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> A
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
     """Return the time `name` (date or modified) of a post as ISO 8601, in UTC or, if that is missing, in local time.
 
-    With a `zone` the local time is also returned if both are equal, as such a site writes local times in both.
+    With a `zone` the local time is also returned if the UTC time equals it, as the site then has no time in UTC.
     """
     local, gmt = post.get(name), post.get(f"{name}_gmt")
     local = local if isinstance(local, str) else ""

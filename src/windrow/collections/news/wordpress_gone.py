@@ -138,7 +138,7 @@ def _block_key(number: int) -> str:
 
 
 def _known_between(learned: Mapping[str, Any], after: int, last: int | None) -> Iterator[int]:
-    """Yield the known numbers above `after` up to `last`, or all above `after` if that is None."""
+    """Yield the known numbers above `after` up to `last`, or all above `after` if `last` is None."""
     for block in sorted(int(name.removeprefix("numbers.")) for name in learned if name.startswith("numbers.")):
         first = block * _BLOCK_SIZE
         if first + _BLOCK_SIZE <= after or (last is not None and first > last):

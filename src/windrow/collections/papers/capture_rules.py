@@ -48,7 +48,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
 
 
 def media_type(declared: str) -> str:
-    """Return the standard name of the media type that a server declares, or an empty text if papers do not have it.
+    """Return the standard name of the media type that a server declares, or "" if it is not one of papers.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')
@@ -58,7 +58,7 @@ def media_type(declared: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule of a source: a function that returns why a capture is not wanted, or None if it is wanted."""
+    """Return a source's rule, which returns why a capture is not wanted, or None; raise ConfigError if it is faulty."""
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())
@@ -71,7 +71,7 @@ def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
     names = settings.get("media_types") or (PDF, POSTSCRIPT, JATS)
     for name in names:
         if not media_type(name):
-            raise ConfigError(f"media_types: {name!r} is none of {', '.join((*TYPES, UNKNOWN))}, so no file has it")
+            raise ConfigError(f"`media_types`: {name!r} is not one of {', '.join((*TYPES, UNKNOWN))}")
     types = frozenset(map(media_type, names))
     return types | {UNKNOWN} if settings.get("octet_stream") else types
 
@@ -84,20 +84,20 @@ def _pattern(name: str) -> Callable[[str], bool]:
         search = re.compile(name).search
     except re.error as error:
         raise ConfigError(
-            f"patterns: {name!r} is neither one of {', '.join(PATTERNS)} nor a regular expression: {error}"
+            f"`patterns`: {name!r} is neither one of {', '.join(PATTERNS)} nor a regular expression: {error}"
         ) from None
     return lambda key: search(key) is not None
 
 
 # Digests by other algorithms are accepted, as the step `extract` computes the SHA-1 itself.
 _ACCEPTED_DIGEST_PREFIXES = ("sha256:", "sha384:", "sha512:", "sha1:", "blake2b:", "md5:")
-_OTHER_TYPE = Skip(Reason.NOT_WANTED, message="media type")
-_OTHER_STATUS = Skip(Reason.NOT_WANTED, message="status")
-_BAD_DIGEST = Skip(Reason.BAD_LINE, message="digest is not a SHA-1 in base 32")
-_EMPTY_FILE = Skip(Reason.NOT_WANTED, message="empty")
-_NO_LOCATION = Skip(Reason.BAD_LINE, message="no offset or file")
-_NO_PATTERN = Skip(Reason.NOT_WANTED, message="pattern")
-_OTHER_DIGEST = Skip(Reason.NOT_WANTED, message="not in the list")
+_OTHER_TYPE = Skip(Reason.NOT_WANTED, message="its media type is not wanted")
+_OTHER_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
+_BAD_DIGEST = Skip(Reason.BAD_LINE, message="its digest is not a SHA-1 in base 32")
+_EMPTY_FILE = Skip(Reason.NOT_WANTED, message="the file is empty")
+_NO_LOCATION = Skip(Reason.BAD_LINE, message="the line has no offset or no file")
+_NO_PATTERN = Skip(Reason.NOT_WANTED, message="its address matches none of `patterns`")
+_OTHER_DIGEST = Skip(Reason.NOT_WANTED, message="its digest is not in `digests`")
 _MAX_CACHED_OUTCOMES = 10_000  # the most pairs of media type and status whose outcome is cached
 
 

@@ -19,7 +19,7 @@ _MAX_PMID_DIGITS = 18
 _YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
 MAX_AUTHORS = 200
-"""The most authors of a work that the index stores; works with more are counted."""
+"""The most authors of a work that the index stores; a work with more is shortened to these, and counted."""
 _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
 
@@ -41,13 +41,13 @@ class CatalogueRecord(NamedTuple):
 
 
 def parse_record(raw: RawWork) -> CatalogueRecord:
-    """Parse the record of a work; raise `StepError` if it is not an object, or not one that papers are matched with."""
+    """Parse the record of a work; raise `StepError` if it is not a JSON object, or papers cannot be matched with it."""
     try:
         record = json.loads(raw) if isinstance(raw, bytes) else raw
     except (ValueError, RecursionError):
         raise StepError("the line is not JSON", Reason.BAD_LINE) from None
     if not isinstance(record, dict):
-        raise StepError("the line is not a JSON object", Reason.BAD_LINE)
+        raise StepError("the record is not a JSON object", Reason.BAD_LINE)
     record = _object(record.get("message", record)) if "message-type" in record else record
     work = _read_record(record)
     if not work.title:

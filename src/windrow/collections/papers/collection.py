@@ -20,7 +20,7 @@ class KeyForm(StrEnum):
 
 
 TABLE, LATER = "table", "later"
-"""The two sets of keys that `grobid0:tei_json` may have: those of 2018 (`table`), and those that came later."""
+"""The two sets of keys that `grobid0:tei_json` may have: `table` is the set of 2018, `later` a newer one."""
 
 GROBID = "grobid"
 SERVICE = Service(

@@ -48,7 +48,7 @@ class Put(NamedTuple):
 
 
 class WideTable(Protocol):
-    """A table of wide rows.
+    """A table whose rows have cells in any of many columns, which are grouped in families, as in HBase.
 
     The parameter `columns` contains names of families, or `family:column`; if it is empty, it means all columns. A row
     without cells does not exist. When a call returns, its rows are on the disk or stored by the server; a call that
@@ -150,10 +150,10 @@ def encode(column: str, content: Any) -> bytes:
     >>> encode("file:size", 13264).hex(), encode("file:cdx", {"dt": "2017", "offset": "1"})
     ('00000000000033d0', b'{"dt": "2017", "offset": "1"}')
     """
-    kind = ENCODINGS[column]
-    if kind == INT64:
+    encoding = ENCODINGS[column]
+    if encoding == INT64:
         return _INT64.pack(content)
-    if kind == JSON:
+    if encoding == JSON:
         encoded = json.dumps(content, sort_keys=True).encode()
         if len(encoded) <= MAX_CELL_SIZE:
             return encoded
@@ -168,16 +168,16 @@ def decode(column: str, cell: bytes) -> Any:
     >>> decode("grobid0:status_code", bytes.fromhex("fffffffffffffffc")), decode("file:cdx", b"oops")
     (-4, None)
     """
-    kind = ENCODINGS.get(column, BYTES)
-    if kind == INT64:
+    encoding = ENCODINGS.get(column, BYTES)
+    if encoding == INT64:
         return _INT64.unpack(cell)[0] if len(cell) == _INT64.size else None
-    if kind == JSON:
+    if encoding == JSON:
         try:
             parsed = json.loads(cell)
         except (ValueError, RecursionError):
             return None
         return parsed if isinstance(parsed, dict) else None
-    return cell if kind == BYTES else cell.decode("utf-8", "replace")
+    return cell if encoding == BYTES else cell.decode("utf-8", "replace")
 
 
 def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:

@@ -299,7 +299,7 @@ def _stop_message(task: Task) -> str:
 
 
 def _wanted_types(task: Task) -> frozenset[str]:
-    """Return the media types that the settings of the source select, except that for files of unknown types."""
+    """Return the media types that the settings of the source select, except UNKNOWN."""
     return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 

@@ -97,16 +97,16 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
     3
     """
     parts = [name.partition("-") for name in answers]
-    earlier_numbers = [int(number) for kind, _, number in parts if kind == _EARLIER_RUN]
-    first_number = min((int(number) for kind, _, number in parts if kind == _THIS_RUN), default=1)
+    earlier_numbers = [int(number) for prefix, _, number in parts if prefix == _EARLIER_RUN]
+    first_number = min((int(number) for prefix, _, number in parts if prefix == _THIS_RUN), default=1)
     return max([*earlier_numbers, first_number - 1])
 
 
 class GrobidOutcome(NamedTuple):
     """The outcome of a request: `grobid0:status_code` and `grobid0:status`, the TEI, and its JSON in two shapes.
 
-    `table_json` has the keys of TABLE and `later_json` those of LATER; None: the TEI has no such JSON. `is_transient`
-    is set if the server may be the cause of a failure, so that another request may have another outcome.
+    `table_json` has the keys of TABLE and `later_json` those of LATER; each may be None. `is_transient` is
+    set if the server may be the cause of a failure, so that another request may have another outcome.
     """
 
     code: int
@@ -175,7 +175,7 @@ def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
 
 
 def _error_outcome(answer: Answer) -> GrobidOutcome:
-    """Return the outcome of a request whose answer has another status than 200."""
+    """Return the outcome of a request from an answer whose status is not 200."""
     text = _text(answer.view.read(4 * MAX_ERROR_CHARACTERS))[:MAX_ERROR_CHARACTERS]
     error_code = _ERROR_CODE.match(text)
     code = error_code[1] if error_code else ""

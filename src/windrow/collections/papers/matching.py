@@ -215,30 +215,30 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
     """Compare a paper with one work; the scores of title and authors are in thousandths."""
     same_identifiers = [name for name in paper.identifiers if name in work.identifiers]
     score = title_score(unify_letters(paper.title), unify_letters(work.title))
-    authors, is_complete = _share_of_authors(paper.authors, work.authors)
+    author_share, is_complete = _share_of_authors(paper.authors, work.authors)
     year_distance = None if paper.year is None or work.year is None else abs(paper.year - work.year)
     is_same_journal = bool(paper.journal) and plain_title(paper.journal) == plain_title(work.journal)
     is_same_title = score >= _MIN_SCORE_OF_SAME_TITLE
     is_same_slug = bool(paper.slug) and paper.slug == _slug_letters(work.title)
     is_near = bool(paper.slug) and not is_same_slug and _are_near_titles(paper.title, work.title)
     is_short = len(paper.slug) < _MIN_CHARACTERS_OF_STRONG_SLUG
-    parts = {"title": score, "authors": authors or 0, "year": year_distance, "journal": is_same_journal,
+    parts = {"title": score, "authors": author_share or 0, "year": year_distance, "journal": is_same_journal,
              "identifiers": same_identifiers}  # fmt: skip
     reasons = [name.partition(":")[0] for name in same_identifiers] + ["slug"] * is_same_slug
     reasons += ["near_title"] * is_near
     reasons += ["title_differs"] * (not is_same_title and not is_near) + ["journal"] * is_same_journal
-    reasons.append("authors_unknown" if authors is None else
-                   "authors" if authors == 1000 else "authors_differ" if authors == 0 else "some_authors")  # fmt: skip
+    reasons.append("authors_unknown" if author_share is None else "authors" if author_share == 1000 else
+                   "authors_differ" if author_share == 0 else "some_authors")  # fmt: skip
     if year_distance is not None:
         reasons.append("year" if year_distance == 0 else "year_near" if year_distance <= 2 else "year_differs")
     if (is_same_slug or is_near) and is_short:
         reasons.append("short_title")
-    is_contradicted = authors == 0 or (year_distance is not None and year_distance > 2)
+    is_contradicted = author_share == 0 or (year_distance is not None and year_distance > 2)
     if same_identifiers:
-        status = EXACT if is_same_title or is_near or (authors or 0) >= 500 else WEAK
+        status = EXACT if is_same_title or is_near or (author_share or 0) >= 500 else WEAK
     elif not (is_same_slug or is_near) or is_contradicted:
         status = DIFFERENT
-    elif authors is None or authors < 500 or (is_short and not is_complete) or (is_near and (year_distance or 0) > 1):
+    elif (author_share or 0) < 500 or (is_short and not is_complete) or (is_near and (year_distance or 0) > 1):
         status = WEAK
     else:
         status = STRONG

@@ -36,8 +36,8 @@ def read_works(path: Path) -> Iterator[RawWork]:
     Raises UsageError if it cannot be read to its end, and StepError with UNSUPPORTED if it has none of the formats.
     """
     try:
-        with path.open("rb") as start:
-            is_gzip = start.read(2) == b"\x1f\x8b"
+        with path.open("rb") as raw_file:
+            is_gzip = raw_file.read(2) == b"\x1f\x8b"
         with cast("BinaryIO", _open_gzip(path) if is_gzip else path.open("rb")) as file:
             head = file.read(_HEAD_SIZE).removeprefix(_BYTE_ORDER_MARK).lstrip()
             file.seek(0)
@@ -47,15 +47,15 @@ def read_works(path: Path) -> Iterator[RawWork]:
 
 
 def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the records of an open file, whose `head` shows its format."""
-    names = path.name.lower().removesuffix(".gz")
+    """Yield the records of an open file, whose `head` shows its format; raise StepError for another format."""
+    file_name = path.name.lower().removesuffix(".gz")
     if head.startswith(b"<"):
         if b"<PubmedArticleSet" not in head:
             raise StepError(f"{path} is XML, but not a list of PubMed articles", Reason.UNSUPPORTED)
         yield from _read_pubmed(file)
     elif head.startswith((b"{", b"[")) and (document := _read_document(head, file)) is not None:
         yield from _records_of(document)
-    elif not head or names.endswith(_LINE_SUFFIXES) or head.startswith(b"{") or b"\n{" in head:
+    elif not head or file_name.endswith(_LINE_SUFFIXES) or head.startswith(b"{") or b"\n{" in head:
         file.seek(0)
         while line := file.readline(_MAX_LINE_SIZE):
             yield line.removeprefix(_BYTE_ORDER_MARK)
@@ -64,7 +64,7 @@ def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _read_document(head: bytes, file: BinaryIO) -> Any:
-    """Return a file parsed as one document of JSON, or None if it is not one (it may have lines), or is too large."""
+    """Return a file parsed as one document of JSON, or None if it is not one, such as lines of JSON, or too large."""
     first_line = head.partition(b"\n")[0]
     if len(first_line) < len(head):
         try:

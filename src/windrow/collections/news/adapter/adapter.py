@@ -52,7 +52,7 @@ class NewsAdapter(RecordAdapter):
         return LateAttemptStore(path)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records, and that each file of an article that was written still exists."""
+        """Yield the faults of the records, and one for each written file of an article that does not exist any more."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -65,7 +65,7 @@ class NewsAdapter(RecordAdapter):
                     )
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote: yield violations of the standard, and the size of each file in bytes."""
+        """Check a tree that any program wrote: yield violations of the standard, and the sizes in bytes of files."""
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
@@ -113,7 +113,7 @@ class NewsAdapter(RecordAdapter):
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets of an article's takedown: its addresses, and lists, which other articles share."""
+        """Yield the targets of an article's takedown: its addresses, and as shared targets the lists that name it."""
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
         own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by their numbers on the ledger
@@ -132,7 +132,7 @@ class NewsAdapter(RecordAdapter):
         return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the keys, in the records or else in the tree, of the article with an address in any spelling."""
+        """Return the keys of the articles in the records or else the tree that have an address, in any spelling."""
         with self._store(workspace) as store:
             if store is None:
                 return ()
@@ -143,7 +143,7 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the articles in attempts from records, tree and raw responses; return the number of observations."""
+        """Remove the target's articles from records, tree and raw responses; return how many observations that were."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):

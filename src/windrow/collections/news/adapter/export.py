@@ -48,10 +48,10 @@ def write_jsonl(tree: Path, out: TextIO) -> int:
 def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
     """Write the newest MAX_FEED_ARTICLES of a tree as an Atom feed (RFC 4287); return the number of articles."""
     newest = nlargest(MAX_FEED_ARTICLES, read_articles(tree), key=_time_of)
-    last = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
+    last_updated = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
     out.write(f"<title>{xml_text(workspace.name)}</title><id>urn:windrow:{xml_text(workspace.name)}</id>"
-              f"<updated>{last}</updated><author><name>windrow</name></author>\n")  # fmt: skip
+              f"<updated>{last_updated}</updated><author><name>windrow</name></author>\n")  # fmt: skip
     out.writelines(_atom_entry(article) for article in newest)
     out.write("</feed>\n")
     return len(newest)
@@ -80,7 +80,7 @@ def _format_time(seconds: int) -> str:
 
 
 def write_parquet(tree: Path, out: TextIO) -> int:
-    """Write all articles of a tree as a Parquet table, with `metadata` as JSON; return the number of articles."""
+    """Write the articles of a tree as a Parquet table; return their number. Raises MissingExtra without pyarrow."""
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415

@@ -40,7 +40,7 @@ _PAGE_SIZE = 200  # attempts
 
 
 class NewsFolders(NamedTuple):
-    """The folders that a publisher uses; with `rewrites_changed` a changed article's file is written again."""
+    """The folders and limits of a publisher; with `rewrites_changed` a changed article's file is written again."""
 
     articles: Path  # the tree
     raw: Path  # the directories of runs
@@ -60,10 +60,10 @@ class Publisher:
     """The configured kind of each source, by its name."""
 
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
-        """Write the runs that are not written yet, the oldest first, until `pulse` returns False.
+        """Write the runs that are not written yet, the oldest first, and articles that were read after their run was.
 
-        Returns a summary, and the errors of the sources that failed in the last of these runs. Raises StoreError or
-        DiskFull if a file cannot be written.
+        Stops if `pulse` returns False. Returns a summary, and the errors of the sources that failed in the last of
+        these runs. Raises StoreError or DiskFull if a file cannot be written.
         """
         ledger = Ledger(self.ledger)
         with (
@@ -94,7 +94,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number up to which all attempts were read, except those at robots.txt, which are not read."""
+    """Return the number of the last attempt before any that is still to be read; robots.txt is never read."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -164,11 +164,11 @@ class _RunWriter:
         return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
     def _write_response(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
-        """Write a response to the directory of its kind of site, and the articles that it has to the tree."""
+        """Write a response to the directory of its kind of site, and its articles to the tree."""
         name = self._request_name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
-            self._note_success(recorded, followed)
+            self._note_list_outcome(recorded, followed)
         if name == HOME:
             kind = self._kind_of_home(recorded, followed)
         if kind not in KINDS:
@@ -189,7 +189,7 @@ class _RunWriter:
             raw_run.count(outcome, detail, recorded.attempt.url)
 
     def _kind_of_home(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind of site for a front page that lists articles or failed, or an empty text for any other."""
+        """Return the kind of a front page's site if it lists articles, "page" if it failed, and "" otherwise."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
@@ -197,7 +197,7 @@ class _RunWriter:
         kind: str = self._ledger.requests.learned("news", recorded.source).get("kind", "")
         return kind if kind in {"feed", "page"} else ""
 
-    def _note_success(self, recorded: RecordedAttempt, followed: Followed) -> None:
+    def _note_list_outcome(self, recorded: RecordedAttempt, followed: Followed) -> None:
         """Remember whether a list of a source could be used, for `failed_sources`."""
         if followed.reason is None and _is_successful(recorded):
             self._succeeded.add(recorded.source)
@@ -205,7 +205,7 @@ class _RunWriter:
             self._errors.setdefault(recorded.source, f"{recorded.attempt.url}: {describe_refusal(followed)}")
 
     def _report_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Report a site whose robots.txt failed, as nothing else of it was requested that could be reported."""
+        """Report a site if its robots.txt failed, as then nothing else of it was requested that could be reported."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
@@ -306,9 +306,9 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
-    """Return why the page of an article failed, or an empty text if it did not, or if it is not such a page.
+    """Return why the request for the page of an article failed, or "" if it did not or was for something else.
 
-    A redirect failed if it was not followed; `followed` has the reason. `name` is that of the request.
+    A redirect failed if it was not followed, for the reason in `followed`. `name` is the name of the request.
     """
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):

@@ -107,7 +107,8 @@ class RawRun:
         """Add the error of a site of which nothing was requested because its robots.txt failed."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
-        domain.error = domain.error or f"robots.txt: {attempt.message or attempt.reason or f'status {attempt.status}'}"
+        problem = attempt.message or attempt.reason or f"the status is {attempt.status}"
+        domain.error = domain.error or f"robots.txt: {problem}"
 
     def _domain(self, url: str) -> _Domain:
         """Return the `_Domain` of an address's site; create it for the first address of the site."""

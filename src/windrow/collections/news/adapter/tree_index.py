@@ -87,7 +87,7 @@ class TreeIndex(SqliteStore):
         return None
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
-        """Add an article whose file was written; if its file has a row, only the kind changes. `id` is ignored."""
+        """Add an article with a file, and its aliases; if the file has a row, only `kind` changes. `id` is ignored."""
         row = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
@@ -109,7 +109,7 @@ class TreeIndex(SqliteStore):
         )
 
     def files(self) -> Iterator[str]:
-        """Yield the paths of all articles in the tree, in order."""
+        """Yield the path in the tree of each article that was written, in order."""
         for (file,) in self._connection.execute("SELECT file FROM written ORDER BY file"):
             yield file
 
@@ -119,7 +119,7 @@ class TreeIndex(SqliteStore):
         self._connection.execute("DELETE FROM written WHERE id = ?", (article_id,))
 
     def epoch_of_run(self, session: int, kind: str, began: int) -> int:
-        """Return the number of a run's directory: the stored one, or the first free second from `began` on."""
+        """Return the number of a run's directory: the stored one, or the first free one from `began` (Unix time) on."""
         query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
         row = self._connection.execute(query, (session, kind)).fetchone()
         if row:

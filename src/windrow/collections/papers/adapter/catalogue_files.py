@@ -16,7 +16,7 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """What an update of the index changed, and what must be repaired, as clauses for messages; both may be empty."""
+    """Clauses for messages: what an update of the index changed, and what must be repaired; "" if there is nothing."""
 
     changes: str = ""
     problems: str = ""
@@ -39,12 +39,12 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
     old_files = {file.path: file for file in index.files()}
     imported_files: list[CatalogueFile] = []
     for path in paths:
-        file, stamp = old_files.get(str(path)), _stamp(path)
-        if file and stamp and stamp == (file.problem_stamp if file.problem else file.stamp):
+        old_file, stamp = old_files.get(str(path)), _stamp(path)
+        if old_file and stamp and stamp == (old_file.problem_stamp if old_file.problem else old_file.stamp):
             continue
         new_file = index.import_file(str(path), stamp, read_works(path), pulse)
         if new_file is None:
-            return CatalogueState("the catalogue was not read to its end")
+            return CatalogueState("the catalogue was not read to its end, as the run was stopped")
         imported_files.append(new_file)
     existing_paths = {str(path) for path in paths}
     gone_files = [
@@ -65,11 +65,11 @@ def _describe_changes(
     read_files = [file for file in imported_files if not file.problem]
     clauses = []
     for file in read_files:
-        before = old_files.get(file.path)
-        text = f"{file.path}: {counted(file.works, 'work')}"
-        text += f" ({before.works:,} before)" if before else ""
-        text += describe_losses(file.refused, file.shortened)
-        clauses.append(text)
+        old_file = old_files.get(file.path)
+        clause = f"{file.path}: {counted(file.works, 'work')}"
+        clause += f" ({old_file.works:,} before)" if old_file else ""
+        clause += describe_losses(file.refused, file.shortened)
+        clauses.append(clause)
     clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone_files]
     if not clauses:
         return ""
@@ -93,7 +93,7 @@ def describe_losses(refused: Counter[str], shortened: int) -> str:
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first clauses, followed by the number of the others and the command that lists all files."""
+    """Join the first `_MAX_NAMED_FILES` clauses; if there are more, add their number and a command that lists all."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text

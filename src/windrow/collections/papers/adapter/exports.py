@@ -70,7 +70,7 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
 def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
     """Write all rows with decoded cells, except the TEI, which `paper-tei` exports; return the number of rows."""
     if form == "parquet":
-        fields = {name: NUMBER if kind == INT64 else TEXT for name, kind in ENCODINGS.items() if kind != BYTES}
+        fields = {name: NUMBER if ENCODINGS[name] == INT64 else TEXT for name in ENCODINGS if ENCODINGS[name] != BYTES}
         rows = (
             {name: json.dumps(cell) if isinstance(cell, dict) else cell for name, cell in row.items()}
             for row in _decoded_rows(settings)
@@ -84,7 +84,7 @@ def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
-    columns = [name for name, kind in ENCODINGS.items() if kind != BYTES]
+    columns = [name for name, encoding in ENCODINGS.items() if encoding != BYTES]
     with open_rows(settings) as table:
         for key, cells in table.scan(columns):
             yield {"key": key_text(key), **decode_row(cells)}
@@ -130,11 +130,11 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
             metadata = decode("grobid0:metadata", cells.get("grobid0:metadata", b""))
             title = (metadata or {}).get("title") or ""
-            letters = slug(title, STUBS) if len(title) <= MAX_TITLE_CHARACTERS else ""
-            if metadata and letters and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
+            title_slug = slug(title, STUBS) if len(title) <= MAX_TITLE_CHARACTERS else ""
+            if metadata and title_slug and decode("grobid0:status_code", cells.get("grobid0:status_code", b"")) == 200:
                 authors = [author.get("name") for author in metadata.get("authors") or ()]
                 features = {"title": metadata["title"], "authors": authors, "year": 0, "sha1": key_text(key)}
-                yield letters, json.dumps(features)
+                yield title_slug, json.dumps(features)
 
 
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
@@ -173,8 +173,8 @@ def _outcomes(cells: Cells) -> Iterator[str]:
             has_outcome = True
             yield " ".join(filter(None, (column.partition(":")[0], status.get("status"), status.get("reason"))))
     if not has_outcome:
-        kind = decode("file:mime", cells.get("file:mime", b""))
-        yield "waits for GROBID" if kind == PDF else f"not extracted: {kind}"
+        media_type = decode("file:mime", cells.get("file:mime", b""))
+        yield "waits for GROBID" if media_type == PDF else f"not extracted: {media_type}"
 
 
 def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
@@ -232,11 +232,11 @@ def _write_thumbnails(settings: PaperSettings, form: str, output: TextIO) -> int
 def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
     """Write files, given as (name, content), as a tar; return their number."""
     count = 0
-    with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as archive:
+    with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as tar:
         for name, content in files:
             member = tarfile.TarInfo(name)
             member.size = len(content)
-            archive.addfile(member, io.BytesIO(content))
+            tar.addfile(member, io.BytesIO(content))
             count += 1
     return count
 

@@ -173,7 +173,7 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase removed rows and records from the files; return a sentence for each file that still has some."""
+        """Update rows; erase removed rows and records; return a message for each file of records that keeps some."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:
@@ -224,7 +224,7 @@ def _failed_captures(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
 
 
 def _failure_line(failed: FailedCapture) -> str:
-    location = f"{failed.warc} at {failed.offset}, with the digest {failed.digest or '-'}"
+    location = f"the record at byte {failed.offset} of {failed.warc}, with the digest {failed.digest or '-'}"
     return f"  an index line for {failed.url} names {location}: {failed.reason}: {failed.message}"
 
 

@@ -98,7 +98,7 @@ def open_rows(settings: PaperSettings) -> Iterator[WideTable]:
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
     """Update the catalogue's index, and write the rows that are out of date while `pulse` returns True.
 
-    Returns a summary. A row that the table refuses stays out of date, so that each run tries to write it again.
+    Returns a summary, and errors by source. A row that the table refuses stays out of date; each run tries it again.
     """
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
@@ -135,7 +135,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
     """Add the changes of the catalogue to a message, and its problems to the errors without a source (key "")."""
-    problems = f"the catalogue: {catalogue.problems}; its former works are kept" if catalogue.problems else ""
+    problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
     return Derived(message, {**errors, **({"": no_source} if no_source else {})})
@@ -192,9 +192,9 @@ def find_altered_rows(
 def _make_puts(
     papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, Put], dict[str, bool]]:
-    """Return what to write for each paper, and whether windrow makes its row.
+    """Return by key of each paper what to write, and whether its row is one that windrow made or now makes.
 
-    `is_own_row` says so of registered rows; windrow makes an unregistered row if the table does not have it. Of a row
+    `is_own_row` has this for registered rows; windrow makes an unregistered row if the table does not have it. Of a row
     that another program made, only the columns that windrow wrote are changed or cleared.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
@@ -283,7 +283,7 @@ def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, 
 
 
 def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str]:
-    """Return the papers whose rows have an outcome of GROBID that another program wrote."""
+    """Return the keys of the papers whose rows have an outcome of GROBID that another program wrote."""
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     with _open_register(settings) as register, open_rows(settings) as table:
         rows = table.get_many([*row_keys.values()], (STATUS_CODE_COLUMN,))
@@ -327,14 +327,14 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return a WARC file's path: as in the index line if that has a folder or is remote, or below a source's folder."""
+    """Return a WARC file's path: that of the index line if it has a folder, else the one below a source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
     if not path.is_absolute():  # the file is remote, so this is its name in the index
         return str(path)
-    above = (folder for folder in warc_folders if folder != path and path.is_relative_to(folder))
-    return str(path.relative_to(next(above, path.parent)))
+    parents = (folder for folder in warc_folders if folder != path and path.is_relative_to(folder))
+    return str(path.relative_to(next(parents, path.parent)))
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:

@@ -59,7 +59,7 @@ def _write_rows(rows: Iterator[TypedRow], fields: Mapping[str, str], form: str, 
 
 
 def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: BinaryIO) -> int:
-    """Write rows as a table of Parquet; `fields` has the types of their fields. Return the number of rows."""
+    """Write rows with `fields` of these types as Parquet; return their number. Raises MissingExtra without pyarrow."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra
@@ -67,7 +67,7 @@ def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: B
 
     count = 0
     types = {TEXT: pa.string(), NUMBER: pa.int64(), TEXTS: pa.list_(pa.string())}
-    schema = pa.schema([(name, types[kind]) for name, kind in fields.items()])
+    schema = pa.schema([(name, types[field_type]) for name, field_type in fields.items()])
     with parquet.ParquetWriter(output, schema, compression="zstd") as writer:
         while batch := list(islice(rows, _BATCH_SIZE)):
             writer.write_table(pa.Table.from_pylist(batch, schema))

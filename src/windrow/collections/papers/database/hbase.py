@@ -35,10 +35,10 @@ class Gateway(NamedTuple):
 
 
 class HbaseTable:
-    """A table of wide rows in HBase."""
+    """A `WideTable` in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
-        """Connect, and create the table if it does not exist; raise ConfigError if a family is missing or differs."""
+        """Connect; create the table if needed. Raises MissingExtra, or ConfigError if the name or a family is wrong."""
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")

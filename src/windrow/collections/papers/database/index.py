@@ -75,13 +75,13 @@ class CatalogueIndex(SqliteStore):
             return [_read_file(row) for row in rows]
 
     def version(self) -> str:
-        """Return a text that changes if the works change."""
+        """Return a text that changes if other files are imported."""
         with self._guarded():
             rows = self._connection.execute("SELECT id, path, stamp, works FROM file ORDER BY id").fetchall()
         return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
 
     def count(self) -> int:
-        """Return the number of works."""
+        """Return the number of works, each counted once for every file that has it."""
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
@@ -96,37 +96,37 @@ class CatalogueIndex(SqliteStore):
         with self._writing():
             self._remove_files("stamp || problem = ''")  # an import that was stopped
             insert = "INSERT INTO file (path, stamp, works, refused) VALUES (?, '', 0, '{}')"
-            number = self._connection.execute(insert, (path,)).lastrowid
-        assert number is not None
+            file_number = self._connection.execute(insert, (path,)).lastrowid
+        assert file_number is not None
         counts = Counter[str]()
         remaining = iter(works)
         try:
             while page := list(islice(remaining, _LINES_PER_TRANSACTION)):
                 with self._writing():
                     for work in page:
-                        self._import_work(work, number, counts)
+                        self._import_work(work, file_number, counts)
                 if not pulse():
                     return None
         except StepError as error:
             counts[str(error.reason)] += 1
         except UsageError as error:
-            return self._record_problem(path, number, str(error), stamp if _is_damaged(error) else "")
+            return self._record_problem(path, file_number, str(error), stamp if _is_damaged(error) else "")
         with self._writing():
             run = self._connection.execute
-            self._remove_files("path = ? AND id <> ?", path, number)
-            work_count = run("SELECT count(*) FROM record WHERE file = ?", (number,)).fetchone()[0]
+            self._remove_files("path = ? AND id <> ?", path, file_number)
+            work_count = run("SELECT count(*) FROM record WHERE file = ?", (file_number,)).fetchone()[0]
             update = "UPDATE file SET stamp = ?, works = ?, refused = ? WHERE id = ?"
             row = (path, stamp, work_count, json.dumps(counts, sort_keys=True))
-            run(update, (*row[1:], number))
+            run(update, (*row[1:], file_number))
         return _read_file(row)
 
-    def _record_problem(self, path: str, number: int, problem: str, stamp: str) -> CatalogueFile:
-        """Record why a file could not be read, and remove the works that were imported under `number`."""
+    def _record_problem(self, path: str, file_number: int, problem: str, stamp: str) -> CatalogueFile:
+        """Record why a file could not be read, and remove the works that were imported under `file_number`."""
         with self._writing():
             run = self._connection.execute
             run("INSERT INTO file (path, stamp, works, refused) SELECT ?1, '', 0, '{}'"
-                " WHERE NOT EXISTS (SELECT 1 FROM file WHERE path = ?1 AND id <> ?2)", (path, number))  # fmt: skip
-            self._remove_files("id = ?", number)
+                " WHERE NOT EXISTS (SELECT 1 FROM file WHERE path = ?1 AND id <> ?2)", (path, file_number))  # fmt: skip
+            self._remove_files("id = ?", file_number)
             run("UPDATE file SET problem = ?, problem_stamp = ? WHERE path = ?", (problem, stamp, path))
         return next(file for file in self.files() if file.path == path)
 
@@ -184,7 +184,7 @@ class CatalogueIndex(SqliteStore):
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
         """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each of them.
 
-        If there are no such works, those are returned that share a key of `near_keys` for its first two authors.
+        If there are none, return the works that share a key of `near_keys` for the first two authors of the paper.
         """
         with self._guarded():
             works = self._find_works(paper.identifiers)
@@ -195,7 +195,7 @@ class CatalogueIndex(SqliteStore):
         return [_parse_work(text) for text in works.values()]
 
     def _find_works(self, keys: Iterable[str]) -> dict[int, str]:
-        """Return the JSON of the works with these keys, by the ids of their rows."""
+        """Return the JSON of at most MAX_SAME_SLUG + 1 works for each key, by the ids of their rows."""
         query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
         works: dict[int, str] = {}
         for key in keys:

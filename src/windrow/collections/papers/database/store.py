@@ -55,7 +55,7 @@ ORDER BY a.attempt
 MAX_FAILED_RUNS = 3
 """The number of runs in which GROBID fails for a document, but not for others, after which the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""A run in which GROBID processed no document counts if at most this many failed, each of them again."""
+"""A run in which GROBID processed no document counts if at most this many failed, and all had failed before."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
@@ -112,7 +112,7 @@ class PaperStore(RecordStore):
     def ask_again(self, names: Sequence[str], reason: str, *, dry_run: bool) -> list[str]:
         """Have the next run send papers (by key; all if `names` is empty) to GROBID again; return their keys, in order.
 
-        If `reason` is not empty, only those are sent whose last outcome had it as its reason or status. Papers that
+        If `reason` is not empty, only papers whose last outcome has this reason or status are sent. Papers that
         GROBID has not answered yet, and papers that will be sent again in any case, are left out. With `dry_run`,
         nothing is changed.
         """
@@ -169,7 +169,7 @@ class PaperStore(RecordStore):
                 self._connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((key,) for key in keys))
 
     def mark_written(self, keys: Sequence[str]) -> None:
-        """Remove papers, whose rows were written, from the list of those whose rows are out of date."""
+        """Remove the papers with these keys from the list of the papers whose rows are out of date."""
         with self._writing():
             self._connection.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
 

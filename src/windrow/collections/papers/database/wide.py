@@ -26,7 +26,7 @@ _ROWS_PER_PAGE, _KEYS_PER_QUERY = 200, 400
 
 
 class SqliteTable(SqliteStore):
-    """A table of wide rows in an SQLite file."""
+    """A `WideTable` in an SQLite file."""
 
     def __init__(self, path: Path, name: str, families: Sequence[Family]) -> None:
         """Open or create the file, and add families; raise ConfigError if the file has a table of another name."""
@@ -72,7 +72,7 @@ class SqliteTable(SqliteStore):
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows, in one transaction; no row is refused, so the result is empty."""
+        """Set and clear cells in rows, in one transaction; return an empty dict, as SQLite refuses no valid row."""
         run = self._connection.execute
         with self._writing():
             for row in rows:
@@ -100,7 +100,7 @@ class SqliteTable(SqliteStore):
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove the rows with these keys, and overwrite their bytes in the file."""
+        """Remove these rows, and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
