@@ -20,7 +20,7 @@ from windrow.model import (
     Limits,
     ListingEntry,
     Offer,
-    OfferingHost,
+    OfferingSource,
     Secret,
     Site,
     Source,
@@ -36,9 +36,9 @@ class Planner(Protocol):
 
 
 BEHIND = 1_000
-"""The least order number (`FoundUrl.place`) of addresses that are only linked from pages without anything new.
+"""The least `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
 
-They are requested after the other addresses of their host, and are not requested once `CrawlRules.is_endless` is True.
+They are requested after the other addresses of their host, and not at all once `CrawlRules.record_body` returned True.
 """
 
 
@@ -72,11 +72,11 @@ class CrawlRules(Protocol):
         `seconds` is how long the response took, `wait` the pause in seconds that the host asked for, None without one.
         """
 
-    def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Record the body of a new address; return whether many bodies in a row contained nothing new.
+    def record_body(self, job: FetchJob, body: bytes) -> bool:
+        """Record the body of a new address; return whether many in a row repeated texts of earlier ones.
 
         It is called before `links`. If it returns True, the run requests only those new addresses of the origin whose
-        order number is below `BEHIND`, and addresses that were requested before.
+        `FoundUrl.order` is below `BEHIND`, and addresses that were requested before.
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
@@ -119,7 +119,9 @@ class Listing:
     list_phase: str
     fetch_phase: str
     plan: Planner
-    prefer: Callable[[str, Sequence[OfferingHost]], list[OfferingHost]]  # file's owner, hosts -> hosts, best first
+    prefer: Callable[
+        [str, Sequence[OfferingSource]], list[OfferingSource]
+    ]  # file's owner, sources -> sources, best first
     members: Members | None = None
 
 

@@ -27,7 +27,7 @@ from windrow.ledger.typed.addresses import ChosenAddress
 from windrow.ledger.typed.listed_files import KnownFile
 from windrow.ledger.typed.mirrors import Mirror
 from windrow.ledger.typed.unread import UnreadAddress
-from windrow.model import Finding, FoundUrl, Level, OfferingHost, Source, State, Status
+from windrow.model import Finding, FoundUrl, Level, OfferingSource, Source, State, Status
 from windrow.reasons import Reason
 
 
@@ -175,12 +175,12 @@ class FileFrontier:
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
         """Return what a run would fetch from these sources, and count the documents due in `phases` (None: in all)."""
         waiting = self._waiting_files({source.name: source for source in sources if source.active}, bounds)
-        source_records = self._ledger.attempts.by_source()
+        counts_by_source = self._ledger.attempts.by_source()
         planned = []
         for source in sources:
             files = [file for file in waiting if file.source == source.name]
             size = sum(file.bytes or 0 for file in files)
-            seconds = _estimate_seconds(source, source_records.get(source.name), len(files), size)
+            seconds = _estimate_seconds(source, counts_by_source.get(source.name), len(files), size)
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), self._listing.folders, source.active,
@@ -245,12 +245,14 @@ class FileFrontier:
         ):
             if mirror.source in active and not bounds.excludes(mirror.modified):
                 mirrors.setdefault(mirror.file, {}).setdefault(mirror.source, mirror)
-        source_records = self._ledger.attempts.by_source()
+        counts_by_source = self._ledger.attempts.by_source()
         waiting = []
         for mirrors_by_source in [*filter(None, mirrors.values())][: bounds.limit]:
-            hosts = [offering_host(active[source], source_records.get(source)) for source in mirrors_by_source]
+            offering_sources = [
+                offering_source(active[source], counts_by_source.get(source)) for source in mirrors_by_source
+            ]
             owner = next(iter(mirrors_by_source.values())).owner
-            best = self._listing.prefer(owner, hosts)[0].source
+            best = self._listing.prefer(owner, offering_sources)[0].source
             mirror = mirrors_by_source[best]
             waiting.append(Waiting(mirror.key, best, active[best].site.address(mirror.path), mirror.size))
         return tuple(waiting)
@@ -426,20 +428,20 @@ def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], 
     return tuple((attempt.attempt, (attempt.phase, Status.FAILED)) for attempt in unread)
 
 
-def offering_host(source: Source, record: SourceRecord | None) -> OfferingHost:
-    """Return a source as one that offers a file, with the record of its attempts so far; None if it has none yet."""
-    if record is None:
-        return OfferingHost(source.name, source.owner)
-    return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
+def offering_source(source: Source, counts: SourceRecord | None) -> OfferingSource:
+    """Return a source as one that lists a file; `counts` are those of its earlier attempts, None if there are none."""
+    if counts is None:
+        return OfferingSource(source.name, source.owner)
+    return OfferingSource(source.name, source.owner, counts.attempts, counts.failures, counts.speed)
 
 
-def _estimate_seconds(source: Source, record: SourceRecord | None, count: int, size: int) -> float | None:
+def _estimate_seconds(source: Source, counts: SourceRecord | None, count: int, size: int) -> float | None:
     """Estimate how long `count` files of `size` bytes together take; None if the source has sent nothing yet."""
     if not count:
         return 0.0
-    if record is None or not record.received:
+    if counts is None or not counts.received:
         return None
-    return round(max(size * record.seconds / record.received, count * source.pace) / max(1, source.connections), 1)
+    return round(max(size * counts.seconds / counts.received, count * source.pace) / max(1, source.connections), 1)
 
 
 MAX_NAMED = 20

@@ -165,7 +165,7 @@ class Session:
             self.ledger.close()
             raise
 
-    def harvest(
+    def run_harvest(
         self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,
         fetch: bool = True, since: datetime | None = None,
     ) -> None:  # fmt: skip

@@ -156,7 +156,7 @@ class OriginCrawler:
         pause = self._rules.pause(reply.attempt.seconds, reply.status, reply.attempt.wait)
         reply = reply._replace(attempt=_with_wait(reply.attempt, pause))
         is_new = not job.last.digest and reply.attempt.status == OK
-        endless = is_new and self._rules.is_endless(job, reply.body)
+        endless = is_new and self._rules.record_body(job, reply.body)
         event = self._read_links(job, reply)
         self._report(event._replace(endless=True) if endless else event)
         if event.attempt.reason and (end := self._count_harmful(event.attempt)):
