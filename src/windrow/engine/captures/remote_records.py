@@ -203,7 +203,7 @@ class RemoteRecords:
     async def _fetch_record(self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore) -> Path | Reading:
         """Fetch the record of a line when one of the `slots` is free, into a file that is called `number`."""
         if line.length == 0 or line.offset is None:
-            return _failed_reading(Reason.BAD_LINE, "the index line does not have the record's offset in its WARC file")
+            return _failed_reading(Reason.BAD_LINE, "the index line has no offset for the record, or the length 0")
         if line.length is not None and line.length > largest:
             return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes; the limit is {largest}")
         path = self._fetched_folder / str(number)
