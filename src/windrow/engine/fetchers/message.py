@@ -150,8 +150,8 @@ class MoreJobs(NamedTuple):
 class AttemptEnded(NamedTuple):
     """The attempt at one job of a batch, the addresses that its response links to, and those that a rule left out.
 
-    The attempt has a `wait` only if that is to be stored. `endless` is true if many new addresses of the origin in a
-    row had no new content.
+    The attempt has a `wait` only if that is to be stored. `endless` is true if many new pages of the origin in a row
+    repeated earlier texts.
     """
 
     batch: int
