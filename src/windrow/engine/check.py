@@ -96,17 +96,17 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Read every capture and compare its digest with the ledger; yield a fault, or the size in bytes if they agree."""
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
-        hint = f"restore {warc} from a backup: it contained {key}"
+        location, hint = f"the record at byte {offset:,} of {warc}", f"restore {warc} from a backup: it contained {key}"
         try:
             with open_capture(folder, ArchivePlace(warc, offset, length)) as view:
                 while block := view.read(BLOCK_BYTES):
                     hasher.update(block)
         except (ArchiveError, OSError) as error:
-            yield Fault(f"the record at byte {offset:,} of {warc}", str(error), hint)
+            yield Fault(location, str(error), hint)
             continue
         if hasher.digest() != digest or hasher.size != size:
             problem = f"has {hasher.size:,} bytes with {hasher.digest()}, but the ledger has {size:,} with {digest}"
-            yield Fault(f"the record at byte {offset:,} of {warc}", problem, hint)
+            yield Fault(location, problem, hint)
         else:
             yield hasher.size
 
@@ -139,12 +139,8 @@ def check_states(ledger: Ledger) -> Iterator[Fault]:
         message = f"is recorded as {recorded}, but the last event of its listings is {mirror.event!r}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.inconsistent():
-        recorded = (
-            f"is recorded as due at UNIX time {address.due}, with its last capture from attempt {address.capture}"
-        )
-        yield Fault(
-            address.url, f"{recorded}; it has {address.attempts} attempts, the last with a capture is {address.last}"
-        )
+        recorded = f"is due at UNIX time {address.due}, its last capture by attempt {address.capture}"
+        yield Fault(address.url, f"{recorded}; its {address.attempts} attempts have it by attempt {address.last}")
 
 
 ITEMS_PER_QUERY = 1_000
