@@ -122,10 +122,10 @@ def _record_pause(run: HarvestRun, listing: _SourceListing, seconds: float) -> N
 
 
 def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline: float) -> None:
-    """Record that listings failed because they had not ended `deadline` seconds after the begin of the phase."""
+    """Record that listings failed because they had not ended `deadline` seconds after the start of the phase."""
     for listing in late_listings:
         message = f"{listing.source.name}: left to the next run: its listing had not ended after {deadline:g} seconds"
-        message += f" ({run.collection.name}.listing_deadline)"
+        message += f" (the setting {run.collection.name}.listing_deadline)"
         run.close_task(listing.task, message, Reason.TIMEOUT, failed=True)
         run.progress.step(failed=1)
 
@@ -259,8 +259,8 @@ def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int
     others = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
     differing = [mirror for mirror in others if mirror.size not in {None, offer.size}]
     if differing:
-        sizes = ", ".join(f"{mirror.source} {mirror.size:,}" for mirror in differing)
-        message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
+        sizes = ", ".join(f"{mirror.size:,} of {mirror.source}" for mirror in differing)
+        message = f"{source} now offers {offer.size:,} bytes under this name, which has {sizes}"
         message = f"{message}; {describe_choice(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
         writer.items.add_findings(run.session, file, run.collection.fetch_phase, [finding])

@@ -203,10 +203,10 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
     sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
     if len({size for _, size in sizes_by_source} - {None}) < 2:
         return None
-    sizes = ", ".join(f"{name} {size}" for name, size in sizes_by_source)
+    sizes = ", ".join(f"{name} {'unknown' if size is None else size}" for name, size in sizes_by_source)
     first_source, first_size = sizes_by_source[0]
     other_source = next(name for name, size in sizes_by_source if size != first_size)
-    message = f"its sources list different sizes: {sizes}; {first_source} is requested first"
+    message = f"its sources list different sizes in bytes: {sizes}; {first_source} is requested first"
     return Finding("ContentDiffers", f"{message}; {describe_choice(key, other_source)}", Level.WARN)
 
 

@@ -248,7 +248,7 @@ class _Rate:
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a function that, called with the bytes received so far, reports a long transfer or fails a slow batch."""
+    """Return a function of the bytes received so far: it reports a long transfer, and calls `check_rate`."""
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
@@ -353,7 +353,7 @@ class _ChecksumSink:
         """Keep the bytes; raise TerminalFailure above the size limit, TransientFailure after the time limit."""
         self.content += block
         if len(self.content) > _MAX_CHECKSUM_FILE:
-            raise TerminalFailure(f"{self._address}: has more than {_MAX_CHECKSUM_FILE} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{self._address} has more than {_MAX_CHECKSUM_FILE:,} bytes", Reason.TOO_LARGE)
         if time.monotonic() > self._until:
             message = f"{self._address}: not received completely within {self._seconds:g} seconds"
             raise TransientFailure(message, Reason.TIMEOUT)
