@@ -165,7 +165,7 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Have the done and failed files that these sources list now fetched again; return the number of files."""
+        """Have the files that these sources list now fetched again (`_finished_mirrors`); return their number."""
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -258,7 +258,7 @@ class FileFrontier:
         return tuple(waiting)
 
     def _finished_mirrors(self, sources: Iterable[str]) -> Iterator[Mirror]:
-        """Return the present mirrors, at the sources with these names, whose files are done or failed."""
+        """Return the present mirrors at these sources whose files were not refused, and do not wait for a transfer."""
         mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
         return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 

@@ -62,8 +62,8 @@ class CollectionStores(NamedTuple):
     """How a target is removed from a collection's stores.
 
     `remove` removes the records of a target that the given attempts fetched, and returns their number; it may be
-    repeated. `clean` overwrites removed records in the stores' files. It often calls the function that it is given,
-    which renews the lease, and returns a message for each file in which some bytes remain.
+    repeated. `clean` overwrites removed records in the stores' files, and returns a message for each file in which some
+    bytes remain. It often calls the function that it is given, which renews the lease.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]

@@ -109,10 +109,11 @@ class FetcherPool:
         self._halted = False
 
     def submit_batch(self, batch: TransferBatch) -> None:
-        """Send a batch to a process with an idle connection to its site, or otherwise to the least loaded process.
+        """Send a batch to a process with an idle connection to its site, otherwise to the least loaded one.
 
         If the process with the idle connection is much busier than another, the batch is sent to the other one, and
-        that connection is closed: a site never has more connections than batches at one time.
+        that connection is closed: a site never has more connections than batches at one time. A host with a pace is
+        requested by one process only.
         """
         self._start_missing()
         member = least_loaded = min(self._members.values(), key=attrgetter("load"))

@@ -51,7 +51,7 @@ class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`; `found` counts the requests that it led to.
 
     The response `is_usable` if the discovery used it. Otherwise it may have a `reason` with a `message`; it has none
-    if it is a redirect, or if its attempt failed. `left_out` counts what it names and is not requested.
+    if it is a redirect, or if its attempt failed. `left_out` counts its addresses that are not requested.
     """
 
     source: str
@@ -192,7 +192,7 @@ class AnswerFollower:
         followed: FollowedAnswer | Reading | None,
         seconds: float,
     ) -> FollowOutcome:
-        """Store what a response led to, that it was followed, and whether it must be followed again."""
+        """Store what a response led to, that it was followed, and whether later runs must follow it again."""
         run, name, source = self._run, self._run.collection.name, self._sources[recorded.source]
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None

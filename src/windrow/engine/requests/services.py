@@ -39,7 +39,7 @@ def service_sources(collection: Collection, settings: Mapping[str, Any], root: P
             continue
         address = split_address(str(url), root)
         if address.scheme not in {"http", "https"}:
-            raise ConfigError(f"{service.setting} is not an address with http or https", hint="windrow config")
+            raise ConfigError(f"{service.setting} is {url!r}, not an http or https address", hint="windrow config")
         service_options = {
             name: settings[setting] if isinstance(setting := getattr(service, name), str) else setting
             for name in ("connections", "seconds", "largest", "busy")
