@@ -165,7 +165,7 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Have the files that these sources list now fetched again (`_finished_mirrors`); return their number."""
+        """Have the files that these sources list now fetched again, unless refused or waiting; return their number."""
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -248,11 +248,9 @@ class FileFrontier:
         counts_by_source = self._ledger.attempts.by_source()
         waiting = []
         for mirrors_by_source in [*filter(None, mirrors.values())][: bounds.limit]:
-            offering_sources = [
-                offering_source(active[source], counts_by_source.get(source)) for source in mirrors_by_source
-            ]
+            offerings = [offering_source(active[source], counts_by_source.get(source)) for source in mirrors_by_source]
             owner = next(iter(mirrors_by_source.values())).owner
-            best = self._listing.prefer(owner, offering_sources)[0].source
+            best = self._listing.prefer(owner, offerings)[0].source
             mirror = mirrors_by_source[best]
             waiting.append(Waiting(mirror.key, best, active[best].site.address(mirror.path), mirror.size))
         return tuple(waiting)

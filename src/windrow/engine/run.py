@@ -256,14 +256,9 @@ class HarvestRun:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 
     def close_task(
-        self,
-        task: int,
-        comment: str,
-        reason: Reason | None = None,
-        *,
-        failed: bool = False,
+        self, task: int, comment: str, reason: Reason | None = None, *, failed: bool = False,
         writer: LedgerWriter | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Record the end of a task in the transaction of `writer`, or by default in a transaction of its own."""
         self.failed += failed
         if writer is not None:

@@ -25,7 +25,6 @@ from windrow.reasons import Reason
 ROLLOVER_SIZE = 1 << 40
 """Bytes after which a WARC file is closed; larger than any capture, so that there is only one file."""
 
-
 PAGE = 1
 """The kind of the address that is requested; 0 would be that of a robots.txt."""
 

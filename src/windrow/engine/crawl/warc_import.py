@@ -241,13 +241,9 @@ class WarcImporter:
         return findings
 
     def _add_record(
-        self,
-        writer: LedgerWriter,
-        file: _File,
-        record: WarcRecord,
-        imported: ImportedRecord,
+        self, writer: LedgerWriter, file: _File, record: WarcRecord, imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
-    ) -> bool:
+    ) -> bool:  # fmt: skip
         """Store a record's attempt, and its response in `batch_payloads`; return False if it waits for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None

@@ -109,11 +109,10 @@ class FetcherPool:
         self._halted = False
 
     def submit_batch(self, batch: TransferBatch) -> None:
-        """Send a batch to a process with an idle connection to its site, otherwise to the least loaded one.
+        """Send a batch with a pace to its host's only process, others to one with an idle connection or the least loaded.
 
         If the process with the idle connection is much busier than another, the batch is sent to the other one, and
-        that connection is closed: a site never has more connections than batches at one time. A host with a pace is
-        requested by one process only.
+        that connection is closed: a site never has more connections than batches at one time.
         """
         self._start_missing()
         member = least_loaded = min(self._members.values(), key=attrgetter("load"))

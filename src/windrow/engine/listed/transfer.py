@@ -39,17 +39,12 @@ REPORT_INTERVAL = 0.5
 ENTRIES_PER_MESSAGE = 2000
 """Entries of a listing that are sent to the engine at a time."""
 
-
 Report = Callable[[Event], None]
 """Reports an event to the engine."""
 
 
 async def run_batch(
-    batch: TransferBatch,
-    transport: Transport,
-    archive: ArchiveWriter,
-    pool: ConnectionPool,
-    report: Report,
+    batch: TransferBatch, transport: Transport, archive: ArchiveWriter, pool: ConnectionPool, report: Report
 ) -> None:
     """Run a batch over an idle or a new connection; every job is reported once, as an attempt or as untouched."""
     jobs = pool.register_batch(batch)

@@ -185,13 +185,9 @@ class AnswerFollower:
         self._in_pool[self._run.pool.submit(job)] = recorded
 
     def _write_outcome(
-        self,
-        writer: LedgerWriter,
-        add_urls: AddUrls,
-        recorded: RecordedAttempt,
-        followed: FollowedAnswer | Reading | None,
-        seconds: float,
-    ) -> FollowOutcome:
+        self, writer: LedgerWriter, add_urls: AddUrls, recorded: RecordedAttempt,
+        followed: FollowedAnswer | Reading | None, seconds: float,
+    ) -> FollowOutcome:  # fmt: skip
         """Store what a response led to, that it was followed, and whether later runs must follow it again."""
         run, name, source = self._run, self._run.collection.name, self._sources[recorded.source]
         if not isinstance(followed, FollowedAnswer):
