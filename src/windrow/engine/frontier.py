@@ -111,7 +111,7 @@ class Chosen(NamedTuple):
 
     `state` is the number of its phase, and its status there. `children` are documents with their states: for a file,
     the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for
-    a cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `through`
+    a cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `is_done`
     is true if all documents of a file are done.
     """
 
@@ -119,7 +119,7 @@ class Chosen(NamedTuple):
     key: str
     state: State
     children: tuple[tuple[int, State], ...]
-    through: bool = False
+    is_done: bool = False
 
 
 class FileFrontier:
@@ -226,8 +226,8 @@ class FileFrontier:
             return Chosen(file.file, file.key, state, children)
         steps = self._collection.steps
         done_state = phase(steps[-1].phase if steps else self._listing.fetch_phase), Status.DONE
-        through = all(member.status is None for member in members)
-        return Chosen(file.file, file.key, done_state, children, through)
+        is_done = all(member.status is None for member in members)
+        return Chosen(file.file, file.key, done_state, children, is_done)
 
     def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
         """Return the files that are due at the `active` sources (by name), each with the source to request first."""

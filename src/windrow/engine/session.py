@@ -237,7 +237,7 @@ class Session:
             writer.sessions.close_task(task, error.reason, f"{collection}: {error}"[:MAX_COMMENT_LENGTH], failed=True)
         self.failed += 1
 
-    def follow(self, projection: Projection) -> None:
+    def add_projection(self, projection: Projection) -> None:
         """Have a projection updated and closed at the end of the session."""
         self._projections.append(projection)
 

@@ -251,9 +251,8 @@ def _find_shared_bytes(
         f" to remove them there too: windrow forget {source}"
         for (collection, source), group in sorted(attempts_by_source.items())
     ]
-    others = kept_attempts - {attempt for source_attempts in attempts_by_source.values() for attempt in source_attempts}
-    if others:
-        capture_count = counted(len(others), "capture")
+    if unnamed := kept_attempts - set[int]().union(*attempts_by_source.values()):
+        capture_count = counted(len(unnamed), "capture")
         errors.append(f"{capture_count} cannot be removed, since captures of other addresses refer to their bytes")
     return kept_attempts, errors
 

@@ -231,7 +231,7 @@ class RemoteRecords:
         raise last_error
 
     async def _fetch_from(self, folder: _ConnectedFolder, name: str, record_range: _RecordRange, path: Path) -> None:
-        """Fetch a record from a folder; repeat the request if the server is busy or interrupts the transfer."""
+        """Fetch a record from a folder; repeat requests that fail for a transient cause. Raises TransportError."""
         site = folder.site
         url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
         for attempt in range(MAX_ATTEMPTS):
@@ -264,7 +264,7 @@ class RemoteRecords:
 
 
 async def _fetch_bytes(folder: _ConnectedFolder, url: str, record_range: _RecordRange, file: BinaryIO) -> None:
-    """Fetch a record into a file; if its length is not known, in parts until it ends."""
+    """Fetch a record into a file; if its length is not known, in parts until it ends. Raises TransportError."""
     if record_range.length is not None:
         await folder.connection.get_range(
             url, record_range.offset, record_range.length, file.write, folder.headers(url)

@@ -257,8 +257,8 @@ class CrawlDispatcher:
         self._walks[host.walk] = host
         shared, options = self._shared_answers, run.harvest.options
         wait = max(wait, shared.remaining_pause(host.source, host.origin))
-        rules, last = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
-        walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last)
+        robots, last_request = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
+        walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, robots, last_request)
         run.fetchers.start_walk(walk)
         return True
 

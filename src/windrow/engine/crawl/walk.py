@@ -68,7 +68,7 @@ class OriginCrawler:
         self._report = report
         self._jobs: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
-        self._held_robots = walk.rules
+        self._held_robots = walk.robots
         self._harmful = 0  # the number of responses that exceeded a limit of time or memory
 
     def submit(self, jobs: tuple[FetchJob, ...]) -> None:
@@ -233,7 +233,7 @@ class OriginCrawler:
             return False
         attempt, urls = self._apply_robots(reply)
         pause = self._rules.pause(held_answer.attempt.seconds, reply.status, None) or 0.0
-        self._queue.pause(max(0.0, self._walk.last + pause - now().timestamp()))
+        self._queue.pause(max(0.0, self._walk.last_request + pause - now().timestamp()))
         self._report(AttemptEnded(self._walk.number, attempt, urls, held=held_answer.seq))
         return True
 

@@ -136,8 +136,8 @@ class CrawlOrigin(NamedTuple):
     crawl: Crawl
     options: Mapping[str, Any]
     wait: float = 0.0
-    rules: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
-    last: float = 0.0  # when another collection last requested the origin, in UNIX seconds; 0: never
+    robots: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
+    last_request: float = 0.0  # of another collection to the origin, in UNIX seconds; 0: none
 
 
 class MoreJobs(NamedTuple):

@@ -86,9 +86,9 @@ def list_all(run: HarvestRun) -> set[str]:
     while waiting or running:
         now = time.monotonic()
         if now > end_time:
-            late = [*waiting, *running.values()]
-            _record_late(run, late, deadline)
-            listings.down |= {listing.source.name for listing in late}
+            late_listings = [*waiting, *running.values()]
+            _record_late(run, late_listings, deadline)
+            listings.down |= {listing.source.name for listing in late_listings}
             break
         for listing in listings.take_due(now)[: run.harvest.listers - len(running)]:
             waiting.remove(listing)
@@ -256,8 +256,8 @@ def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int
     """Record a finding if other sources offer an archived file in another size; `comparing` handles equal sizes."""
     if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return
-    others = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
-    differing = [mirror for mirror in others if mirror.size not in {None, offer.size}]
+    other_mirrors = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
+    differing = [mirror for mirror in other_mirrors if mirror.size not in {None, offer.size}]
     if differing:
         sizes = ", ".join(f"{mirror.size:,} of {mirror.source}" for mirror in differing)
         message = f"{source} now offers {offer.size:,} bytes under this name, which has {sizes}"

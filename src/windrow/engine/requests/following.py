@@ -238,15 +238,15 @@ class AnswerFollower:
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
         """Return `followed`; after MAX_FRUITLESS answers in a row that offered nothing new, a skip replaces it."""
-        source, result, seen = recorded.source, followed.result, self._offered[recorded.source]
+        source, result, offered_keys = recorded.source, followed.result, self._offered[recorded.source]
         fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
         if not followed.found or followed.is_redirect:
             self._fruitless |= {(source, url.digest): fruitless for url in followed.found if fruitless}
             return followed
         keys = {hash(offer.key) for offer in result.offers}
-        if not keys <= seen or len(seen) > MAX_OFFERS_REMEMBERED:
-            if len(seen) <= MAX_OFFERS_REMEMBERED:
-                seen |= keys
+        if not keys <= offered_keys or len(offered_keys) > MAX_OFFERS_REMEMBERED:
+            if len(offered_keys) <= MAX_OFFERS_REMEMBERED:
+                offered_keys |= keys
             return followed
         if fruitless < MAX_FRUITLESS:
             self._fruitless |= {(source, url.digest): fruitless + 1 for url in followed.found}

@@ -118,10 +118,12 @@ class ServiceRequests:
         If a service that had no address has one now, the step is to ask it: then the answers that are there suffice.
         """
         unsent = {wait.name for wait in waits if not wait.address}  # names of services
-        found = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
-        answers = {name: answer for name, answer in found.items() if answer is not None}
+        latest_answers = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
+        answers = {name: answer for name, answer in latest_answers.items() if answer is not None}
         self.without_address |= unsent - self._sources.keys()
-        return answers if unsent & self._sources.keys() or (not unsent and len(answers) == len(found)) else None
+        return (
+            answers if unsent & self._sources.keys() or (not unsent and len(answers) == len(latest_answers)) else None
+        )
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
         """Return the latest answer to a request, given by its number; None if it is not answered yet."""
