@@ -139,8 +139,8 @@ def check_states(ledger: Ledger) -> Iterator[Fault]:
         message = f"is recorded as {recorded}, but the last event of its listings is {mirror.event!r}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.inconsistent():
-        recorded = f"is due at UNIX time {address.due}, its last capture by attempt {address.capture}"
-        yield Fault(address.url, f"{recorded}; its {address.attempts} attempts have it by attempt {address.last}")
+        recorded = f"is recorded as due at UNIX time {address.due}, and last captured by attempt {address.capture}"
+        yield Fault(address.url, f"{recorded}; of its {address.attempts} attempts, number {address.last} did that")
 
 
 ITEMS_PER_QUERY = 1_000

@@ -66,7 +66,7 @@ class OutcomeCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """The results of a session's attempts: counts by source, outcomes, and the reasons of attempts without a body.
+    """The results of a session's attempts: counts by source, outcomes, and the reasons of failed attempts.
 
     The counts are named by the fields of `windrow.app.summary.SourceCount`.
     """

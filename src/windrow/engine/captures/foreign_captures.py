@@ -216,8 +216,9 @@ class ForeignCapturing:
             unfinished = []
             for (path, index, _), chosen in zip(under_way, outcomes, strict=True):
                 if isinstance(chosen, Reading):
-                    message = chosen.findings[0].message if chosen.findings else ""
-                    self._tally.errors.append(f"{path}: {chosen.reason} {message}".rstrip())
+                    reason = chosen.reason or Reason.STEP_FAILED
+                    message = chosen.findings[0].message if chosen.findings else reason.meaning
+                    self._tally.errors.append(f"{path}: {reason}: {message}")
                 elif not self._take_chosen(index, chosen.next, chosen, path):
                     return
                 elif chosen.next != END_OF_FILE:

@@ -259,8 +259,8 @@ def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int
     other_mirrors = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
     differing = [mirror for mirror in other_mirrors if mirror.size not in {None, offer.size}]
     if differing:
-        sizes = ", ".join(f"{mirror.size:,} of {mirror.source}" for mirror in differing)
-        message = f"{source} now offers {offer.size:,} bytes under this name, which has {sizes}"
+        sizes = ", ".join(f"{mirror.source} ({mirror.size:,} bytes)" for mirror in differing)
+        message = f"{source} now offers {offer.size:,} bytes under this name, unlike {sizes}"
         message = f"{message}; {describe_choice(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
         writer.items.add_findings(run.session, file, run.collection.fetch_phase, [finding])

@@ -304,7 +304,7 @@ class Pool:
         return self._last_number
 
     def _hand_out(self) -> None:
-        """Send batches, each to the worker that has the fewest, and start workers while there may be more."""
+        """Send batches, each to the worker that has the fewest, and start further workers, as many as are allowed."""
         while self._unsent:
             batch = self._unsent[0]
             freest = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)
