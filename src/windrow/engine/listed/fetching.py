@@ -185,7 +185,7 @@ class Fetching:
                 )
 
     def _open_source(self, name: str) -> _SourceState:
-        """Open the task of a source, which is given by its name."""
+        """Open the task of the source called `name`, and return its state."""
         source = next(source for source in self._run.harvest.sources if source.name == name)
         run = self._run
         task = run.open_task(run.collection.fetch_phase, name)
