@@ -139,7 +139,7 @@ class FetchQueue:
 
 
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield the files that are due, after the others those that failed before; add files that rest to `resting`."""
+    """Yield the files that are due, the waiting ones before those that failed; add files that rest to `resting`."""
     collection = run.collection
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
