@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from windrow.contract import Collection, Listing
-from windrow.model import ListingEntry, Offer, OfferingHost, Source
+from windrow.model import ListingEntry, Offer, OfferingSource, Source
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
@@ -16,9 +16,9 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
     ]
 
 
-def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    """Keep the order of hosts."""
-    return list(hosts)
+def prefer(owner: str, sources: Sequence[OfferingSource]) -> list[OfferingSource]:
+    """Keep the order of sources."""
+    return list(sources)
 
 
 EMPTY = Collection(

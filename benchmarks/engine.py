@@ -50,7 +50,7 @@ def harvest(web: Web, into: Path) -> float:
     )  # fmt: skip
     session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
     began = time.monotonic()
-    session.harvest(Harvest(EMPTY, sources, listers=8))
+    session.run_harvest(Harvest(EMPTY, sources, listers=8))
     code = session.close()
     spent = time.monotonic() - began
     kept = session.ledger.database.connection.execute(

@@ -91,7 +91,7 @@ def main() -> int:
     session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
     parts = PartTimes()
     parts.watch(session.ledger.database)
-    session.harvest(Harvest(EMPTY, (Source("partner", "empty", site),)))
+    session.run_harvest(Harvest(EMPTY, (Source("partner", "empty", site),)))
     code = session.close()
     session.ledger.close()
     (into / "spent.json").write_text(json.dumps(parts.seconds))

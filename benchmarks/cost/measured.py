@@ -102,11 +102,11 @@ def fetching() -> Figures:
     with tempfile.TemporaryDirectory() as name, local_sessions(serve), statements() as statement_counts:
         root = Path(name)
         session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "benchmark")
-        session.harvest(Harvest(WALKED, sources), limit=1)
+        session.run_harvest(Harvest(WALKED, sources), limit=1)
         before, statements_before = bytes_written(), statement_counts["ledger.sqlite"]
         calls = Calls()
         with calls:
-            session.harvest(Harvest(WALKED, sources), limit=ATTEMPTS)
+            session.run_harvest(Harvest(WALKED, sources), limit=ATTEMPTS)
         written, run = bytes_written() - before, statement_counts["ledger.sqlite"] - statements_before
         code = session.close()
         kept = session.ledger.database.connection.execute(
@@ -134,7 +134,7 @@ def summarising() -> Figures:
         load_forests()  # read once a process
         with calls:
             phases = frozenset({"summarise"})
-            session.harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)
+            session.run_harvest(Harvest(COLLECTION, (), version_store=store), fetch=False, phases=phases)
             filled = fill(path, count_words, spelling=SPELLING)
         written, run = bytes_written() - before, statement_counts["summary.sqlite"] - statements_before
         code = session.close()

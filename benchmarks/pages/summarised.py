@@ -82,7 +82,7 @@ def summarise(root: Path) -> Spent:
     version_store = SummaryStore(place)
     index = _Index(place, root / "index")
     derivations = {"index": index.follow}
-    session.harvest(Harvest(COLLECTION, (), version_store=version_store, derivations=derivations), fetch=False)
+    session.run_harvest(Harvest(COLLECTION, (), version_store=version_store, derivations=derivations), fetch=False)
     code = session.close()
     session.ledger.close()
     assert code == 0, code

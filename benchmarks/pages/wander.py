@@ -39,7 +39,7 @@ def main() -> int:
 
     sources = tuple(map(source, json.loads((into / "order.json").read_text())["seeds"]))
     session = Session(SessionSettings(into / "ledger.sqlite", into / "archive", Limits()), "benchmark")
-    session.harvest(Harvest(WALKED, sources))
+    session.run_harvest(Harvest(WALKED, sources))
     code = session.close()
     session.ledger.close()
     return code

@@ -184,7 +184,7 @@ class Offer(NamedTuple):
     sidecar_modified: datetime | None = None
 
 
-class OfferingHost(NamedTuple):
+class OfferingSource(NamedTuple):
     """A source that lists a file, and the number and speed in bytes per second (None: unknown) of its transfers so far.
 
     `owner` is the centre that runs the source; `attempts` includes the `failures`.
@@ -258,7 +258,7 @@ class HttpRequest(NamedTuple):
 
 
 class FoundUrl(NamedTuple):
-    """An address that may be requested: `digest` is a 64-bit hash of the request; a low `place` is requested first.
+    """An address that may be requested: `digest` is a 64-bit hash of the request; a lower `order` is requested earlier.
 
     `kind` is the collection's number for the kind of content, `hinted` the time of the last change given in a sitemap
     or feed; `request` is None for a plain GET.
@@ -267,7 +267,7 @@ class FoundUrl(NamedTuple):
     digest: int
     origin: str
     url: str
-    place: int = 0
+    order: int = 0
     kind: int = 0
     hinted: datetime | None = None
     request: HttpRequest | None = None
@@ -303,7 +303,7 @@ class FetchJob(NamedTuple):
     kind: int = 0  # the collection's number for the kind of content
     last: KnownCapture = KnownCapture()  # the last capture; the record of an unchanged response refers to it
     validators: tuple[str, str] = ("", "")  # ETag and Last-Modified of the last capture
-    place: int = 0  # a job with a lower number is requested first
+    order: int = 0  # that of its address (`FoundUrl`)
     request: HttpRequest | None = None  # None: a plain GET
     held: HeldAnswer | None = None  # used in place of a request
     file: ListedFile = ListedFile("")

@@ -238,7 +238,7 @@ def test_a_real_crawl_is_in_the_books(nginx: Any, tmp_path: Path, texts: bool) -
     archive = tmp_path / "archive" if texts else None
     projection = CrawlerProjection(tmp_path / "crawler.sqlite", "test-crawler", archive=archive)
     crawl_only = replace(folder_crawl.FOLDER_CRAWL, name="pages")
-    session.harvest(Harvest(crawl_only, (source,), options={"delay": 0.0}, projection=projection))
+    session.run_harvest(Harvest(crawl_only, (source,), options={"delay": 0.0}, projection=projection))
     assert session.close() == 0
     rows = read_database(tmp_path / "crawler.sqlite")
     crawls = {(row[2].removeprefix(origin), row[4], row[8]) for row in rows["crawl"]}

@@ -60,12 +60,12 @@ def run(
     """Run and return a session of both collections, or of one of them."""
     with Session(session_settings(workspace), "run") as session:
         if pages:
-            session.harvest(harvest_pages(workspace))
+            session.run_harvest(harvest_pages(workspace))
         if quotes:
             harvest = ADAPTER.harvest(workspace)
             if discovery:
                 harvest.collection = replace(harvest.collection, discovery=discovery)
-            session.harvest(harvest, limit=limit)
+            session.run_harvest(harvest, limit=limit)
     return session
 
 

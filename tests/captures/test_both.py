@@ -76,8 +76,8 @@ def configure(root, site, *, url=True, taken=True):
 
 def run(workspace):
     with Session(session_settings(workspace), "run") as session:
-        session.harvest(harvest_pages(workspace))
-        session.harvest(ADAPTER.harvest(workspace))
+        session.run_harvest(harvest_pages(workspace))
+        session.run_harvest(ADAPTER.harvest(workspace))
     ledger = Ledger(workspace.ledger)
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
     faults += [*check_states(ledger), *ADAPTER.check(workspace, ledger)]
@@ -146,8 +146,8 @@ def test_captures_that_say_a_page_is_not_there_any_more_are_taken_where_a_collec
         if session_name == "second":
             del site.pages["/article1.html"]
         with Session(session_settings(workspace), "run") as session:
-            session.harvest(harvest_pages(workspace))
-            session.harvest(replace(ADAPTER.harvest(workspace), collection=collection))
+            session.run_harvest(harvest_pages(workspace))
+            session.run_harvest(replace(ADAPTER.harvest(workspace), collection=collection))
         with closing(Ledger(workspace.ledger)) as ledger, ledger.writing() as writer:
             writer.addresses.due_again([host_state.seq for host_state in ledger.addresses.host_states("web", "", 0)])
     with ADAPTER._store(workspace) as store:

@@ -149,6 +149,11 @@ def test_what_is_no_address_of_a_folder_is_refused(tmp_path, address):
         fetch_records(tmp_path, LINES[:1], address)
 
 
+def test_an_endpoint_that_is_no_address_is_named(tmp_path):
+    with pytest.raises(ConfigError, match=r"s3_endpoint is not the address of a store"):
+        fetch_records(tmp_path, LINES[:1], "s3://papers/crawls/", s3_endpoint="store.example:9000")
+
+
 HEAD = "HTTP/1.1 {}\r\nContent-Length: {}\r\n{}\r\n"
 PART = "Content-Range: bytes 100-199/16384\r\n"
 BAD_ANSWERS = {

@@ -46,7 +46,7 @@ def run(workspace, order):
     harvests = {"pages": harvest_pages, "titles": ADAPTER.harvest}
     with Session(session_settings(workspace), "run") as session:
         for name in order:
-            session.harvest(harvests[name](workspace))
+            session.run_harvest(harvests[name](workspace))
     ledger = Ledger(workspace.ledger)
     faults = [*check_archive(ledger, workspace.archive.folder), *check_index(ledger, workspace.archive.folder)]
     faults += check_states(ledger)

@@ -46,7 +46,7 @@ if sys.argv[2:]:
     from tests.crash.workspace import kill_this_process
     kill_this_process(config.ledger, sys.argv[2])
 session = Session(SessionSettings(config.ledger, config.archive.folder, config.limits), "test")
-session.harvest(harvest(config))
+session.run_harvest(harvest(config))
 sys.exit(session.close())
 """
 

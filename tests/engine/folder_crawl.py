@@ -70,7 +70,7 @@ def crawl_folder(root: Path, origin: str, folder: str, delay: float = 0.0) -> in
     below = f"{folder}*"
     source = Source("site", "stroll", site, options={"seed": f"{origin}{folder}index.html", "below": below})
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits()), "test")
-    session.harvest(Harvest(FOLDER_CRAWL, (source,), options={"delay": delay}))
+    session.run_harvest(Harvest(FOLDER_CRAWL, (source,), options={"delay": delay}))
     code = session.close()
     session.ledger.close()
     return code

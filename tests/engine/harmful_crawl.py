@@ -80,7 +80,7 @@ def crawl_harmful(root: Path, *seeds: str, patience: float = 1.0) -> int:
     ]
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits, fetchers=1), "test")
     with session.polite_stop():
-        session.harvest(Harvest(HARM, tuple(sources), options={"patience": 2.0}))
+        session.run_harvest(Harvest(HARM, tuple(sources), options={"patience": 2.0}))
     code = session.close()
     session.ledger.close()
     return code

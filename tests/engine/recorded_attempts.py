@@ -92,7 +92,7 @@ def summarise(
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     try:
         version_store = store(root / "summary.sqlite")
-        session.harvest(Harvest(collection, (), version_store=version_store), fetch=False)
+        session.run_harvest(Harvest(collection, (), version_store=version_store), fetch=False)
         return session.close()
     finally:
         session.ledger.close()

@@ -43,9 +43,9 @@ def crawl_sites(root: Path, *sources: Source, limits: Limits = LIMITS, stops: bo
     harvest = Harvest(CRAWL_ONLY, sources, options={"patience": 2.0})
     if stops:
         with session.polite_stop():
-            session.harvest(harvest)
+            session.run_harvest(harvest)
     else:
-        session.harvest(harvest)
+        session.run_harvest(harvest)
     code = session.close()
     session.ledger.close()
     return code

@@ -27,7 +27,7 @@ def crawl_and_summarise(
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", limits or Limits()), "test")
     version_store = SummaryStore(root / "summary.sqlite")
     try:
-        session.harvest(Harvest(PAGES, (source,), version_store=version_store), fetch=fetch)
+        session.run_harvest(Harvest(PAGES, (source,), version_store=version_store), fetch=fetch)
         return session.close()
     finally:
         session.ledger.close()

@@ -36,9 +36,9 @@ def test_a_follower_is_called_and_told_of(tmp_path: Path) -> None:
         calls.append(pulse())
         return "12 added"
 
-    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
-    session.harvest(Harvest(WITH_INDEX, ()), fetch=False)
-    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False, phases=frozenset({"obey"}))
+    session.run_harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
+    session.run_harvest(Harvest(WITH_INDEX, ()), fetch=False)
+    session.run_harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False, phases=frozenset({"obey"}))
     assert session.close() == 0
     assert calls == [True]
     assert tasks(session.ledger) == [(3, "", 0, None, "12 added")]
@@ -48,7 +48,7 @@ def test_a_follower_is_called_and_told_of(tmp_path: Path) -> None:
 def test_sources_that_a_follower_finds_to_give_nothing_fail_and_the_run_ends_with_3(tmp_path: Path) -> None:
     session = open_session(tmp_path)
     derive = Derived("12 added", {"paper": "no list came"})
-    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": lambda _: derive}), fetch=False)
+    session.run_harvest(Harvest(WITH_INDEX, (), derivations={"index": lambda _: derive}), fetch=False)
     assert session.close() == 3
     assert tasks(session.ledger) == [(3, "", 0, None, "12 added"), (3, "paper", 1, None, "paper: no list came")]
     session.ledger.close()
@@ -63,7 +63,7 @@ def test_a_stop_is_heard_between_batches(tmp_path: Path) -> None:
             session.stops = len(calls) // 3
         return "some"
 
-    session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
+    session.run_harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
     assert session.close() == 130
     assert len(calls) == 3
     session.ledger.close()
@@ -76,7 +76,7 @@ def test_a_store_that_fails_fails_the_task(tmp_path: Path) -> None:
         raise StoreError("the index: no room", reason=Reason.DISK_FULL)
 
     with pytest.raises(StoreError, match="no room"):
-        session.harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
+        session.run_harvest(Harvest(WITH_INDEX, (), derivations={"index": derive}), fetch=False)
     assert session.close(1) == 1
     assert tasks(session.ledger) == [(3, "", 1, "disk_full", "index: the index: no room")]
     session.ledger.close()

@@ -130,7 +130,7 @@ def test_new_addresses_of_a_host_with_an_endless_row_of_known_text_are_given_up_
             change_ledger(tmp_path, "UPDATE address SET due = 2 WHERE due > 0 AND url NOT LIKE '%/num/%'")
     rules = query_ledger(tmp_path, "SELECT comment FROM task_end WHERE reason = 'crawler_trap' AND NOT failed")
     assert len(rules) == 2
-    assert all(f"{server.origin(BAD)}, whose new addresses contain nothing new" in comment for (comment,) in rules)
+    assert all(f"{server.origin(BAD)}, whose new pages only repeat earlier texts" in comment for (comment,) in rules)
 
 
 class EndlessRedirects(dict):

@@ -363,3 +363,10 @@ def test_requests_without_responses_are_imported_in_bounded_batches() -> None:
     sizes = [len(batch) for batch in warc_import._batches(records)]
     assert sum(sizes) == 20_000
     assert max(sizes) == 4 * warc_import.BATCH_SIZE
+
+
+def test_a_record_that_cannot_be_read_again_says_why(tmp_path) -> None:
+    (tmp_path / "short.warc").write_bytes(b"WARC/1.0\r\nWARC-Type: warcinfo\r\nContent-Length: 0\r\n\r\n\r\n\r\n")
+    run = SimpleNamespace(archive=tmp_path, limits=Limits())
+    assert warc_import._read_record(run, "short.warc", 5000).message == "the file ends before it"
+    assert "none.warc cannot be read" in warc_import._read_record(run, "none.warc", 0).message

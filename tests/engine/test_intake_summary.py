@@ -56,7 +56,7 @@ def take_and_summarise(root, *paths):
     version_store = SummaryStore(root / "summary.sqlite")
     warc_files = tuple(WarcFile(path, path.name, "them") for path in paths)
     try:
-        session.harvest(Harvest(PAGES, (), version_store=version_store, warc_files=warc_files), fetch=False)
+        session.run_harvest(Harvest(PAGES, (), version_store=version_store, warc_files=warc_files), fetch=False)
         return session.close()
     finally:
         session.ledger.close()

@@ -80,7 +80,7 @@ def test_the_step_that_an_item_waits_for_follows_from_its_facts(ledger):
     with ledger.writing() as writer:
         writer.items.arrive(items[0], "unzip", 1, 1)
     (fault,) = check_steps(ledger)
-    assert fault.problem == "waits for unzip (pending); by its facts, it should wait for nothing"
+    assert fault.problem == "is recorded as waiting for unzip; by its facts, it should be done"
 
 
 MIGRATION = """

@@ -84,7 +84,7 @@ def test_via_stays_within_the_collection(ledger: Ledger, hosts: dict[str, int]) 
 def test_an_address_carries_a_request_that_is_no_plain_get(ledger: Ledger, hosts: dict[str, int]) -> None:
     asked = HttpRequest("POST", (("Content-Type", "text/xml"), ("Accept", "*/*")), b"<a/>\0\xff", '{"page": 2}')
     with ledger.writing() as writer:
-        writer.addresses.add(hosts["news"], 0, [FoundUrl(7, ORIGIN, URL, place=-1, request=asked)])
+        writer.addresses.add(hosts["news"], 0, [FoundUrl(7, ORIGIN, URL, order=-1, request=asked)])
     assert [address.digest for address in ledger.addresses.due(hosts["news"], 9, 9)] == [7, hash64(URL)]
     assert ledger.addresses.requests(hosts["news"], [7, hash64(URL)]) == {7: asked}
     assert ledger.addresses.requests(hosts["pages"], [7]) == {}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, BinaryIO
 
 from windrow.contract import Collection, Listing, Members, Read, Task
-from windrow.model import Finding, Limits, ListingEntry, Offer, OfferingHost, Reading, Source
+from windrow.model import Finding, Limits, ListingEntry, Offer, OfferingSource, Reading, Source
 
 
 def spin_for_a_second() -> None:
@@ -51,8 +51,8 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
     ]
 
 
-def prefer(owner: str, hosts: Sequence[OfferingHost]) -> list[OfferingHost]:
-    return sorted(hosts)
+def prefer(owner: str, sources: Sequence[OfferingSource]) -> list[OfferingSource]:
+    return sorted(sources)
 
 
 def member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:

@@ -14,7 +14,7 @@ def take_warcs(root: Path, *paths: Path, source: str = "them") -> int:
     """Take WARC files in, and return the exit code."""
     session = Session(SessionSettings(root / "ledger.sqlite", root / "archive", Limits(), workers=1), "test")
     try:
-        session.harvest(
+        session.run_harvest(
             Harvest(FOLDER_CRAWL, (), warc_files=tuple(WarcFile(path, path.name, source) for path in paths)),
             fetch=False,
         )

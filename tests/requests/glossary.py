@@ -52,7 +52,7 @@ def run(
     """Run and return one session."""
     with Session(session_settings(workspace), "run") as session:
         harvest = replace(ADAPTER.harvest(workspace), collection=collection)
-        session.harvest(harvest, limit=limit, phases=phases)
+        session.run_harvest(harvest, limit=limit, phases=phases)
     return session
 
 

@@ -101,7 +101,7 @@ def test_what_was_fetched_only_is_told_by_the_replay_that_reads_it(tmp_path, ser
     service, shop = workshop(tmp_path, serve, send_parts)
     service.answer = UP
     with Session(session_settings(shop.workspace), "run") as session:
-        session.harvest(shop.adapter.harvest(shop.workspace), phases=frozenset())
+        session.run_harvest(shop.adapter.harvest(shop.workspace), phases=frozenset())
     assert changes_of(shop) == []
     shop.adapter.replay(shop.workspace, session_settings(shop.workspace), Progress(quiet=True))
     assert [change[:2] for change in changes_of(shop)] == []  # a replay asks no service

@@ -126,7 +126,7 @@ def test_a_source_whose_first_request_the_server_fails_to_answer_has_failed_and_
 def run_exit_code(workspace):
     """Run once; return the exit code."""
     with Session(session_settings(workspace), "run") as session:
-        session.harvest(replace(ADAPTER.harvest(workspace), collection=MISSING))
+        session.run_harvest(replace(ADAPTER.harvest(workspace), collection=MISSING))
         return session.close()
 
 

@@ -51,7 +51,7 @@ def shop(tmp_path, serve):
 def run(shop):
     """Run a session; return its exit code, and the comments of its tasks of the source that failed."""
     with Session(session_settings(shop.workspace), "run") as session:
-        session.harvest(shop.adapter.harvest(shop.workspace))
+        session.run_harvest(shop.adapter.harvest(shop.workspace))
         exit_code = session.close()
         first_fact = session.number
     ledger = shop.ledger()

@@ -202,5 +202,5 @@ def test_a_replay_without_the_address_of_a_service_leaves_the_records_in_place(t
 def run_exit_code(shop):
     """Run once; return the exit code."""
     with Session(session_settings(shop.workspace), "run") as session:
-        session.harvest(shop.adapter.harvest(shop.workspace))
+        session.run_harvest(shop.adapter.harvest(shop.workspace))
         return session.close()

@@ -44,7 +44,7 @@ def run_sources(tmp_path, serve):
         api, service = serve(answer), serve(answer)
         shop = Workshop(tmp_path, api, service, collection(send_form, follow=follow_pages), paths=paths)
         with Session(session_settings(shop.workspace, workers=workers), "run") as session:
-            session.harvest(shop.adapter.harvest(shop.workspace))
+            session.run_harvest(shop.adapter.harvest(shop.workspace))
         ledger = shop.ledger()
         followed = [
             row for source in shop.workspace.sources for row in ledger.requests.latest("workshop", source.name, 9)

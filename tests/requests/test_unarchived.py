@@ -147,7 +147,7 @@ def test_a_document_that_waits_may_be_forgotten_with_its_unarchived_answers_and_
     assert all(SECRET not in gzip.decompress(path.read_bytes()) for path in unarchived_files(tmp_path))
     for _ in range(2):
         with Session(session_settings(shop.workspace), "run") as session:
-            session.harvest(shop.adapter.harvest(shop.workspace))
+            session.run_harvest(shop.adapter.harvest(shop.workspace))
         assert session.repaired == []
     assert unarchived_files(tmp_path) == []
     assert find_faults(shop) == []

@@ -244,7 +244,7 @@ class Workshop:
 
     def run(self, phases: frozenset[str] | None = None) -> None:
         with Session(session_settings(self.workspace), "run") as session:
-            session.harvest(self.adapter.harvest(self.workspace), phases=phases)
+            session.run_harvest(self.adapter.harvest(self.workspace), phases=phases)
 
     def replay(self) -> None:
         self.adapter.replay(self.workspace, session_settings(self.workspace), Progress(quiet=True))

@@ -143,7 +143,7 @@ class RecordAdapter:
             )  # fmt: skip
             # The answers of services are read from the archive: only services whose answers are not there are asked.
             services = tuple(replace(service, active=not is_archived(service)) for service in rebuilt.services)
-            session.harvest(replace(rebuilt, services=services), fetch=False)
+            session.run_harvest(replace(rebuilt, services=services), fetch=False)
             if not session.stops:
                 with (
                     closing(self._open_store(old_path)) as old_store,

@@ -221,7 +221,7 @@ def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: Run
     """Run the phases `span` of a collection's harvest."""
     if arguments.again:
         frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
-    session.harvest(harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch, since=arguments.since)
+    session.run_harvest(harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch, since=arguments.since)
 
 
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:

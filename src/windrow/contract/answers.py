@@ -14,11 +14,11 @@ from windrow.reasons import Reason
 class Request(NamedTuple):
     """A request that a discovery makes of a source or of a service.
 
-    `name` and `context` are chosen by the discovery, and the answer contains them. Requests with a low `priority` are
-    sent first. The request is sent again every `every` seconds, or only once if that is None. With `only_if_new` it is
-    sent (again) if the answer that leads to it offers something new; with `when_named`, once in each run in which an
-    answer leads to it, such as the further pages of a list that is read whole. `service` names a declared service; an
-    empty text stands for the source. `url` may be relative to the URL of the answer, or of the source.
+    `name` and `context` are chosen by the discovery, and the answer contains them. A request with a lower `priority` is
+    sent earlier. It is sent again every `every` seconds, or only once if that is None. With `only_if_new` it is sent
+    (again) if the answer that leads to it offers something new; with `when_named`, once in each run in which an answer
+    leads to it, such as the further pages of a list that is read whole. `service` names a declared service; an empty
+    text stands for the source. `url` may be relative to the URL of the answer, or of the source.
     """
 
     url: str
@@ -140,11 +140,11 @@ class FormField(NamedTuple):
 class Ask(NamedTuple):
     """A request of a Settle step to a service that its collection declares.
 
-    When all its requests are answered, the step runs again with the answers by `name` in `Task.answers`; it must return
-    the same requests then. Observations returned together with requests are valid until then, unless the attempt
-    already has observations. `path` is joined with the service's address. The request has a `body` or the fields of a
-    `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then 206, or 200
-    with the whole. `seconds` is the longest time for this answer; 0 stands for the time that the service declares.
+    When all requests that it returned are answered, the step runs again with the answers by `name` in `Task.answers`,
+    and must return the same requests. Observations returned together with requests are valid until then, unless the
+    attempt already has observations. `path` is joined with the service's address. The request has a `body` or the
+    fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then
+    206, or 200 with the whole. `seconds` is the longest time for this answer; 0: the time that the service declares.
     """
 
     name: str

@@ -84,7 +84,7 @@ class Collection:
 
     @property
     def takes_answers(self) -> bool:
-        """Whether one of its steps takes answers."""
+        """Whether a step reads answers to requests (`Settle.takes_answers`); its sources then have `private_hosts`."""
         return any(isinstance(step, Settle) and step.takes_answers for step in self.steps)
 
     @property
@@ -100,7 +100,7 @@ class Collection:
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return where the captures are that a source takes from others; all fields are empty if it takes none."""
+        """Return where the captures are that a source takes from others (empty: none); raises ConfigError."""
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:

@@ -20,7 +20,7 @@ from windrow.model import (
     Limits,
     ListingEntry,
     Offer,
-    OfferingHost,
+    OfferingSource,
     Secret,
     Site,
     Source,
@@ -36,9 +36,9 @@ class Planner(Protocol):
 
 
 BEHIND = 1_000
-"""The least order number (`FoundUrl.place`) of addresses that are only linked from pages without anything new.
+"""The least `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
 
-They are requested after the other addresses of their host, and are not requested once `CrawlRules.is_endless` is True.
+They are requested after the other addresses of their host, and not at all once `CrawlRules.record_body` returned True.
 """
 
 
@@ -72,11 +72,11 @@ class CrawlRules(Protocol):
         `seconds` is how long the response took, `wait` the pause in seconds that the host asked for, None without one.
         """
 
-    def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Record the body of a new address; return whether many bodies in a row contained nothing new.
+    def record_body(self, job: FetchJob, body: bytes) -> bool:
+        """Record the body of a new address; return whether many in a row repeated texts of earlier ones.
 
         It is called before `links`. If it returns True, the run requests only those new addresses of the origin whose
-        order number is below `BEHIND`, and addresses that were requested before.
+        `FoundUrl.order` is below `BEHIND`, and addresses that were requested before.
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
@@ -119,7 +119,9 @@ class Listing:
     list_phase: str
     fetch_phase: str
     plan: Planner
-    prefer: Callable[[str, Sequence[OfferingHost]], list[OfferingHost]]  # file's owner, hosts -> hosts, best first
+    prefer: Callable[
+        [str, Sequence[OfferingSource]], list[OfferingSource]
+    ]  # file's owner, sources -> sources, best first
     members: Members | None = None
 
 
@@ -170,9 +172,9 @@ def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of 
 class Requests:
     """Find documents by requests: the first ones, and those that each answer leads to.
 
-    Both functions are pure; their second argument is what was learned about the source (`FollowResult.learned`).
     `begin` is called when a run begins, `follow` in the pool for every answer of a source, in the order in which the
-    answers arrived. `origins` returns further origins that may be requested, such as `https://static.example.org`.
+    answers arrived. Both are pure; their second argument is what was learned about the source (`FollowResult.learned`).
+    `origins` returns further origins that may be requested, such as `https://static.example.org`.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -207,20 +209,21 @@ class Inputs(NamedTuple):
 
 
 def inputs(source: Source) -> Inputs:
-    """Return the inputs that the settings of a source name; raises ConfigError if a remote address is not a folder."""
+    """Return the inputs that the settings of a source name; raises ConfigError if a remote folder cannot be used."""
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
     remote = tuple(_remote_folder(source, address) for address in source.options.get("warc_urls", ()))
     return Inputs(kept, cdx, warc, remote)
 
 
 def _remote_folder(source: Source, address: str) -> RemoteFolder:
-    """Return the remote folder at an address of `warc_urls`; raises ConfigError if it is not a folder's address."""
+    """Return the remote folder at an address of `warc_urls`; raises ConfigError if a setting for it is not valid."""
     options = source.options
+    setting = f"source.{source.name}.warc_urls"
     region = str(options.get("s3_region") or "us-east-1") if address.startswith("s3://") else ""
     url = urlsplit(address)
     folder_path = url.path
     if region and not url.netloc:
-        raise ConfigError(f"{address!r} does not name a bucket")
+        raise ConfigError(f"{setting}: {address!r} does not name a bucket, as s3://BUCKET/ does")
     if region:
         folder_path = f"/{url.netloc}{url.path}"
         url = urlsplit(str(options.get("s3_endpoint") or f"https://s3.{region}.amazonaws.com"))
@@ -229,12 +232,14 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
     except ValueError:
         port = -1
     if url.scheme not in {"http", "https"} or not url.hostname or url.username or url.query or port == -1:
+        if region:
+            raise ConfigError(f"source.{source.name}.s3_endpoint is not the address of a store, such as https://HOST")
         raise ConfigError(
-            f"{address!r} is not the address of a folder, such as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+            f"{setting}: {address!r} is not the address of a folder, such as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
         )
     secret = options.get("warc_secret") or None
     if secret and url.scheme == "http" and url.hostname not in {"localhost", "127.0.0.1", "::1"}:
-        raise ConfigError(f"{address!r}: a secret may only be sent over https")
+        raise ConfigError(f"{setting}: {address!r} has a secret, which may only be sent over https")
     site = Site(
         url.scheme, url.hostname, port, base=f"{folder_path.rstrip('/')}/", proxy=str(options.get("proxy") or ""),
         timeout=float(options.get("timeout") or 60.0), ca_bundle=str(options.get("ca_bundle") or ""),

@@ -114,7 +114,7 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
 
 
 def adapter(name: str) -> Any:
-    """Import the adapter that a collection names; raises ConfigError if that fails."""
+    """Import the adapter of a collection; raises UsageError if that is not installed, ConfigError if it fails."""
     declaration = collection(name)
     module, _, attribute = declaration.adapter.partition(":")
     try:

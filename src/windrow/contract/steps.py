@@ -165,7 +165,7 @@ def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the results of an attempt's step with the attempt's number; None if it returned None or a Reading."""
+    """Return the results of an attempt's step with the attempt's number; None if these are None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt
@@ -187,7 +187,7 @@ class Settle:
     again. `missing`, a pure function, returns the observations about things missing from a whole listing
     (`FollowResult.ends_listing`), such as that they are gone. `retakes` is how often a step runs again on a document
     after a limit or the death of its process ended it: `Task.stopped` then has the reasons, and the step should leave
-    out risky parts and return a Skip with the reason. If each run is ended, the first reason counts. With
+    out risky parts and return a Skip with the reason. If all runs are ended, the document has the first reason. With
     `takes_answers` an attempt is a request, or a capture of one: `run` gets the decoded body with its offers and
     request (`Task.offers`, `Task.request`), and returns observations, skips and asks. Without it, `run` gets the bytes
     as they were kept, and only `make_entry` gets its result.

@@ -96,16 +96,17 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Read every capture and compare its digest with the ledger; yield a fault, or the size in bytes if they agree."""
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
-        hint = f"restore {warc} from a backup: it contained {key}"
+        location, hint = f"the record at byte {offset:,} of {warc}", f"restore {warc} from a backup: it contained {key}"
         try:
             with open_capture(folder, ArchivePlace(warc, offset, length)) as view:
                 while block := view.read(BLOCK_BYTES):
                     hasher.update(block)
         except (ArchiveError, OSError) as error:
-            yield Fault(f"{warc} at {offset}", str(error), hint)
+            yield Fault(location, str(error), hint)
             continue
         if hasher.digest() != digest or hasher.size != size:
-            yield Fault(f"{warc} at {offset}", f"has the digest {hasher.digest()}, on the ledger {digest}", hint)
+            problem = f"has {hasher.size:,} bytes with {hasher.digest()}, but the ledger has {size:,} with {digest}"
+            yield Fault(location, problem, hint)
         else:
             yield hasher.size
 
@@ -134,11 +135,12 @@ def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
 def check_states(ledger: Ledger) -> Iterator[Fault]:
     """Yield a fault for each mirror that contradicts the last listing, or address that contradicts its attempts."""
     for mirror in ledger.mirrors.inconsistent():
-        message = f"present is {mirror.present}, but its last event in a listing is {mirror.event!r}"
+        recorded = "listed" if mirror.present else "not listed"
+        message = f"is recorded as {recorded}, but the last event of its listings is {mirror.event!r}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.inconsistent():
-        recorded = f"is recorded as due at {address.due}, with the capture {address.capture}"
-        yield Fault(address.url, f"{recorded}; it has {address.attempts} attempts and the last capture {address.last}")
+        recorded = f"is recorded as due at UNIX time {address.due}, and last captured by attempt {address.capture}"
+        yield Fault(address.url, f"{recorded}; of its {address.attempts} attempts, number {address.last} did that")
 
 
 ITEMS_PER_QUERY = 1_000
@@ -158,7 +160,7 @@ def check_steps(ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
-    """Yield a fault for each of these items (by number) whose pending step is not the one that its facts imply."""
+    """Yield a fault for each of `items` (numbers) whose pending step is not the one that its facts imply."""
     events_by_item = groupby(ledger.items.events(items), attrgetter("item"))
     item_events = {number: [*group] for number, group in events_by_item}
     for item in ledger.items.seen(items):
@@ -167,16 +169,19 @@ def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[in
         if actual != expected:
             yield Fault(
                 f"item {item.item}",
-                f"waits for {_describe_state(actual)}; by its facts, it should wait for {_describe_state(expected)}",
+                f"is recorded as {_describe_state(actual)}; by its facts, it should be {_describe_state(expected)}",
             )
 
 
 def _describe_state(state: PendingState) -> str:
-    return "nothing" if state is None else f"{state[0] or 'an accepted name'} ({state[1].name.lower()})"
+    if state is None:
+        return "done"
+    words = {Status.PENDING: "waiting for", Status.FAILED: "failed at", Status.CANCELLED: "cancelled before"}
+    return f"{words.get(state[1], state[1].name.lower())} {state[0] or 'the check of its name'}"
 
 
 def _derive_state(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> PendingState:
-    """Return the step that an item waits for by the events on the ledger; those are in the order of their facts."""
+    """Return the state that an item has by its `events` on the ledger, which are in the order of their facts."""
     listing = collection.discovery if isinstance(collection.discovery, Listing) else None
     fetch_step = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
     first_step = fetch_step or collection.step_after(item.kind) or collection.phases[0]

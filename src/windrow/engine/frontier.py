@@ -27,7 +27,7 @@ from windrow.ledger.typed.addresses import ChosenAddress
 from windrow.ledger.typed.listed_files import KnownFile
 from windrow.ledger.typed.mirrors import Mirror
 from windrow.ledger.typed.unread import UnreadAddress
-from windrow.model import Finding, FoundUrl, Level, OfferingHost, Source, State, Status
+from windrow.model import Finding, FoundUrl, Level, OfferingSource, Source, State, Status
 from windrow.reasons import Reason
 
 
@@ -111,7 +111,7 @@ class Chosen(NamedTuple):
 
     `state` is the number of its phase, and its status there. `children` are documents with their states: for a file,
     the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for
-    a cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `through`
+    a cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `is_done`
     is true if all documents of a file are done.
     """
 
@@ -119,7 +119,7 @@ class Chosen(NamedTuple):
     key: str
     state: State
     children: tuple[tuple[int, State], ...]
-    through: bool = False
+    is_done: bool = False
 
 
 class FileFrontier:
@@ -165,7 +165,7 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Have the done and failed files that these sources list now fetched again; return the number of files."""
+        """Have the files that these sources list now fetched again, unless refused or waiting; return their number."""
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -175,12 +175,12 @@ class FileFrontier:
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
         """Return what a run would fetch from these sources, and count the documents due in `phases` (None: in all)."""
         waiting = self._waiting_files({source.name: source for source in sources if source.active}, bounds)
-        source_records = self._ledger.attempts.by_source()
+        counts_by_source = self._ledger.attempts.by_source()
         planned = []
         for source in sources:
             files = [file for file in waiting if file.source == source.name]
             size = sum(file.bytes or 0 for file in files)
-            seconds = _estimate_seconds(source, source_records.get(source.name), len(files), size)
+            seconds = _estimate_seconds(source, counts_by_source.get(source.name), len(files), size)
             planned.append(
                 PlannedSource(
                     source.name, self._collection.name, source.site.address(), self._listing.folders, source.active,
@@ -226,8 +226,8 @@ class FileFrontier:
             return Chosen(file.file, file.key, state, children)
         steps = self._collection.steps
         done_state = phase(steps[-1].phase if steps else self._listing.fetch_phase), Status.DONE
-        through = all(member.status is None for member in members)
-        return Chosen(file.file, file.key, done_state, children, through)
+        is_done = all(member.status is None for member in members)
+        return Chosen(file.file, file.key, done_state, children, is_done)
 
     def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
         """Return the files that are due at the `active` sources (by name), each with the source to request first."""
@@ -245,18 +245,18 @@ class FileFrontier:
         ):
             if mirror.source in active and not bounds.excludes(mirror.modified):
                 mirrors.setdefault(mirror.file, {}).setdefault(mirror.source, mirror)
-        source_records = self._ledger.attempts.by_source()
+        counts_by_source = self._ledger.attempts.by_source()
         waiting = []
         for mirrors_by_source in [*filter(None, mirrors.values())][: bounds.limit]:
-            hosts = [offering_host(active[source], source_records.get(source)) for source in mirrors_by_source]
+            offerings = [offering_source(active[source], counts_by_source.get(source)) for source in mirrors_by_source]
             owner = next(iter(mirrors_by_source.values())).owner
-            best = self._listing.prefer(owner, hosts)[0].source
+            best = self._listing.prefer(owner, offerings)[0].source
             mirror = mirrors_by_source[best]
             waiting.append(Waiting(mirror.key, best, active[best].site.address(mirror.path), mirror.size))
         return tuple(waiting)
 
     def _finished_mirrors(self, sources: Iterable[str]) -> Iterator[Mirror]:
-        """Return the present mirrors, at the sources with these names, whose files are done or failed."""
+        """Return the present mirrors at these sources whose files were not refused, and do not wait for a transfer."""
         mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
         return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 
@@ -426,20 +426,20 @@ def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], 
     return tuple((attempt.attempt, (attempt.phase, Status.FAILED)) for attempt in unread)
 
 
-def offering_host(source: Source, record: SourceRecord | None) -> OfferingHost:
-    """Return a source as one that offers a file, with the record of its attempts so far; None if it has none yet."""
-    if record is None:
-        return OfferingHost(source.name, source.owner)
-    return OfferingHost(source.name, source.owner, record.attempts, record.failures, record.speed)
+def offering_source(source: Source, counts: SourceRecord | None) -> OfferingSource:
+    """Return a source as one that lists a file; `counts` are those of its earlier attempts, None if there are none."""
+    if counts is None:
+        return OfferingSource(source.name, source.owner)
+    return OfferingSource(source.name, source.owner, counts.attempts, counts.failures, counts.speed)
 
 
-def _estimate_seconds(source: Source, record: SourceRecord | None, count: int, size: int) -> float | None:
+def _estimate_seconds(source: Source, counts: SourceRecord | None, count: int, size: int) -> float | None:
     """Estimate how long `count` files of `size` bytes together take; None if the source has sent nothing yet."""
     if not count:
         return 0.0
-    if record is None or not record.received:
+    if counts is None or not counts.received:
         return None
-    return round(max(size * record.seconds / record.received, count * source.pace) / max(1, source.connections), 1)
+    return round(max(size * counts.seconds / counts.received, count * source.pace) / max(1, source.connections), 1)
 
 
 MAX_NAMED = 20

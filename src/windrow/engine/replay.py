@@ -227,7 +227,7 @@ def _remove_log(old: Path) -> None:
             if not empty_wal(database):
                 raise StoreError(
                     f"another process kept reading {old}, so it was not replaced",
-                    hint="end it, then: windrow replay",
+                    hint="end that process, then: windrow replay",
                 )
     for suffix in ("-wal", "-shm"):
         Path(f"{old}{suffix}").unlink(missing_ok=True)

@@ -27,8 +27,7 @@ MAX_COMMENT_LENGTH = 2000
 TICK_SECONDS = 1.0
 """Seconds between two updates of the lease, the projection and the progress line."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""If no transfer is in progress, a projection is updated again 20 times as long after an update as that took, but after
-2 seconds at the latest."""
+"""The pause after a projection's update is 20 times its duration, at most 2 seconds; none during transfers."""
 
 
 class Store(Protocol):
@@ -257,14 +256,9 @@ class HarvestRun:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 
     def close_task(
-        self,
-        task: int,
-        comment: str,
-        reason: Reason | None = None,
-        *,
-        failed: bool = False,
+        self, task: int, comment: str, reason: Reason | None = None, *, failed: bool = False,
         writer: LedgerWriter | None = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         """Record the end of a task in the transaction of `writer`, or by default in a transaction of its own."""
         self.failed += failed
         if writer is not None:
@@ -285,16 +279,16 @@ Close = Callable[[], object]
 """A function that closes or finishes something; its result is ignored."""
 
 
-def close_all(parts: Iterable[Close], error: BaseException | None = None) -> None:
-    """Call all `parts` in order, even if some raise; then raise the first error, with the others as notes.
+def close_all(closers: Iterable[Close], error: BaseException | None = None) -> None:
+    """Call all `closers` in order, even if some raise; then raise the first error, with the others as notes.
 
     If an `error` is being handled, nothing is raised: all errors are added to it as notes.
     """
     first_error = error
-    for part in parts:
+    for close in closers:
         try:
-            part()
-        except BaseException as failure:  # noqa: BLE001 the other parts must be closed too
+            close()
+        except BaseException as failure:  # noqa: BLE001 the others must be called too
             if first_error is None:
                 first_error = failure
             else:
@@ -304,12 +298,12 @@ def close_all(parts: Iterable[Close], error: BaseException | None = None) -> Non
 
 
 @contextmanager
-def closing_all(*parts: Close) -> Iterator[None]:
-    """Call all `parts` when the block ends, also if it ends by an error."""
+def closing_all(*closers: Close) -> Iterator[None]:
+    """Call all `closers` when the block ends, also if it ends by an error."""
     try:
         yield
     except BaseException as error:
-        close_all(parts, error)
+        close_all(closers, error)
         raise
     else:
-        close_all(parts)
+        close_all(closers)

@@ -57,7 +57,7 @@ def rare_gc() -> Iterator[None]:
 
 
 def lower_limit(kind: int, limit: int) -> int:
-    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already; return the limit."""
+    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already; return the new limit."""
     limits = resource.getrlimit(kind)
     allowed = min([limit, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(kind, (allowed, limits[1]))
@@ -122,7 +122,7 @@ START_RETRY_SECONDS = 10.0
 
 
 def start_process(process: BaseProcess) -> None:
-    """Start a process that does not run the main script again; if the fork server was killed, try again."""
+    """Start a process that does not run the main script again; raises WindrowError if the fork server stays dead."""
     deadline = time.monotonic() + START_RETRY_SECONDS
     with nullcontext() if "__main__" in _needed_modules else _without_main_script():
         while process.pid is None:
@@ -138,7 +138,7 @@ def start_process(process: BaseProcess) -> None:
 
 
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
-    """Start the fork server, so that it imports in the background; does nothing if it runs already.
+    """Start the fork server, so that it imports in the background; one that runs already imports nothing more.
 
     The transports of the URL `schemes` are imported once, in the server, and not in every fetcher. `modules` are those
     that define a collection's functions, which readers and fetchers run.

@@ -25,13 +25,12 @@ from windrow.reasons import Reason
 ROLLOVER_SIZE = 1 << 40
 """Bytes after which a WARC file is closed; larger than any capture, so that there is only one file."""
 
-
 PAGE = 1
 """The kind of the address that is requested; 0 would be that of a robots.txt."""
 
 
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure, whose message names it."""
+    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure, which names it as `name`."""
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
@@ -65,7 +64,8 @@ def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tup
         attempt = asyncio.run(transfer(archive)).attempt
     if attempt.kept is None or not 200 <= (attempt.status or 0) < 300:
         target = attempt.location
-        message = attempt.message or f"{url}: status {attempt.status}" + (f": points to {target}" if target else "")
+        redirect = f", a redirect to {target}" if target else ""
+        message = attempt.message or f"{url}: the server answers {attempt.status}{redirect}"
         reason = attempt.reason or (Reason.REDIRECTED if target else Reason.PROTOCOL_ERROR)
         raise TerminalFailure(message, reason, target=target)
     return attempt.kept, attempt.seconds

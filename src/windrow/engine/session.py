@@ -165,7 +165,7 @@ class Session:
             self.ledger.close()
             raise
 
-    def harvest(
+    def run_harvest(
         self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,
         fetch: bool = True, since: datetime | None = None,
     ) -> None:  # fmt: skip
@@ -237,8 +237,8 @@ class Session:
             writer.sessions.close_task(task, error.reason, f"{collection}: {error}"[:MAX_COMMENT_LENGTH], failed=True)
         self.failed += 1
 
-    def follow(self, projection: Projection) -> None:
-        """Update a projection at the end of the session, and then close it."""
+    def add_projection(self, projection: Projection) -> None:
+        """Have a projection updated and closed at the end of the session."""
         self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
@@ -249,13 +249,13 @@ class Session:
         """
         self._closed = True
         exit_code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0
-        parts: list[Close] = [
+        closers: list[Close] = [
             lambda: index_archive(self.ledger, self.settings.archive),
             lambda: self._record_end(exit_code),
         ]
         for projection in self._projections:
-            parts += [partial(projection.catch_up, self.ledger), projection.close]
-        close_all([*parts, self.lease.release], error)
+            closers += [partial(projection.catch_up, self.ledger), projection.close]
+        close_all([*closers, self.lease.release], error)
         return exit_code
 
     def _record_end(self, exit_code: int) -> None:
@@ -270,16 +270,16 @@ class Session:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Close the session and the ledger; the exit code is 130 after a stop and 1 after any other error."""
-        parts: list[Close] = [self.ledger.close]
+        closers: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)
             exit_code = 130 if stopped else 1 if error else None
-            parts.insert(0, lambda: self.close(exit_code, error))
-        close_all(parts, error)
+            closers.insert(0, lambda: self.close(exit_code, error))
+        close_all(closers, error)
 
     @contextmanager
     def polite_stop(self) -> Iterator[None]:
-        """In the block, let the first Ctrl-C finish the items in progress, and the second raise KeyboardInterrupt."""
+        """In the block, let one Ctrl-C or SIGTERM finish the items in progress; a second raises KeyboardInterrupt."""
 
         def count_stop(_number: int, _frame: FrameType | None) -> None:
             self.stops += 1

@@ -46,7 +46,7 @@ class FrontierCount(NamedTuple):
     by_address: bool = False
 
     def unchanged(self, found_same: int, other: int) -> int:
-        """Return how many have not changed: the addresses that a session found the same, or all files but `other`."""
+        """Return how many have not changed: `found_same` addresses by a session, or its files except `other` ones."""
         return found_same if self.by_address else max(0, self.had - other)
 
     def next_request(self, next_run: datetime | None) -> datetime | None:
@@ -66,7 +66,7 @@ class OutcomeCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionCounts:
-    """The results of a session's attempts: counts by source, outcomes, and the reasons of attempts without a body.
+    """The results of a session's attempts: counts by source, outcomes, and the reasons of failed attempts.
 
     The counts are named by the fields of `windrow.app.summary.SourceCount`.
     """

@@ -62,8 +62,8 @@ class CollectionStores(NamedTuple):
     """How a target is removed from a collection's stores.
 
     `remove` removes the records of a target that the given attempts fetched, and returns their number; it may be
-    repeated. `clean` overwrites removed records in the stores' files. It often calls the function that it is given,
-    which renews the lease, and returns a message for each file in which some bytes remain.
+    repeated. `clean` overwrites removed records in the stores' files, and returns a message for each file in which some
+    bytes remain. It often calls the function that it is given, which renews the lease.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]
@@ -251,9 +251,8 @@ def _find_shared_bytes(
         f" to remove them there too: windrow forget {source}"
         for (collection, source), group in sorted(attempts_by_source.items())
     ]
-    others = kept_attempts - {attempt for source_attempts in attempts_by_source.values() for attempt in source_attempts}
-    if others:
-        capture_count = counted(len(others), "capture")
+    if unnamed := kept_attempts - set[int]().union(*attempts_by_source.values()):
+        capture_count = counted(len(unnamed), "capture")
         errors.append(f"{capture_count} cannot be removed, since captures of other addresses refer to their bytes")
     return kept_attempts, errors
 

@@ -75,7 +75,7 @@ class AddressWriter:
         """
         found_urls = [*urls]
         rows = [
-            (url.digest, host, url.url, via, url.place, url.kind, beside if url.kind == page else None)
+            (url.digest, host, url.url, via, url.order, url.kind, beside if url.kind == page else None)
             for url in found_urls
         ]
         self._batch.rows("address", rows)
@@ -94,7 +94,7 @@ class AddressWriter:
 
     def add_known(self, host: int, url: FoundUrl) -> None:
         """Record an address from a WARC file of another program, which is never due; a known address is not changed."""
-        self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
+        self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def hint(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
         """Make addresses due whose hint is later than their last attempt, at least `min_pause` seconds after that."""

@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.collections.drops.collection import prefer
-from windrow.model import OfferingHost
+from windrow.model import OfferingSource
 
 
 def order(producer, *hosts):
@@ -10,11 +10,13 @@ def order(producer, *hosts):
 
 
 def test_the_producers_own_comes_first_whatever_it_did():
-    assert order("Wtsi", OfferingHost("a", "H", 100, 0, 1e9), OfferingHost("b", "WTSI", 5, 5)) == ["b", "a"]
+    assert order("Wtsi", OfferingSource("a", "H", 100, 0, 1e9), OfferingSource("b", "WTSI", 5, 5)) == ["b", "a"]
 
 
 def test_a_host_never_tried_stands_between_good_and_bad():
-    assert order("H", OfferingHost("bad", "J", 4, 4), OfferingHost("new", "J"), OfferingHost("good", "J", 4, 0)) == [
+    assert order(
+        "H", OfferingSource("bad", "J", 4, 4), OfferingSource("new", "J"), OfferingSource("good", "J", 4, 0)
+    ) == [
         "good",
         "new",
         "bad",
@@ -23,20 +25,20 @@ def test_a_host_never_tried_stands_between_good_and_bad():
 
 def test_then_the_faster_then_the_name():
     hosts = (
-        OfferingHost("c", "J", 4, 1, 10.0),
-        OfferingHost("b", "J", 4, 1, 20.0),
-        OfferingHost("d", "J", 4, 1),
-        OfferingHost("a", "J", 4, 1),
+        OfferingSource("c", "J", 4, 1, 10.0),
+        OfferingSource("b", "J", 4, 1, 20.0),
+        OfferingSource("d", "J", 4, 1),
+        OfferingSource("a", "J", 4, 1),
     )
     assert order("H", *hosts) == ["b", "c", "a", "d"]
 
 
 def test_no_owner_is_nobodys():
-    assert order("", OfferingHost("b", "", 1, 0), OfferingHost("a", "", 1, 1)) == ["b", "a"]
+    assert order("", OfferingSource("b", "", 1, 0), OfferingSource("a", "", 1, 1)) == ["b", "a"]
 
 
 hosts = st.builds(
-    OfferingHost,
+    OfferingSource,
     st.text(max_size=3),
     st.sampled_from(["H", "h", "J"]),
     st.integers(5, 9),

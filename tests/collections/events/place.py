@@ -94,7 +94,7 @@ def to_toml(setting: Any) -> str:
 def run(workspace: Workspace) -> Session:
     """Run one session; return it."""
     with Session(session_settings(workspace), "run") as session:
-        session.harvest(ADAPTER.harvest(workspace))
+        session.run_harvest(ADAPTER.harvest(workspace))
     return session
 
 

@@ -411,7 +411,7 @@ def test_events_are_read_from_the_pages_that_another_collection_of_the_workspace
     )
     workspace = load(tmp_path, environ={}, collections={"events": COLLECTION, "pages": pages.COLLECTION})
     with Session(session_settings(workspace), "run") as session:
-        session.harvest(pages_adapter.ADAPTER.harvest(workspace))
+        session.run_harvest(pages_adapter.ADAPTER.harvest(workspace))
     asked = len(site.asked)
     run(workspace)
     assert len(site.asked) == asked

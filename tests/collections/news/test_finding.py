@@ -28,7 +28,7 @@ def press():
 
 def code_of(workspace):
     with Session(session_settings(workspace), "run news") as session:
-        session.harvest(ADAPTER.harvest(workspace))
+        session.run_harvest(ADAPTER.harvest(workspace))
         return session.close()
 
 

@@ -37,7 +37,7 @@ def harvest_only(workspace):
     """Run a session that requests and reads, but does not write the tree."""
     with Session(session_settings(workspace), "run news") as session:
         harvest = ADAPTER.harvest(workspace)
-        session.harvest(replace(harvest, derivations={"publish": lambda pulse: "nothing"}))
+        session.run_harvest(replace(harvest, derivations={"publish": lambda pulse: "nothing"}))
 
 
 def publish(root):

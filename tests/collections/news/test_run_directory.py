@@ -76,7 +76,7 @@ def test_articles_that_were_read_late_are_written_page_by_page_until_the_run_is_
         run(workspace)
     harvest = ADAPTER.harvest(workspace)
     with Session(session_settings(workspace), "run news") as session:
-        session.harvest(replace(harvest, derivations={}))
+        session.run_harvest(replace(harvest, derivations={}))
     (write,) = harvest.derivations.values()
     assert articles(tmp_path) == {}
     with ADAPTER._store(workspace) as records:

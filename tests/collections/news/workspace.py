@@ -29,7 +29,7 @@ def configured(root: Path, sites: Mapping[str, dict[str, Any]], news: str = "", 
 def run(workspace: Workspace, limit: int | None = None) -> Session:
     """Run one session, and return it."""
     with Session(session_settings(workspace), "run news") as session:
-        session.harvest(ADAPTER.harvest(workspace), limit=limit)
+        session.run_harvest(ADAPTER.harvest(workspace), limit=limit)
     return session
 
 

@@ -161,7 +161,7 @@ def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     site = make_policy(make_scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
     guide = SiteRules(CrawlOptions(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
     sitemaps = guide.take_robots(AT, 200, rules.encode())
-    assert [(found_url.url, found_url.kind, found_url.place) for found_url in sitemaps] == [
+    assert [(found_url.url, found_url.kind, found_url.order) for found_url in sitemaps] == [
         (HOME + "a.xml.gz", 2, 0), (HOME + "no/b.xml", 2, 0), (HOME + "x/c.xml", 2, 0)
     ]  # fmt: skip
     assert guide.refusal(HOME + "a.xml.gz", 2) is None
@@ -185,8 +185,8 @@ def test_what_sitemaps_and_feeds_name():
         (HOME + "a", 0, datetime(2026, 11, 20, tzinfo=UTC))
     ]
     index = sitemap(HOME + "b.xml", kind="sitemapindex", entry="sitemap")
-    assert [(hint.url, hint.kind, hint.place) for hint in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
-    assert guide.hints(call._replace(place=2), {}, index) == [], "three lie within each other, and no more"
+    assert [(hint.url, hint.kind, hint.order) for hint in guide.hints(call, {}, index)] == [(HOME + "b.xml", 2, 1)]
+    assert guide.hints(call._replace(order=2), {}, index) == [], "three lie within each other, and no more"
     page, feed = (
         FetchJob(1, HOME + "feed"),
         b"<rss><channel><item><link>https://example.org/f</link></item></channel></rss>",

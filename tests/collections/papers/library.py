@@ -159,7 +159,7 @@ class Library:
     def run(self) -> Session:
         workspace = self.workspace()
         with Session(self.setup(), "run") as session:
-            session.harvest(ADAPTER.harvest(workspace))
+            session.run_harvest(ADAPTER.harvest(workspace))
         return session
 
     def rows(self) -> dict[str, dict[str, bytes]]:

@@ -435,9 +435,9 @@ def test_pdfs_that_pages_crawled_are_papers_without_a_further_request(tmp_path):
     )
     workspace = load(tmp_path, environ={}, collections={"pages": PAGES, "papers": COLLECTION})
     with Session(session_settings(workspace), "run") as session:
-        session.harvest(adapter_of("pages").harvest(workspace))
+        session.run_harvest(adapter_of("pages").harvest(workspace))
         asked = len(site.asked)
-        session.harvest(ADAPTER.harvest(workspace))
+        session.run_harvest(ADAPTER.harvest(workspace))
     assert len(site.asked) == asked
     library_ = Library(tmp_path)
     library_.workspace = lambda: workspace

@@ -14,7 +14,7 @@ from windrow.collections.drops import name as names
 from windrow.collections.drops.phase import PHASES
 from windrow.collections.drops.settings import CONFIGURATION
 from windrow.contract import Check, Collection, Judge, Listing, Load, Members, Read, Summarise, later
-from windrow.model import MAX_INTEGER, ListingEntry, Offer, OfferingHost, Source, join_path
+from windrow.model import MAX_INTEGER, ListingEntry, Offer, OfferingSource, Source, join_path
 from windrow.reasons import Reason
 
 FOLDERS = ("add", "edit", "delete")
@@ -114,29 +114,29 @@ def _is_unsafe(name: str) -> bool:
     return "/" in name or not name.isprintable()
 
 
-def estimate_success(source: OfferingHost) -> float:
+def estimate_success(source: OfferingSource) -> float:
     """Estimate the probability (0 to 1) that the next attempt at a source succeeds.
 
     By Laplace's rule, one success and one failure are added to the counts, so that the estimate for a source that was
     never tried is between that for a good one and that for a bad one.
 
-    >>> estimate_success(OfferingHost("good", attempts=9)), estimate_success(OfferingHost("new"))
+    >>> estimate_success(OfferingSource("good", attempts=9)), estimate_success(OfferingSource("new"))
     (0.9090909090909091, 0.5)
     """
     return (source.attempts - source.failures + 1) / (source.attempts + 2)
 
 
-def prefer(producer: str, sources: Sequence[OfferingHost]) -> list[OfferingHost]:
+def prefer(producer: str, sources: Sequence[OfferingSource]) -> list[OfferingSource]:
     """Sort the sources that offer a zip: those of the centre that made it (`producer`) come first.
 
     Within both groups, the order is that of estimated success, speed and name.
 
-    >>> [offering.source for offering in prefer("H", [OfferingHost("far", "J", 9), OfferingHost("near", "h", 9, 9)])]
+    >>> [source.source for source in prefer("H", [OfferingSource("far", "J", 9), OfferingSource("near", "h", 9, 9)])]
     ['near', 'far']
     """
     folded_producer = producer.casefold()
 
-    def sort_key_of(source: OfferingHost) -> tuple[bool, float, float, str]:
+    def sort_key_of(source: OfferingSource) -> tuple[bool, float, float, str]:
         is_of_producer = bool(folded_producer) and source.owner.casefold() == folded_producer
         return (not is_of_producer, -estimate_success(source), -(source.speed or 0.0), source.source)
 

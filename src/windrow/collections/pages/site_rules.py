@@ -183,19 +183,19 @@ class SiteRules:
         self._pace = self._pace.after_answer(pace.AnswerTiming(status, duration, wait), delay)
         return None if self._pace.given_up else self._pace.wait(delay)
 
-    def is_endless(self, job: FetchJob, body: bytes) -> bool:
+    def record_body(self, job: FetchJob, body: bytes) -> bool:
         """Count the body of a new address; tell whether many pages in a row repeated texts of earlier pages.
 
         The links of a page that repeated a text are requested after the links of all other pages.
         """
         if job.kind != CrawlType.FILE_CRAWL:
             return False
-        is_endless = self._novelty.is_endless(body)
+        repeats_many = self._novelty.is_endless(body)
         order_offset = BEHIND if self._novelty.is_repeating else 0
         if order_offset != self._order_offset:
             self._order_offset = order_offset
             self._followed.clear()
-        return is_endless
+        return repeats_many
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a page, and the references that earlier pages of the origin did not have.
@@ -219,7 +219,7 @@ class SiteRules:
             return None
         hint_list = read_hints(body, job.url)
         if hint_list.kind is HintKind.INDEX:
-            depth = job.place + 1
+            depth = job.order + 1
             entries = hint_list.entries if depth < MAX_DEPTH else ()
             sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
             return self._offer_sitemaps(sitemaps) if job.kind == SITEMAP else []
@@ -235,7 +235,7 @@ class SiteRules:
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
         """Return the assets that a page or style sheet names; style sheets are followed up to `MAX_DEPTH` levels."""
-        depth = job.place + 1 if job.kind == ASSET else 0
+        depth = job.order + 1 if job.kind == ASSET else 0
         if depth > MAX_DEPTH:
             return []
         candidates = (self._make_asset(url, depth) for url in find_assets(job.url, fields, body))

@@ -27,7 +27,7 @@ _MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
-    """Return a response whose body has this digest: an imported one, or the empty one; None if there is neither."""
+    """Return the imported response whose body has this digest; an empty one if it is that of no bytes; or else None."""
     if payload_digest in EMPTY_DIGESTS:
         return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
     return ledger.imports.payload(payload_digest) if payload_digest else None

@@ -125,7 +125,7 @@ class Capturing:
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines; return each page's selection without lines of errors."""
+        """Run the rules in the pool on pages of lines; return the selections, without lines at which they fail."""
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]

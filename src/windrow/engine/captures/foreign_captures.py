@@ -120,7 +120,7 @@ class ForeignCapturing:
                 self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files among `paths`, and the files below its folders whose names have one of the `endings`."""
+        """Yield the files in `paths`, and those with one of the `endings` below folders in it; note missing paths."""
         for path in sorted(paths):
             if path.is_dir():
                 yield from files_below(path, endings)
@@ -147,7 +147,7 @@ class ForeignCapturing:
         return sorted(folder.glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
-        """Return the ledger's row for a file; if its size or time changed, its position is the start again."""
+        """Return the ledger's row for a file; if the file's size or time changed, it is read from the start again."""
         stat = path.stat()
         return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
@@ -216,8 +216,9 @@ class ForeignCapturing:
             unfinished = []
             for (path, index, _), chosen in zip(under_way, outcomes, strict=True):
                 if isinstance(chosen, Reading):
-                    message = chosen.findings[0].message if chosen.findings else ""
-                    self._tally.errors.append(f"{path}: {chosen.reason} {message}".rstrip())
+                    reason = chosen.reason or Reason.STEP_FAILED
+                    message = chosen.findings[0].message if chosen.findings else reason.meaning
+                    self._tally.errors.append(f"{path}: {reason}: {message}")
                 elif not self._take_chosen(index, chosen.next, chosen, path):
                     return
                 elif chosen.next != END_OF_FILE:
@@ -320,7 +321,7 @@ class ForeignCapturing:
                 writer.imports.payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before; False if it is retried, or if its line has another digest now."""
+        """Return whether a record failed before; False if it is retried, or if the digest that it lacked changed."""
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)
@@ -422,7 +423,7 @@ class ForeignCapturing:
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
-    """Yield batches of at most BATCH_RECORDS lines; the records of several have at most BATCH_BYTES together."""
+    """Yield batches of at most BATCH_RECORDS lines whose records have at most BATCH_BYTES; a larger record is alone."""
     batch: list[CdxLine] = []
     remaining_bytes = BATCH_BYTES
     for line in lines:

@@ -31,7 +31,7 @@ _DIGITS = re.compile(r"\d{14}")
 class ImportedRecord(NamedTuple):
     """A record as windrow interprets it: either an `attempt`, or `skipped` or `wrong` is set.
 
-    `skipped` is a few words about why the record is ignored. `wrong` is why it cannot be imported, which `finding`
+    `skipped` is the kind of an ignored record ("warcinfo"). `wrong` is why it cannot be imported, which `finding`
     explains. `payload` is the digest of the body and `url` the address, both as the file has them. If `refers`, the
     attempt is a revisit, whose bytes are in another record.
     """
@@ -89,11 +89,11 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
         return ImportedRecord(skipped=skipped)
     address, captured_at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
     if not address.url:
-        message = f"{address_text[:200]!r} is not a web address" if address_text else "the record has no address"
+        message = f"its address {address_text[:200]!r} is not a web address" if address_text else "it has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
     if captured_at is None:
         return _report_fault(
-            record, Reason.BAD_DATE, f"the WARC-Date {record.fields.get('warc-date', '')[:40]!r} is not valid"
+            record, Reason.BAD_DATE, f"its WARC-Date {record.fields.get('warc-date', '')[:40]!r} is not valid"
         )
     if parts(address.url).path == _ROBOTS:
         return ImportedRecord(skipped="robots.txt")
@@ -101,7 +101,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
-    """Return a few words about why a record is ignored, or an empty text if it is not ignored."""
+    """Return the kind of an ignored record, such as "warcinfo", or an empty text if the record is not ignored."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
@@ -122,11 +122,11 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
     if record.kind != "response":
         status = status or _OK
     if status is None:
-        return _report_fault(record, Reason.PROTOCOL_ERROR, "the record is not an HTTP response")
+        return _report_fault(record, Reason.PROTOCOL_ERROR, "it is not an HTTP response")
     if not 200 <= status < 600:
-        return ImportedRecord(skipped=f"status {status}")
+        return ImportedRecord(skipped=f"response with status {status}")
     if "warc-segment-number" in record.fields:
-        return _report_fault(record, Reason.UNSUPPORTED, "the record is a segment of a larger one")
+        return _report_fault(record, Reason.UNSUPPORTED, "it is a segment of a larger record")
     fields = head.fields
     response: KeptResponse | None = None
     refers = record.kind == "revisit" and _UNMODIFIED not in record.fields.get("warc-profile", "")
@@ -166,7 +166,7 @@ def _parse_date(text: str) -> datetime | None:
 
 def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
     """Return a record that cannot be imported, with a finding that has the reason and the record's offset."""
-    finding = Finding(reason.class_name, f"at byte {record.offset}: {message}", Level.WARN)
+    finding = Finding(reason.class_name, f"the record at byte {record.offset:,}: {message}", Level.WARN)
     return ImportedRecord(finding=finding, wrong=reason)
 
 

@@ -59,13 +59,13 @@ def _index_files(paths: tuple[Path, ...]) -> Iterator[Path]:
 
 def _lines_of(path: Path, url: str) -> Iterator[CdxLine]:
     """Yield the lines of an index whose address normalises to `url`."""
-    key = surt(url).encode("utf-8", "replace")
-    start = key[: key.find(b")") + 1]  # the host: paths may be spelled in several ways
+    surt_key = surt(url).encode("utf-8", "replace")
+    host_key = surt_key[: surt_key.find(b")") + 1]  # paths may be spelled in several ways
     for block in read_blocks(path):
-        if start not in block.content:
+        if host_key not in block.content:
             continue
         for raw_line in block.content.split(b"\n"):
-            if start in raw_line:
+            if host_key in raw_line:
                 line = parse_line(raw_line, block.legend)
                 if isinstance(line, CdxLine) and normalise(line.url).url == url:
                     yield line

@@ -203,7 +203,7 @@ class RemoteRecords:
     async def _fetch_record(self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore) -> Path | Reading:
         """Fetch the record of a line when one of the `slots` is free, into a file that is called `number`."""
         if line.length == 0 or line.offset is None:
-            return _failed_reading(Reason.BAD_LINE, "the index line does not have the record's offset in its WARC file")
+            return _failed_reading(Reason.BAD_LINE, "the index line has no offset for the record, or the length 0")
         if line.length is not None and line.length > largest:
             return _failed_reading(Reason.TOO_LARGE, f"the record has {line.length} bytes; the limit is {largest}")
         path = self._fetched_folder / str(number)
@@ -231,7 +231,7 @@ class RemoteRecords:
         raise last_error
 
     async def _fetch_from(self, folder: _ConnectedFolder, name: str, record_range: _RecordRange, path: Path) -> None:
-        """Fetch a record from a folder; repeat the request if the server is busy or interrupts the transfer."""
+        """Fetch a record from a folder; repeat requests that fail for a transient cause. Raises TransportError."""
         site = folder.site
         url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
         for attempt in range(MAX_ATTEMPTS):
@@ -264,7 +264,7 @@ class RemoteRecords:
 
 
 async def _fetch_bytes(folder: _ConnectedFolder, url: str, record_range: _RecordRange, file: BinaryIO) -> None:
-    """Fetch a record into a file; if its length is not known, in parts until it ends."""
+    """Fetch a record into a file; if its length is not known, in parts until it ends. Raises TransportError."""
     if record_range.length is not None:
         await folder.connection.get_range(
             url, record_range.offset, record_range.length, file.write, folder.headers(url)

@@ -64,10 +64,10 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the outcome of rules for `lines` or, if it is a failed reading, the outcomes of smaller and smaller parts.
+    """Yield the outcome of rules for `lines` or, if it is a failed reading, the outcomes of parts of the lines.
 
-    `run` returns an outcome for each part. An outcome is yielded with the index of its first line; if it is a failed
-    reading, that line is the only one of its part.
+    `run` returns an outcome for each of some parts; a part that fails is divided, until it is a single line. Each
+    outcome is yielded with the index of its first line.
     """
     if len(lines) == 1 or not isinstance(outcome, Reading):
         yield 0, outcome
@@ -96,7 +96,7 @@ class IndexRules:
         self._counts: dict[Skip, list[Any]] = {}  # [number of lines, address of the first one]
 
     def is_wanted(self, line: CdxLine) -> bool:
-        """Return whether a line is wanted, and count it if not; the line of an error is left out with the error."""
+        """Return whether a line is wanted, and count it if not; if the rules fail at it, their error is the rule."""
         try:
             skip = self._rules(line)
         except Exception as error:  # noqa: BLE001 an error at one line must be reported, and not lose the other lines
@@ -191,7 +191,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run the rules again on each capture of an address that a source could take, and return the results."""
+    """Run the rules again on the captures of an address (its digest) that a source could take; return the results."""
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:
         return explained

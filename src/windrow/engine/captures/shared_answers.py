@@ -67,7 +67,7 @@ class SharedAnswers:
     ) -> dict[int, HeldAnswer]:
         """Return the responses that other collections received from addresses, by the address's number.
 
-        `requests` has the requests, by the same number, of those addresses that are not requested by a plain GET.
+        `requests` has the stored requests of addresses by the same number; only those sent as plain GETs are answered.
         """
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:

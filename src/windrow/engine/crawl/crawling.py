@@ -58,7 +58,7 @@ class _Host:
     handed_out: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     walk: int = 0  # the number of its walk, 0 while no fetcher walks it
     is_given_up: bool = False  # for this run
-    is_endless: bool = False  # its new addresses have brought nothing new for a long time
+    is_endless: bool = False  # its new pages have only repeated earlier texts for a long time
     is_exhausted: bool = False  # no further address of it is due
     broken_walks: int = 0
     suspect: int = 0  # the address whose response a fetcher was reading when it died
@@ -137,10 +137,10 @@ class CrawlDispatcher:
     ) -> None:
         """Close the sources' tasks, as failed after an error; if the run was stopped at once, leave them open."""
         self._shared_answers.leave_for_later(self._sources.values())
-        parts: list[Close] = [self._run.progress.end]
+        closers: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
-            parts.insert(0, lambda: self._close_tasks(error))
-        close_all(parts, error)
+            closers.insert(0, lambda: self._close_tasks(error))
+        close_all(closers, error)
 
     def _await_services(self) -> bool:
         """Return whether a request to a busy service is due within MAX_SERVICE_WAIT; if one is due, have it sent."""
@@ -179,7 +179,7 @@ class CrawlDispatcher:
         return () if SERVICE in source.options else self._follower.first_requests(source)
 
     def _close_tasks(self, error: BaseException | None) -> None:
-        """Close the task of each source with its counts, as failed if there was an `error`."""
+        """Close the task of each source with its counts; `error` ended the crawl, or is None."""
         endless = [(host.source.name, host.origin, host.number) for host in self._hosts.values() if host.is_endless]
         close_tallies(self._run, self._crawl, self._tallies, endless, error)
 
@@ -228,7 +228,7 @@ class CrawlDispatcher:
         tally.handed_out += len(addresses)
 
     def _requests_at(self, host: _Host, addresses: Sequence[DueAddress]) -> dict[int, HttpRequest]:
-        """Return by address the requests that are not plain GETs, with the places of the documents that they send."""
+        """Return the stored requests of addresses by digest, with the places of the documents that they send."""
         if self._follower is None and service_of(host.source) is None:
             return {}
         run = self._run
@@ -257,8 +257,8 @@ class CrawlDispatcher:
         self._walks[host.walk] = host
         shared, options = self._shared_answers, run.harvest.options
         wait = max(wait, shared.remaining_pause(host.source, host.origin))
-        rules, last = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
-        walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, rules, last)
+        robots, last_request = shared.robots_answer(host.source, host.origin), shared.last_request(host.origin)
+        walk = CrawlOrigin(host.walk, host.source, host.origin, self._crawl, options, wait, robots, last_request)
         run.fetchers.start_walk(walk)
         return True
 
@@ -370,7 +370,7 @@ class CrawlDispatcher:
         writer.flush()
 
     def _record_harm(self, writer: LedgerWriter, host: _Host, broken: BatchBroken, culprit: int) -> None:
-        """Record a failed attempt at the address `culprit`: a time limit or, the second time, a dead fetcher."""
+        """Record a failed attempt at the address `culprit`, after a time limit or its second death of a fetcher."""
         reason = Reason.TIME_LIMIT
         if broken.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:

@@ -18,7 +18,7 @@ from windrow.reasons import Reason
 MAX_FAULTS_NAMED = 5
 """The most failed requests that are named in the comment of a source's task."""
 
-ENDLESS_RULE = "{}, whose new addresses contain nothing new"
+ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 """The rule under which the addresses of an endless origin are counted as left out; the origin is inserted."""
 
 FIRST_REDIRECT_STATUS = 300
@@ -116,9 +116,9 @@ def close_tallies(
     run: HarvestRun, crawl: Crawl, tallies: Mapping[str, SourceTally], endless: Iterable[tuple[str, str, int]],
     error: BaseException | None,
 ) -> None:  # fmt: skip
-    """Close the task of each source with its counts, as failed if there was an `error` or nothing usable was returned.
+    """Close the task of each source with its counts, as failed if there was an `error` or the tally says so.
 
-    `endless` has the source, origin and number of each host whose new addresses contain nothing new.
+    `endless` has the source, origin and number of each host whose new pages only repeat earlier texts.
     """
     if error is None:
         for name, origin, host in endless:
@@ -135,7 +135,7 @@ def close_tallies(
 
 
 def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
-    """Mark a source as failed if nothing usable was returned, by its last attempts if this run made no request."""
+    """Mark a source as failed if nothing usable was returned; if this run made no request, its last attempts count."""
     if not tally.attempts and not tally.handed_out:
         tally.faults = _earlier_faults(run, crawl, tally)
     if tally.faults and not tally.usable:
@@ -145,7 +145,7 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return why the last attempt at each seed returned nothing usable; [] if one did, or was never requested."""
+    """Return why the last attempts at seeds were not usable; [] if one was or is missing, or the source has pages."""
     faults, source = [], tally.source
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
         address = run.ledger.addresses.get(run.collection.name, digest)

@@ -68,7 +68,7 @@ class OriginCrawler:
         self._report = report
         self._jobs: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
-        self._held_robots = walk.rules
+        self._held_robots = walk.robots
         self._harmful = 0  # the number of responses that exceeded a limit of time or memory
 
     def submit(self, jobs: tuple[FetchJob, ...]) -> None:
@@ -128,7 +128,7 @@ class OriginCrawler:
         return self._make_end(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
     async def _process(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
-        """Request one address if its rules allow that; fetch robots.txt first if it is due."""
+        """Request one address if the rules allow that; fetch robots.txt first if it is due."""
         current_time = now().timestamp()
         robots_due = self._rules.robots(current_time) or self._rules.robots_wait(current_time)
         if end := self._stop_reason() or (await self._update_robots(client) if robots_due else None):
@@ -156,7 +156,7 @@ class OriginCrawler:
         pause = self._rules.pause(reply.attempt.seconds, reply.status, reply.attempt.wait)
         reply = reply._replace(attempt=_with_wait(reply.attempt, pause))
         is_new = not job.last.digest and reply.attempt.status == OK
-        endless = is_new and self._rules.is_endless(job, reply.body)
+        endless = is_new and self._rules.record_body(job, reply.body)
         event = self._read_links(job, reply)
         self._report(event._replace(endless=True) if endless else event)
         if event.attempt.reason and (end := self._count_harmful(event.attempt)):
@@ -233,7 +233,7 @@ class OriginCrawler:
             return False
         attempt, urls = self._apply_robots(reply)
         pause = self._rules.pause(held_answer.attempt.seconds, reply.status, None) or 0.0
-        self._queue.pause(max(0.0, self._walk.last + pause - now().timestamp()))
+        self._queue.pause(max(0.0, self._walk.last_request + pause - now().timestamp()))
         self._report(AttemptEnded(self._walk.number, attempt, urls, held=held_answer.seq))
         return True
 
@@ -277,7 +277,7 @@ class OriginCrawler:
         return await self._pause(pause)
 
     async def _pause(self, seconds: float) -> BatchBroken | None:
-        """Wait for `seconds` or until the walk is halted; end the walk at once if this is more than MAX_WALK_PAUSE."""
+        """Wait for `seconds` or until the walk is halted; end the walk at once if they are more than MAX_WALK_PAUSE."""
         if seconds > MAX_WALK_PAUSE:
             return self._make_end(Reason.RATE_LIMITED, f"it asks for a pause of {seconds:.0f} seconds", seconds)
         if seconds:
@@ -338,7 +338,7 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt with `pause` as its `wait`, None if too short to be recorded; without a pause, unchanged."""
+    """Return an attempt whose `wait` is `pause`, or None if that is short; unchanged if `pause` is None."""
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 

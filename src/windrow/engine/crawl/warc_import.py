@@ -61,7 +61,7 @@ class _Tally:
     task: int  # the number of the source's task
     files: int = 0
     known_files: int = 0  # files that were imported completely before
-    other_sources: Counter[str] = field(default_factory=Counter)  # files imported before under another source, by that
+    other_sources: Counter[str] = field(default_factory=Counter)  # files imported before, by their other source
     attempts: int = 0
     faults: Counter[str] = field(default_factory=Counter)  # records that cannot be imported, by reason
     waiting: int = 0  # revisits whose original has not been imported yet
@@ -89,7 +89,10 @@ class _Tally:
         """Return the counts of the source `name` as one line; `waiting` counts revisits without an original."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
         clauses += [f"{counted(self.known_files, 'file')} imported before"] if self.known_files else []
-        clauses += [f"{files} already imported as source {other}" for other, files in self.other_sources.items()]
+        clauses += [
+            f"{counted(files, 'file')} already imported for source {other}"
+            for other, files in self.other_sources.items()
+        ]
         if self.faults:
             clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {_join_counts(self.faults)}")
         if waiting:
@@ -238,14 +241,10 @@ class WarcImporter:
         return findings
 
     def _add_record(
-        self,
-        writer: LedgerWriter,
-        file: _File,
-        record: WarcRecord,
-        imported: ImportedRecord,
+        self, writer: LedgerWriter, file: _File, record: WarcRecord, imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
-    ) -> bool:
-        """Store a record's attempt, and its bytes in `batch_payloads`; return False if it waits for its original."""
+    ) -> bool:  # fmt: skip
+        """Store a record's attempt, and its response in `batch_payloads`; return False if it waits for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
@@ -282,12 +281,12 @@ class WarcImporter:
             run.tick()
 
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
-        """Store the revisit at an offset of a file with its original, or a finding if it cannot be read any more."""
+        """Store the revisit at an offset of a file with its original, or a finding if that is not possible any more."""
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
         original = original_response(self._run.ledger, imported.payload)
         if imported.attempt is None or original is None:
-            unreadable = Finding("Corrupt", f"at byte {offset}: the record cannot be read any more", Level.WARN)
+            unreadable = Finding("Corrupt", f"the record at byte {offset:,} is not a revisit any more", Level.WARN)
             writer.items.add_findings(self._run.session, file_number, self._phase, [imported.finding or unreadable])
         else:
             self._record_attempt(writer, source, imported.attempt._replace(kept=_as_revisit(original, warc, record)))
@@ -316,7 +315,7 @@ def _as_revisit(original: KeptResponse, warc: str, record: WarcRecord) -> KeptRe
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
     """Return the record at an offset of an archived file, or a record with a reason if it cannot be read."""
-    unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file is not in the archive")
+    unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file ends before it")
     path: Path = run.archive / warc
     try:
         records: Iterator[WarcRecord] = read_records(path, offset, run.limits)

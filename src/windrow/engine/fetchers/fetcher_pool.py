@@ -109,7 +109,7 @@ class FetcherPool:
         self._halted = False
 
     def submit_batch(self, batch: TransferBatch) -> None:
-        """Send a batch to a process with an idle connection to its site, or otherwise to the least loaded process.
+        """Send a batch with a pace to its host's only process, others to one with an idle connection or the least load.
 
         If the process with the idle connection is much busier than another, the batch is sent to the other one, and
         that connection is closed: a site never has more connections than batches at one time.

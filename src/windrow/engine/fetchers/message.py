@@ -136,8 +136,8 @@ class CrawlOrigin(NamedTuple):
     crawl: Crawl
     options: Mapping[str, Any]
     wait: float = 0.0
-    rules: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
-    last: float = 0.0  # when another collection last requested the origin, in UNIX seconds; 0: never
+    robots: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
+    last_request: float = 0.0  # of another collection to the origin, in UNIX seconds; 0: none
 
 
 class MoreJobs(NamedTuple):
@@ -150,8 +150,8 @@ class MoreJobs(NamedTuple):
 class AttemptEnded(NamedTuple):
     """The attempt at one job of a batch, the addresses that its response links to, and those that a rule left out.
 
-    The attempt has a `wait` only if that is to be stored. `endless` is true if many new addresses of the origin in a
-    row had no new content.
+    The attempt has a `wait` only if that is to be stored. `endless` is true if many new pages of the origin in a row
+    repeated earlier texts.
     """
 
     batch: int

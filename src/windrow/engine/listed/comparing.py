@@ -136,11 +136,11 @@ class _Comparison:
             kind, message = "NotCompared", f"the file of {compared.source.name} was not compared: {attempt.message}"
         elif attempt.checksum != held_digest:
             compared.differing += 1
-            size = "" if mirror.size is None else f" in the same size, {mirror.size} bytes"
+            size = "" if mirror.size is None else f", although both have {mirror.size:,} bytes"
             kind = "ContentDiffers"
             message = (
-                f"the file of {compared.source.name} has other bytes{size} than the file of {mirror.held_from}, which"
-                f" is in the archive; {describe_choice(mirror.key, compared.source.name)}"
+                f"the file of {compared.source.name} differs from that of {mirror.held_from}, which is in the archive"
+                f"{size}; {describe_choice(mirror.key, compared.source.name)}"
             )
         else:
             compared.same += 1

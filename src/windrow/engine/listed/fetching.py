@@ -36,8 +36,8 @@ MAX_NAMED = 5
 
 
 @dataclass(slots=True)
-class _Host:
-    """A source and the state of its transfers in this run."""
+class _SourceState:
+    """A source and the state of its state in this run."""
 
     source: Source
     task: int
@@ -59,7 +59,7 @@ class Fetching:
         """Fetch the files that are due, from the sources whose names are not in `down`."""
         self._run = run
         self._queue = FetchQueue(run, down)
-        self._hosts: dict[str, _Host] = {}  # by source
+        self._states: dict[str, _SourceState] = {}  # by source
         self._in_hand: dict[int, WantedFile] = {}  # files that fetchers have, by number
         self._paces = paces_by_host(run.harvest.sources)
         self._pauses = OriginPauses(run.ledger)
@@ -93,8 +93,8 @@ class Fetching:
             run.tick()
         run.received_bytes.clear()
         self._record_pauses()
-        for host in self._hosts.values():
-            self._close_host(host)
+        for state in self._states.values():
+            self._close_source(state)
         run.progress.end()
 
     def _gather_events(self) -> None:
@@ -137,91 +137,93 @@ class Fetching:
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave_sources(self, deadline: float) -> None:
-        """Close the sources that have files left after `deadline` seconds; the next run resumes their transfers."""
+        """Close the sources that have files left after `deadline` seconds; the next run resumes their state."""
         with self._run.ledger.writing() as writer:
-            for name, host in self._hosts.items():
+            for name, state in self._states.items():
                 in_progress = [queued for queued in self._in_hand.values() if queued.source.name == name]
                 count = len(in_progress) + len(self._queue.remove_source(name))
                 if not count:
                     continue
                 message = f"{counted(count, 'transfer')} left to the next run after {deadline:g} seconds "
-                message += f"({self._run.collection.name}.download_deadline)"
+                message += f"(the setting {self._run.collection.name}.download_deadline)"
                 broken = BatchBroken(Reason.TIMEOUT, message, "", retry=True, wait=None)
                 for file in in_progress:
                     if file.attempt:
                         self._record_cut(writer, file, broken)
-                self._close_host(host, broken, writer)
+                self._close_source(state, broken, writer)
 
     def _hand_out(self) -> None:
         """Submit batches for every source that may be requested, up to its number of connections."""
         run = self._run
         for name in list(self._queue.ready):
-            host = self._hosts.get(name) or self._open_host(name)
-            if host.due > time.monotonic():
+            state = self._states.get(name) or self._open_source(name)
+            if state.due > time.monotonic():
                 continue
-            if wait := self._pauses.remaining(host.source.site):
-                host.due = time.monotonic() + wait
+            if wait := self._pauses.remaining(state.source.site):
+                state.due = time.monotonic() + wait
                 if not worth_waiting(wait):
-                    message = describe_pause(host.source.site.origin, wait)
+                    message = describe_pause(state.source.site.origin, wait)
                     with run.ledger.writing() as writer:
-                        self._leave_host(
-                            writer, host, BatchBroken(Reason.RATE_LIMITED, message, "", retry=False, wait=wait)
+                        self._leave_source(
+                            writer, state, BatchBroken(Reason.RATE_LIMITED, message, "", retry=False, wait=wait)
                         )
                 continue
-            while host.batches < min(host.source.connections, run.harvest.downloaders):
+            while state.batches < min(state.source.connections, run.harvest.downloaders):
                 files = self._queue.take_batch(name)
                 if not files:
                     break
                 number = run.next_batch()
                 for file in files:
                     self._in_hand[file.due.item.id] = file
-                self._batches[number] = (name, host.breaks)
-                host.batches += 1
+                self._batches[number] = (name, state.breaks)
+                state.batches += 1
                 jobs = tuple(wanted_file.source_jobs[0].job for wanted_file in files)
-                parallel_requests = transport_for(host.source.site.scheme).parallel
-                pace = self._paces[host_name(host.source.site)]
+                parallel_requests = transport_for(state.source.site.scheme).parallel
+                pace = self._paces[host_name(state.source.site)]
                 run.fetchers.submit_batch(
-                    TransferBatch(number, host.source.site, jobs, pace=pace, parallel=parallel_requests)
+                    TransferBatch(number, state.source.site, jobs, pace=pace, parallel=parallel_requests)
                 )
 
-    def _open_host(self, name: str) -> _Host:
-        """Open the task of a source, which is given by its name."""
+    def _open_source(self, name: str) -> _SourceState:
+        """Open the task of the source called `name`, and return its state."""
         source = next(source for source in self._run.harvest.sources if source.name == name)
         run = self._run
         task = run.open_task(run.collection.fetch_phase, name)
         with run.ledger.writing() as writer:
             number = writer.addresses.host_of(run.session, run.collection.name, name, source.site.origin)
-        host = _Host(source, task, number)
-        self._hosts[name] = host
-        return host
+        state = _SourceState(source, task, number)
+        self._states[name] = state
+        return state
 
-    def _close_host(self, host: _Host, broken: BatchBroken | None = None, writer: LedgerWriter | None = None) -> None:
+    def _close_source(
+        self, state: _SourceState, broken: BatchBroken | None = None, writer: LedgerWriter | None = None
+    ) -> None:
         """Close the task of a source with its counts; `broken` is why it is not requested any more, or None."""
-        if host.is_closed:
+        if state.is_closed:
             return
-        host.is_closed = True
-        failed = sum(host.failed.values())
-        comment = f"{host.source.name}: {host.done} fetched, {failed} failed"
-        if host.failed:
-            comment += " (" + ", ".join(f"{reason} {count}" for reason, count in host.failed.most_common(5)) + ")"
-        reason = broken.reason if broken else next(iter(host.failed), None)
+        state.is_closed = True
+        failed = sum(state.failed.values())
+        comment = f"{state.source.name}: {state.done} fetched, {failed} failed"
+        if state.failed:
+            comment += " (" + ", ".join(f"{reason} {count}" for reason, count in state.failed.most_common(5)) + ")"
+        reason = broken.reason if broken else next(iter(state.failed), None)
         if broken:
-            comment += f"; {broken.describe(host.source.name)}"
-        elif host.last_break:
+            comment += f"; {broken.describe(state.source.name)}"
+        elif state.last_break:
             comment += (
-                f"; requested again after {counted(host.breaks, 'interruption')}, the last: {host.last_break.message}"
+                f"; requested again after {counted(state.breaks, 'interruption')}, the last: {state.last_break.message}"
             )
-        self._run.close_task(host.task, comment, reason, failed=bool(broken or failed), writer=writer)
+        self._run.close_task(state.task, comment, reason, failed=bool(broken or failed), writer=writer)
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
-        """Record an attempt, the begin or end of a batch, or the progress of a transfer."""
+        """Record an attempt, the end of a batch, or the start or progress of a transfer."""
         run = self._run
         if isinstance(event, AttemptEnded):
             file = self._in_hand.pop(event.attempt.target)
             self._record_attempt(writer, file, event.attempt)
         elif isinstance(event, BatchEnded) and event.batch in self._batches:  # or of a listing left behind
             name, breaks = self._batches.pop(event.batch)
-            self._end_batch(writer, self._hosts[name], event, breaks)
+            self._end_batch(writer, self._states[name], event, breaks)
         elif isinstance(event, TransferBegun) and event.target in self._in_hand:
             file = self._in_hand[event.target]
             self._begin_attempt(writer, file, event.at)
@@ -229,11 +231,11 @@ class Fetching:
             run.received_bytes[self._in_hand[event.target].attempt] = event.size
 
     def _begin_attempt(self, writer: LedgerWriter, file: WantedFile, started: datetime) -> None:
-        """Record the begin of an attempt, and the file's conflict between sources, unless that is recorded already."""
+        """Record the start of an attempt, unless that is recorded already, and that sources list different sizes."""
         if not file.attempt:
             source, job = file.source_jobs[0]
             file.attempt = writer.attempts.begin(
-                self._run.session, self._hosts[source.name].number, file.due.item.id, job.url, started
+                self._run.session, self._states[source.name].number, file.due.item.id, job.url, started
             )
             if file.conflict:
                 phase = self._run.collection.fetch_phase
@@ -243,15 +245,15 @@ class Fetching:
     def _record_attempt(self, writer: LedgerWriter, wanted_file: WantedFile, attempt: Attempt) -> None:
         """Record an ended attempt; its file is done, tried again later, queued for its next source, or given up."""
         run, source, file = self._run, wanted_file.source, wanted_file.due.item.id
-        host = self._hosts[source.name]
+        state = self._states[source.name]
         self._begin_attempt(writer, wanted_file, attempt.started)
         attempt_number, wanted_file.attempt = wanted_file.attempt, 0
-        end_number = writer.attempts.record_attempt(run.session, host.number, attempt, begun=attempt_number)
+        end_number = writer.attempts.record_attempt(run.session, state.number, attempt, begun=attempt_number)
         run.received_bytes.pop(attempt_number, None)
         run.progress.step(1, attempt.reason is not None)
         if attempt.reason is None:
-            host.done += 1
-            host.breaks_in_row = 0
+            state.done += 1
+            state.breaks_in_row = 0
             self._queue.in_memory -= 1
             if attempt.message and not attempt.checksum:
                 finding = Finding("NotCompared", attempt.message, Level.WARN)
@@ -262,13 +264,13 @@ class Fetching:
             return
         writer.items.fail(file, run.collection.listing.fetch_phase, attempt.reason, end_number)
         wanted_file.attempts += 1
-        self._pause_host(writer, host, attempt)
+        self._pause_source(writer, state, attempt)
         may_retry = attempt.retry and self._may_retry(wanted_file) and not run.stopping()
         if may_retry and source.name not in self._queue.down:
             self._queue.put_later(wanted_file, wait_after(wanted_file.attempts, attempt.wait))
             return
-        host.failed[attempt.reason] += 1
-        self._next_host(wanted_file)
+        state.failed[attempt.reason] += 1
+        self._try_next_source(wanted_file)
         if not wanted_file.source_jobs:
             self._given_up[file] = (wanted_file.due.item.key, attempt.reason)
 
@@ -278,8 +280,8 @@ class Fetching:
         job = wanted_file.source_jobs[0].job
         received = run.received_bytes.pop(wanted_file.attempt, 0)
         attempt = job.attempt(now())._replace(received=received, reason=broken.reason, message=broken.message)
-        host = self._hosts[wanted_file.source.name].number
-        end_number = writer.attempts.record_attempt(run.session, host, attempt, begun=wanted_file.attempt)
+        host_number = self._states[wanted_file.source.name].number
+        end_number = writer.attempts.record_attempt(run.session, host_number, attempt, begun=wanted_file.attempt)
         writer.items.fail(file, run.collection.listing.fetch_phase, broken.reason, end_number)
         wanted_file.attempt = 0
         wanted_file.attempts += 1
@@ -288,26 +290,26 @@ class Fetching:
         """Return whether a file may be tried again at the same source."""
         return file.attempts < min(file.source.attempts, self._run.harvest.attempts)
 
-    def _pause_host(self, writer: LedgerWriter, host: _Host, attempt: Attempt) -> None:
+    def _pause_source(self, writer: LedgerWriter, state: _SourceState, attempt: Attempt) -> None:
         """Pause all requests to a source if its server asked for that; if the pause is long, leave the source."""
         if attempt.wait is None:
             return
-        host.due = max(host.due, time.monotonic() + attempt.wait)
-        self._pauses.record_pause(writer, host.source.site, attempt.wait)
+        state.due = max(state.due, time.monotonic() + attempt.wait)
+        self._pauses.record_pause(writer, state.source.site, attempt.wait)
         if not worth_waiting(attempt.wait):
             reason = attempt.reason or Reason.RATE_LIMITED
             broken = BatchBroken(reason, attempt.message, "", retry=False, wait=attempt.wait)
-            self._leave_host(writer, host, broken)
+            self._leave_source(writer, state, broken)
 
-    def _leave_host(self, writer: LedgerWriter, host: _Host, broken: BatchBroken) -> None:
+    def _leave_source(self, writer: LedgerWriter, state: _SourceState, broken: BatchBroken) -> None:
         """Stop requesting a source in this run, and queue its files for the next sources that list them."""
-        self._close_host(host, broken, writer)
-        for file in self._queue.remove_source(host.source.name):
+        self._close_source(state, broken, writer)
+        for file in self._queue.remove_source(state.source.name):
             if file.attempt:
                 self._record_cut(writer, file, broken)
-            self._next_host(file)
+            self._try_next_source(file)
 
-    def _next_host(self, file: WantedFile) -> None:
+    def _try_next_source(self, file: WantedFile) -> None:
         """Queue a file for the next available source that lists it; if there is none, drop it from the queue."""
         file.attempts = 0
         file.source_jobs = [job for job in file.source_jobs[1:] if job.source.name not in self._queue.down]
@@ -316,31 +318,31 @@ class Fetching:
         else:
             self._queue.in_memory -= 1
 
-    def _end_batch(self, writer: LedgerWriter, host: _Host, event: BatchEnded, breaks: int) -> None:
-        """Record the end of a batch, and queue its untried files; `breaks` is the source's count when it began."""
-        host.batches -= 1
+    def _end_batch(self, writer: LedgerWriter, state: _SourceState, event: BatchEnded, breaks: int) -> None:
+        """Record the end of a batch, and queue its untried files; `breaks` is `state.breaks` when it began."""
+        state.batches -= 1
         untried = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         broken = event.broken
         if broken is not None:
-            host.last_break = broken
-            self._pauses.record_pause(writer, host.source.site, broken.wait)
-            if breaks == host.breaks:
-                host.breaks += 1
-                host.breaks_in_row += 1
-                host.due = max(host.due, time.monotonic() + wait_after(host.breaks_in_row, broken.wait))
-            if host.breaks_in_row >= host.source.attempts or not (broken.retry and worth_waiting(broken.wait)):
-                self._close_host(host, broken, writer)
-                untried += self._queue.remove_source(host.source.name)
-        is_down = host.source.name in self._queue.down
+            state.last_break = broken
+            self._pauses.record_pause(writer, state.source.site, broken.wait)
+            if breaks == state.breaks:
+                state.breaks += 1
+                state.breaks_in_row += 1
+                state.due = max(state.due, time.monotonic() + wait_after(state.breaks_in_row, broken.wait))
+            if state.breaks_in_row >= state.source.attempts or not (broken.retry and worth_waiting(broken.wait)):
+                self._close_source(state, broken, writer)
+                untried += self._queue.remove_source(state.source.name)
+        is_down = state.source.name in self._queue.down
         failure = broken or BatchBroken(Reason.INTERRUPTED, "the source is down", "", retry=True, wait=None)
         for file in untried:
             # An attempt that an earlier session left open stays open; one that this session began is closed as cut.
             if file.attempt and (is_down or file.attempt in self._run.received_bytes):
                 self._record_cut(writer, file, failure)
             if is_down:
-                self._next_host(file)
+                self._try_next_source(file)
             elif self._may_retry(file):
                 self._queue.put(file)
             else:
-                host.failed[failure.reason] += 1
-                self._next_host(file)
+                state.failed[failure.reason] += 1
+                self._try_next_source(file)

@@ -86,9 +86,9 @@ def list_all(run: HarvestRun) -> set[str]:
     while waiting or running:
         now = time.monotonic()
         if now > end_time:
-            late = [*waiting, *running.values()]
-            _record_late(run, late, deadline)
-            listings.down |= {listing.source.name for listing in late}
+            late_listings = [*waiting, *running.values()]
+            _record_late(run, late_listings, deadline)
+            listings.down |= {listing.source.name for listing in late_listings}
             break
         for listing in listings.take_due(now)[: run.harvest.listers - len(running)]:
             waiting.remove(listing)
@@ -122,10 +122,10 @@ def _record_pause(run: HarvestRun, listing: _SourceListing, seconds: float) -> N
 
 
 def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline: float) -> None:
-    """Record that listings failed because they had not ended `deadline` seconds after the begin of the phase."""
+    """Record that listings failed because they had not ended `deadline` seconds after the start of the phase."""
     for listing in late_listings:
         message = f"{listing.source.name}: left to the next run: its listing had not ended after {deadline:g} seconds"
-        message += f" ({run.collection.name}.listing_deadline)"
+        message += f" (the setting {run.collection.name}.listing_deadline)"
         run.close_task(listing.task, message, Reason.TIMEOUT, failed=True)
         run.progress.step(failed=1)
 
@@ -256,11 +256,11 @@ def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int
     """Record a finding if other sources offer an archived file in another size; `comparing` handles equal sizes."""
     if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return
-    others = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
-    differing = [mirror for mirror in others if mirror.size not in {None, offer.size}]
+    other_mirrors = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]
+    differing = [mirror for mirror in other_mirrors if mirror.size not in {None, offer.size}]
     if differing:
-        sizes = ", ".join(f"{mirror.source} {mirror.size:,}" for mirror in differing)
-        message = f"{source} now offers {offer.size:,} bytes under this name, beside {sizes}"
+        sizes = ", ".join(f"{mirror.source} ({mirror.size:,} bytes)" for mirror in differing)
+        message = f"{source} now offers {offer.size:,} bytes under this name, unlike {sizes}"
         message = f"{message}; {describe_choice(offer.key, source)}"
         finding = Finding("ContentDiffers", message, Level.WARN)
         writer.items.add_findings(run.session, file, run.collection.fetch_phase, [finding])

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from windrow.archive.capture_sink import MAX_BODY_IN_MEMORY
 from windrow.clock import now, spell
 from windrow.digest import combine_digests, shorten_digest
-from windrow.engine.frontier import offering_host
+from windrow.engine.frontier import offering_source
 from windrow.engine.listed.rest import RETRIED_REASONS, RestingFile, split_resting
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.due import Due, due
@@ -90,7 +90,7 @@ class FetchQueue:
             allowed = MAX_IN_MEMORY if limit is None else limit - self.drawn
             due_items = list(islice(self._due_items, max(0, min(PAGE_SIZE, allowed))))
             self._ended = not due_items
-            for file in _find_sources(self.run, due_items):
+            for file in _make_wanted_files(self.run, due_items):
                 file.source_jobs = [job for job in file.source_jobs if job.source.name not in self.down]
                 if not file.source_jobs:
                     self.unavailable += 1
@@ -139,7 +139,7 @@ class FetchQueue:
 
 
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield the files that are due, those that failed last; add failed files that rest to `resting`."""
+    """Yield the files that are due, the waiting ones before those that failed; add files that rest to `resting`."""
     collection = run.collection
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
@@ -155,10 +155,10 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
         yield from due_again
 
 
-def _find_sources(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
+def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
     """Return files with the sources that list them and the jobs to fetch them there, the best source first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
-    source_records = run.ledger.attempts.by_source() if due_items else {}
+    counts_by_source = run.ledger.attempts.by_source() if due_items else {}
     latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])
     mirrors: dict[int, dict[str, Mirror]] = {}
     for mirror in run.ledger.mirrors.of_files([due_item.item.id for due_item in due_items]):
@@ -167,12 +167,12 @@ def _find_sources(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
     files = []
     for due_item in due_items:
         mirrors_by_source = mirrors.get(due_item.item.id, {})
-        offering_hosts = [offering_host(sources[name], source_records.get(name)) for name in mirrors_by_source]
-        ranked_hosts = run.collection.listing.prefer(due_item.owner, offering_hosts)
+        offering_sources = [offering_source(sources[name], counts_by_source.get(name)) for name in mirrors_by_source]
+        ranked_sources = run.collection.listing.prefer(due_item.owner, offering_sources)
         latest = latest_captures.get(due_item.item.id)
         source_jobs = []
-        for host in ranked_hosts:
-            source, mirror = sources[host.source], mirrors_by_source[host.source]
+        for offering in ranked_sources:
+            source, mirror = sources[offering.source], mirrors_by_source[offering.source]
             if run.since is None or mirror.modified is None or mirror.modified >= run.since:
                 source_jobs.append(SourceJob(source, _make_job(due_item, source, mirror, latest)))
         files.append(WantedFile(due_item, source_jobs, conflict=_find_conflict(due_item.item.key, source_jobs)))
@@ -203,10 +203,10 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
     sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
     if len({size for _, size in sizes_by_source} - {None}) < 2:
         return None
-    sizes = ", ".join(f"{name} {size}" for name, size in sizes_by_source)
+    sizes = ", ".join(f"{name} {'unknown' if size is None else size}" for name, size in sizes_by_source)
     first_source, first_size = sizes_by_source[0]
     other_source = next(name for name, size in sizes_by_source if size != first_size)
-    message = f"its sources list different sizes: {sizes}; {first_source} is requested first"
+    message = f"its sources list different sizes in bytes: {sizes}; {first_source} is requested first"
     return Finding("ContentDiffers", f"{message}; {describe_choice(key, other_source)}", Level.WARN)
 
 

@@ -55,7 +55,7 @@ def pause_after(sessions: int) -> timedelta:
 def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) -> Finding | None:
     """Return the finding for a file that failed at every source; None if the next run tries it without a pause."""
     if reason not in RETRIED_REASONS:
-        return Finding("GivenUp", f"runs do not request it again; to do so: windrow retry {key}", Level.WARN)
+        return Finding("GivenUp", f"runs do not request it again; to request it: windrow retry {key}", Level.WARN)
     if not (wait := pause_after(sessions)):
         return None
     message = f"failed in {sessions} sessions; a run after {failed_at + wait:%Y-%m-%d %H:%M} UTC requests it again"
@@ -65,7 +65,7 @@ def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) 
 def split_resting(
     ledger: Ledger, failed_files: Iterable[Due], current_time: datetime
 ) -> tuple[list[Due], list[RestingFile]]:
-    """Return the failed files that are due at `current_time`, and the resting ones, without those never retried."""
+    """Return the failed files that are due at `current_time`, and those that rest; omit those never tried again."""
     retryable = {due_item.item.id: due_item for due_item in failed_files if due_item.reason in RETRIED_REASONS}
     failed_sessions = ledger.attempts.failed_sessions(list(retryable))
     due_files, resting = [], []

@@ -39,17 +39,12 @@ REPORT_INTERVAL = 0.5
 ENTRIES_PER_MESSAGE = 2000
 """Entries of a listing that are sent to the engine at a time."""
 
-
 Report = Callable[[Event], None]
 """Reports an event to the engine."""
 
 
 async def run_batch(
-    batch: TransferBatch,
-    transport: Transport,
-    archive: ArchiveWriter,
-    pool: ConnectionPool,
-    report: Report,
+    batch: TransferBatch, transport: Transport, archive: ArchiveWriter, pool: ConnectionPool, report: Report
 ) -> None:
     """Run a batch over an idle or a new connection; every job is reported once, as an attempt or as untouched."""
     jobs = pool.register_batch(batch)
@@ -248,7 +243,7 @@ class _Rate:
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a function that, called with the bytes received so far, reports a long transfer or fails a slow batch."""
+    """Return a function of the bytes received so far: it reports a long transfer, and calls `check_rate`."""
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
@@ -353,7 +348,7 @@ class _ChecksumSink:
         """Keep the bytes; raise TerminalFailure above the size limit, TransientFailure after the time limit."""
         self.content += block
         if len(self.content) > _MAX_CHECKSUM_FILE:
-            raise TerminalFailure(f"{self._address}: has more than {_MAX_CHECKSUM_FILE} bytes", Reason.TOO_LARGE)
+            raise TerminalFailure(f"{self._address} has more than {_MAX_CHECKSUM_FILE:,} bytes", Reason.TOO_LARGE)
         if time.monotonic() > self._until:
             message = f"{self._address}: not received completely within {self._seconds:g} seconds"
             raise TransientFailure(message, Reason.TIMEOUT)

@@ -198,7 +198,7 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
 
 
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
-    """Encode a form (RFC 7578); return its media type, and the pieces of its body.
+    """Encode a form (RFC 7578); return its media type, and the pieces of its body. Raises StepError.
 
     The boundary is made from the fields and the `digest` of the document, so that no document can contain it.
     """
@@ -283,13 +283,13 @@ def follow(
     return FollowedAnswer(result, tuple(urls), tuple(if_new), tuple(when_named))
 
 
-_OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting origins can add others"
+_OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting `origins` can add others"
 
 
 def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
     """Return the request that a redirect leads to, or a skip with REDIRECTED; `hops` redirects led to this one.
 
-    It is a skip if the target is not valid or not at an allowed origin, if `hops` is HOPS or more, and if the target is
+    It is a skip if the target is not valid or not at an allowed origin, if `hops` is HOPS or more, or if the target is
     a front page, which servers send instead of what they no longer have. Only a front page, and the source's own
     address, may lead to a front page.
     """
@@ -301,11 +301,13 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
-        finding = Finding("Redirected", f"to {target.url}")
+        why = f"after {hops} redirects, the most allowed" if hops >= HOPS else "which is not at an origin of the source"
+        finding = Finding("Redirected", f"it redirects to {target.url}, {why}")
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
     is_front = is_front_page(target.url) and not is_front_page(answer.url) and answer.url != source_address(source)
     if is_front:
-        finding = Finding("Redirected", f"to the front page {target.url}, which is not the document", Level.WARN)
+        message = f"it redirects to the front page {target.url}, which is not the document"
+        finding = Finding("Redirected", message, Level.WARN)
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
     return FollowedAnswer(FollowResult(), (target,), is_redirect=True)
 
@@ -331,7 +333,7 @@ def source_address(source: Source) -> str:
 
 
 def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
-    """Return the first requests of a source as addresses of the ledger; `learned` is from earlier runs."""
+    """Return the first requests of a source as addresses; `learned` is from earlier runs. Raises StepError."""
     if (requests := requests_of(collection, source)) is None:
         return ()
     base = source_address(source)

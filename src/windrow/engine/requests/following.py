@@ -51,7 +51,7 @@ class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`; `found` counts the requests that it led to.
 
     The response `is_usable` if the discovery used it. Otherwise it may have a `reason` with a `message`; it has none
-    if it is a redirect, or if its attempt failed. `left_out` counts what it names and is not requested.
+    if it is a redirect, or if its attempt failed. `left_out` counts its addresses that are not requested.
     """
 
     source: str
@@ -185,14 +185,10 @@ class AnswerFollower:
         self._in_pool[self._run.pool.submit(job)] = recorded
 
     def _write_outcome(
-        self,
-        writer: LedgerWriter,
-        add_urls: AddUrls,
-        recorded: RecordedAttempt,
-        followed: FollowedAnswer | Reading | None,
-        seconds: float,
-    ) -> FollowOutcome:
-        """Store what a response led to, that it was followed, and whether it must be followed again."""
+        self, writer: LedgerWriter, add_urls: AddUrls, recorded: RecordedAttempt,
+        followed: FollowedAnswer | Reading | None, seconds: float,
+    ) -> FollowOutcome:  # fmt: skip
+        """Store what a response led to, that it was followed, and whether later runs must follow it again."""
         run, name, source = self._run, self._run.collection.name, self._sources[recorded.source]
         if not isinstance(followed, FollowedAnswer):
             reason = followed.reason if followed else None
@@ -242,15 +238,15 @@ class AnswerFollower:
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
         """Return `followed`; after MAX_FRUITLESS answers in a row that offered nothing new, a skip replaces it."""
-        source, result, seen = recorded.source, followed.result, self._offered[recorded.source]
+        source, result, offered_keys = recorded.source, followed.result, self._offered[recorded.source]
         fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
         if not followed.found or followed.is_redirect:
             self._fruitless |= {(source, url.digest): fruitless for url in followed.found if fruitless}
             return followed
         keys = {hash(offer.key) for offer in result.offers}
-        if not keys <= seen or len(seen) > MAX_OFFERS_REMEMBERED:
-            if len(seen) <= MAX_OFFERS_REMEMBERED:
-                seen |= keys
+        if not keys <= offered_keys or len(offered_keys) > MAX_OFFERS_REMEMBERED:
+            if len(offered_keys) <= MAX_OFFERS_REMEMBERED:
+                offered_keys |= keys
             return followed
         if fruitless < MAX_FRUITLESS:
             self._fruitless |= {(source, url.digest): fruitless + 1 for url in followed.found}

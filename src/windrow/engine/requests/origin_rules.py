@@ -107,8 +107,8 @@ class OriginRules:
             return None
         return max(self._delay, wait or (0.0 if status is None else float(service.busy)))
 
-    def is_endless(self, job: FetchJob, body: bytes) -> bool:
-        """Return False, since the discovery decides where a source ends."""
+    def record_body(self, job: FetchJob, body: bytes) -> bool:
+        """Return False: the discovery decides where a source ends."""
         del job, body
         return False
 

@@ -39,7 +39,7 @@ def service_sources(collection: Collection, settings: Mapping[str, Any], root: P
             continue
         address = split_address(str(url), root)
         if address.scheme not in {"http", "https"}:
-            raise ConfigError(f"{service.setting} is not an address with http or https", hint="windrow config")
+            raise ConfigError(f"{service.setting} is {url!r}, not an http or https address", hint="windrow config")
         service_options = {
             name: settings[setting] if isinstance(setting := getattr(service, name), str) else setting
             for name in ("connections", "seconds", "largest", "busy")
@@ -118,10 +118,12 @@ class ServiceRequests:
         If a service that had no address has one now, the step is to ask it: then the answers that are there suffice.
         """
         unsent = {wait.name for wait in waits if not wait.address}  # names of services
-        found = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
-        answers = {name: answer for name, answer in found.items() if answer is not None}
+        latest_answers = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
+        answers = {name: answer for name, answer in latest_answers.items() if answer is not None}
         self.without_address |= unsent - self._sources.keys()
-        return answers if unsent & self._sources.keys() or (not unsent and len(answers) == len(found)) else None
+        return (
+            answers if unsent & self._sources.keys() or (not unsent and len(answers) == len(latest_answers)) else None
+        )
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
         """Return the latest answer to a request, given by its number; None if it is not answered yet."""

@@ -49,7 +49,7 @@ class ServiceWait(NamedTuple):
 def service_wait(
     ledger: Ledger, collection: str, store: WaitingStore, configured: Collection[str]
 ) -> ServiceWait | None:
-    """Return how many documents wait for services, or None if no document waits.
+    """Return how many documents wait for services, why, and what to do; None if no document waits.
 
     `configured` are the names of the services that have an address in the configuration.
     """
@@ -94,7 +94,7 @@ class WaitLine(NamedTuple):
 
 
 def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitLine]:
-    """Return lines about waiting attempts: for each of their requests the service, and the latest attempts at it."""
+    """Return lines about waiting attempts: for each of their requests the service, and the latest attempts at them."""
     lines = []
     for number, asks in waits.items():
         for service in (ask.name for ask in asks if not ask.address):

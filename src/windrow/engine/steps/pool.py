@@ -1,4 +1,4 @@
-"""A pool of worker processes that run steps; if a document kills its process, it fails, and the run continues."""
+"""A pool of workers, which run steps; if a document kills its process, it fails, and the run continues."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORK
 MAX_BATCHES_AHEAD = 4
 """The most batches that a worker has at a time, which bounds memory."""
 QUICK_SECONDS = 0.2
-"""The time below which a batch is quick; a worker whose last batch was not gets the next one only when it is idle."""
+"""The time below which a batch is quick; a worker whose last batch was slower gets the next one when it is idle."""
 MAX_EXTRA_WORKERS = 6
 """The most workers beyond the pool's size; they are started for submitted jobs while all others are at long jobs."""
 MAX_PIPE_BYTES = 1 << 15
@@ -102,7 +102,7 @@ class _Sent(NamedTuple):
 
 
 class _Worker:
-    """A worker process, the batches that it was sent (`in_hand`), and the number of the job that it runs."""
+    """A worker (reader process), the batches that it was sent (`in_hand`), and the number of the job that it runs."""
 
     def __init__(self, config: worker.WorkerConfig) -> None:
         self.pipe, worker_pipe = CONTEXT.Pipe()
@@ -144,7 +144,7 @@ class _Worker:
             self.pipe.send_bytes(message)
 
     def watch(self, cpu_limit: float) -> None:
-        """Kill a worker that sleeps too long, which its `cpu_limit` of CPU time in seconds does not end."""
+        """Kill a worker that sleeps for too long, which the limit of CPU time, `cpu_limit` in seconds, does not end."""
         self._clock.look(self.process.pid or 0, self.current_job.value)
         if self.in_hand and self.current_job.value >= 0 and self._clock.asleep_seconds > cpu_limit * SLEEP_FACTOR:
             self._was_overdue = True
@@ -304,7 +304,7 @@ class Pool:
         return self._last_number
 
     def _hand_out(self) -> None:
-        """Send batches, each to the worker that has the fewest, and start workers while there may be more."""
+        """Send batches, each to the worker that has the fewest, and start further workers, as many as are allowed."""
         while self._unsent:
             batch = self._unsent[0]
             freest = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)

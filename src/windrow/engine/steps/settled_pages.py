@@ -60,7 +60,7 @@ class SettledAttempt(NamedTuple):
 
     @property
     def left_out(self) -> list[Reason]:
-        """The reasons why the document, or things in it, were read and not kept, without the reasons in OWN_FAULTS.
+        """The reasons why the document, or parts of it, were read but not kept, without the reasons in OWN_FAULTS.
 
         The results of steps that do not make records have the reason in an attribute `reason`.
         """

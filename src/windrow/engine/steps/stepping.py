@@ -114,7 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, reasons: Iterable[Reason], url: str) -> None:
-        """Count the reasons why a document at `url`, or things in it, were read and not kept."""
+        """Count, by reason, a document at `url` or the parts of it that were read but not kept."""
         for reason in reasons:
             self._left_out.setdefault(source, LeftOutCounter()).add(reason, reason.meaning, 1, url)
 

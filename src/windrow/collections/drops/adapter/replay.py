@@ -53,7 +53,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             rebuilt = harvest(rebuild_workspace)
             assert isinstance(rebuilt.store, DropsStore)
             assert rebuilt.projection is not None
-            session.follow(rebuilt.projection)
+            session.add_projection(rebuilt.projection)
             ledger = session.ledger.copy_unread(scratch_ledger_file)
             archive_settings = ArchiveSettings(
                 setup.archive, session.number, setup.limits, setup.rollover_size, setup.agent

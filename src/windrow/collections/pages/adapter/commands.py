@@ -154,7 +154,9 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new_path)))
         if rebuilt.projection:
             rebuilt.projection.close()
-        session.harvest(replace(rebuilt, projection=None, reread=True), phases=frozenset({"summarise"}), fetch=False)
+        session.run_harvest(
+            replace(rebuilt, projection=None, reread=True), phases=frozenset({"summarise"}), fetch=False
+        )
         with closing(SummaryStore(new_path)) as new_store:
             new_store.adopt_sessions(old_path)
         if not session.stops:
