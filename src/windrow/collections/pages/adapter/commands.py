@@ -42,7 +42,7 @@ from windrow.engine.replay import SCRATCH, settle_unread
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
-from windrow.formats.text import json_text, to_json_value
+from windrow.formats.text import counted, json_text, to_json_value
 from windrow.ledger import Ledger
 from windrow.query.word import count_words
 from windrow.reasons import Reason
@@ -70,7 +70,7 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
     """Remove the pages of a target from both databases; return the number of removed generations.
 
-    The result is 0 for an origin that another collection requests.
+    Nothing is removed for an origin that another collection requests.
     """
     del attempts  # a parameter of the interface that is not needed here
     if target.host and target.collection != KIND:
@@ -87,7 +87,7 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Se
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-    """Remove what is left of deleted pages: rebuild the search index, rewrite both databases, delete killed replays.
+    """Remove remains of deleted pages: rebuild the search index, rewrite both databases, delete killed replays' files.
 
     Return messages about databases that could not be rewritten, because another process reads them. The index is
     rebuilt because removed documents remain in its files for a while. `pulse` is called between parts of the work.
@@ -109,20 +109,20 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
             return True
 
         make_index_phase(summary_path, workspace.section(Pages).index)(pulse_and_continue)
-    messages: tuple[str, ...] = ()
+    messages = list[str]()
     for path in (summary_path, workspace.section(Pages).crawler_database):
         with _open_if_exists(path, writing=False) as connection:
             if connection is not None and not vacuum(connection, pulse):
-                messages += (kept_by_reader(path),)
+                messages.append(kept_by_reader(path))
             pulse()
-    return messages
+    return tuple(messages)
 
 
 @contextmanager
 def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
     """Open a database for the block, which gets None if it does not exist or has no tables.
 
-    With `writing`, the block is one transaction.
+    With `writing`, the block is one transaction. Raises StoreError if SQLite fails.
     """
     if not path.is_file():
         yield None
@@ -198,7 +198,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
-    """Summarise messages `text pile ID PROBLEM`: yield one message for each problem, with the number of piles."""
+    """Summarise messages `text pile ID PROBLEM`: yield one for each problem, with the number of other piles."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for line in lines:
@@ -206,7 +206,8 @@ def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
         counts[problem] += 1
         examples.setdefault(problem, pile_id)
     for problem, count in counts.items():
-        yield f"text pile {examples[problem]} {problem}" + (f", and {count - 1:,} others" if count > 1 else "")
+        others = f"; the same is true of {counted(count - 1, 'other text pile')}" if count > 1 else ""
+        yield f"text pile {examples[problem]} {problem}{others}"
 
 
 _TIME_FIELDS = ("first_seen", "last_seen", "ended", "created", "updated")

@@ -46,7 +46,7 @@ _OPEN_BUT_FAILING = (
 
 
 def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-    """Explain a page, a source's site or a host; return None if `name` is not its address or name."""
+    """Explain the page with the address `name`, or the site or host with this name; return None if there is none."""
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
     if name.endswith("/robots.txt") and (site := site_at(workspace, ledger, name)):
