@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts; the list has all files up to the attempt with the number `last_attempt`."""
+    """Files in the order of attempts, without a gap up to the attempt with the number `last_attempt`."""
 
     files: list[DescribedFile]
     last_attempt: int
@@ -84,8 +84,8 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
     with closing(open_database(path, read_only=True)) as connection:
         try:
             checkpoint = connection.execute(_SELECT_CHECKPOINT, (ATTEMPT,)).fetchone()
-            last = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
-            rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last, limit)).fetchall()
+            last_read = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
+            rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last_read, limit)).fetchall()
         except sqlite3.OperationalError:
             return DescribedFiles([], after)
         mime_ids = {mime_id for _, _, _, mime_id, *_ in rows if mime_id is not None}
@@ -98,7 +98,7 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
         )
         for attempt, code, url, mime_id, main_type, subtype, suffix in rows
     ]
-    return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last))
+    return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last_read))
 
 
 class CrawlerStore(DatabaseWriter):
@@ -191,7 +191,7 @@ class CrawlerStore(DatabaseWriter):
             self._set_checkpoint(ADDRESS, checkpoint)
 
     def describe(self, files: Sequence[DescribedFile], checkpoint: int) -> None:
-        """Update the rows of files that were read, and the checkpoint: exit codes, media types, canonical addresses."""
+        """Update exit codes, media types and canonical addresses of files that were read; write the checkpoint."""
         with self._writing():
             self._correct_exit_codes(files)
             url_ids = self._catalogue.get_url_ids({file.canonical for file in files if file.canonical})
@@ -205,7 +205,7 @@ class CrawlerStore(DatabaseWriter):
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
-        """Update the exit codes of crawls that the Summary Database has with another exit code."""
+        """Correct the exit codes that differ in the Summary Database; note these crawls as ones that found content."""
         for attempt, code in ((file.attempt, file.exit_code) for file in files):
             row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
             if row is None:

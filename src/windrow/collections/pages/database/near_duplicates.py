@@ -1,4 +1,4 @@
-"""Near-duplicates: open generations, on any site, whose main texts are nearly equal. They are marked, never removed.
+"""Near-duplicates: present generations, on any site, whose main texts are nearly equal. They are marked, never removed.
 
 All generations are ordered by a hash of text and address. The first generation of all that share a band (see
 `windrow.formats.sketch`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
@@ -61,7 +61,7 @@ class SketchedText(NamedTuple):
 
 
 def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int]) -> set[int]:
-    """Update near-duplicates after generations changed; return the ids of all whose near-duplicates changed.
+    """Update near-duplicates after generations changed; return the ids of generations whose near-duplicates changed.
 
     `touched` are the ids of generations that were added, changed, ended or removed. Works within the open transaction.
     """
@@ -107,7 +107,7 @@ class _Comparison:
         self.changed: set[int] = set()
 
     def run(self, removed: list[SketchedText], added: list[SketchedText]) -> set[int]:
-        """Remove and add texts, and compare all affected texts again; return the ids of changed generations."""
+        """Remove and add texts, and compare affected texts again; return the ids of generations joined anew or detached."""
         affected_bands = {band for text in (*removed, *added) for band in split_bands(text.sketch)}
         former_hubs = {band: self._find_hub(band) for band in affected_bands}
         self._hubs.clear()
@@ -230,7 +230,7 @@ SELECT generation_id, representative_id FROM windrow_representative WHERE repres
 
 
 class GroupMember(NamedTuple):
-    """An open generation with the fields that decide its group and whether it represents the group.
+    """A generation that has not ended, with the fields that decide its group and whether it represents the group.
 
     `canonical_url_id` is the id of the address that it names as canonical, `near_id` that of the generation that it is
     joined to, `sketch` is None if its text is too short for one.
@@ -254,9 +254,9 @@ class GroupMember(NamedTuple):
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose the representatives of groups in which generations `changed` are or were; return how many rows changed.
+    """Choose the representatives of all groups that the generations `changed` belong or belonged to.
 
-    Works within the open transaction of `connection`.
+    Works within the open transaction of `connection`; returns the number of changed rows of `windrow_representative`.
     """
     groups, old_representatives, new_ids = _Groups(connection), dict[int, int](), set(changed)
     while new_ids:
@@ -342,7 +342,7 @@ class _Groups:
         return min(path[path.index(id_) :])
 
     def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
-        """Return those of these generations that are open and have a text, each with the id of its parent or None."""
+        """Return the present generations with these ids that have a text, each with the id of its parent or None."""
         members = [GroupMember(*row) for row in self._connection.execute(_SELECT_BY_ID, (json.dumps(sorted(ids)),))]
         canonical_ids = {member.canonical_url_id for member in members if member.canonical_url_id is not None}
         rows = self._connection.execute(_SELECT_BY_URL, (json.dumps(sorted(canonical_ids)),))
@@ -356,7 +356,7 @@ class _Groups:
 def _find_parent(
     member: GroupMember, targets: Mapping[int, GroupMember], first_of_pile: Mapping[int, int]
 ) -> int | None:
-    """Return the id of a generation's parent or None: its canonical page or, if not plausible, its near-duplicate.
+    """Return the id of a generation's parent: a plausible canonical page on its origin, or its near-duplicate, or None.
 
     For a text without a sketch, the near-duplicate is the first generation with the same text. `targets` are
     generations by the id of their URL, `first_of_pile` the ids of first generations by pile id.
@@ -403,7 +403,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among generations with these piles; changed rows begin or end at `now` (UNIX seconds)."""
+    """Update the duplicates among generations with these piles; new ones begin and former ones end at `now`."""
     originals = _find_originals(connection.execute(_SELECT_EQUAL_TEXTS, (json.dumps(list(pile_ids)),)))
     ids = (json.dumps(list(originals)), json.dumps(list(pile_ids)))
     recorded = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())

@@ -20,7 +20,7 @@ from windrow.collections.pages.database.entries import TextSummary, hash_link_se
 from windrow.collections.pages.database.writer import Catalogue
 
 TABLES = ("link_summary", "document_description", "file_summary", "redirect_summary")
-"""The tables with the rows of a generation's reading."""
+"""The tables with the parts of a generation."""
 
 MAX_LINK_SHAPES = 20_000
 """Most entries of `_LinkShapes`; it is emptied when there are more."""
@@ -63,8 +63,8 @@ def list_named_urls(summaries: Iterable[TextSummary]) -> Iterator[str]:
             yield summary.move.url
 
 
-class ReadingWriter:
-    """Writes the rows of `TABLES` for readings, table by table."""
+class PartsWriter:
+    """Writes and deletes the rows of generations in `TABLES`, table by table."""
 
     def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue) -> None:
         self._connection = connection
@@ -109,7 +109,7 @@ class ReadingWriter:
 
 
 VERSION_BYTES = 8
-"""Number of leading bytes of a wording hash that differ between versions; others may differ within a version."""
+"""Number of leading bytes of a wording hash that differ between versions; the other bytes may differ within one."""
 
 _INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _SELECT_PAST_VERSIONS = """
@@ -141,7 +141,7 @@ class WordingSeen(NamedTuple):
 
 
 def hash_wording(summary: TextSummary | None) -> bytes:
-    """Return the hash of a page's wording; empty if the page was not read, or if its summary has no description.
+    """Return the hash of a page's wording, or empty bytes if it was not read or its summary has no description.
 
     >>> hash_wording(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'
@@ -234,7 +234,7 @@ DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
 
 
 def hash_links(summary: TextSummary | None) -> bytes:
-    """Return the hash of a summary's links; empty if `summary` is None."""
+    """Return the hash of a summary's links, or empty bytes if `summary` is None."""
     if summary is None:
         return b""
     return summary.linked or hash_link_set((link[_URL], link[_TEXT] or "") for link in summary.links)

@@ -14,7 +14,7 @@ from windrow.stores.sqlite import SqliteReader
 
 
 class PageVersion(NamedTuple):
-    """A version of one address: a text with a description. Times are UNIX seconds, `end` is None while it is open.
+    """A version of one address: a text with a description. Times are UNIX seconds, `end` is None until it ends.
 
     `id` is the id of the generation for its latest version, and negative for its past versions. `kind` is its media
     type, `size` in bytes, `redirect` the target of a redirect, `original` the address of which the version is marked as
@@ -46,7 +46,7 @@ class PageVersion(NamedTuple):
 
     @property
     def end_or_never(self) -> int:
-        """Return the end, or for an open version, a number greater than all times."""
+        """Return the end or, for a version that has not ended, a number greater than all times."""
         return 2**62 if self.end is None else self.end
 
 
@@ -125,7 +125,7 @@ class NearDuplicate(NamedTuple):
 
 
 class OriginCounts(NamedTuple):
-    """Numbers of addresses, of open generations, of all generations, and of open ones that are marked as duplicates."""
+    """Numbers of addresses, of present generations, of all generations, and of present ones marked as duplicates."""
 
     addresses: int
     open: int
@@ -170,7 +170,7 @@ class VersionReader:
         return near_duplicates, representatives[0][0] if representatives else ""
 
     def read_reasons(self, url: str) -> dict[int, str]:
-        """Return the last reason of each generation of an address, by generation id; some have none.
+        """Return the last reason of each generation of an address, by id; generations without one are left out.
 
         It tells why the text is missing or not complete, or why the document is not the page that was requested.
         """
@@ -221,7 +221,7 @@ def read_timelines(
     attempts: tuple[int, int] = NO_NUMBERS,
     sessions: tuple[int, int] = NO_NUMBERS,
 ) -> Iterator[Timeline]:
-    """Yield the addresses with an attempt since the time `since` (UNIX seconds), or with an attempt in a range.
+    """Yield the timeline of each address with attempts from `since` (UNIX seconds) on or in a range, which select them.
 
     The ranges are (first, last) numbers, both included: of attempts, or of sessions that wrote attempts. For a
     database of another tool, nothing is yielded.

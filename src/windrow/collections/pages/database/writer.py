@@ -61,7 +61,7 @@ _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) 
 
 
 class Catalogue:
-    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones; remembers most ids."""
+    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones; caches the first three."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -167,7 +167,7 @@ class Catalogue:
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
     def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return the ids of text piles by digest: of summaries, inserted if new, and of known `other_digests`."""
+        """Return the ids of text piles by digest: of summaries, inserted if new, and of `other_digests` that exist."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
         placeholders = ",".join("?" * len(digests))
@@ -251,7 +251,7 @@ class DatabaseWriter(SqliteStore):
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
-        """Return the number of the last attempt (or what else `key` means) in the tables; 0 if nothing was written."""
+        """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set."""
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         return int(rows[0][0]) if rows else 0
 
