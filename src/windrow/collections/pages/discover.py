@@ -125,7 +125,7 @@ def name_exit_code(status: int | None, reason: Reason | None, media_type: str) -
 
 
 def normalise_web_address(text: str) -> str:
-    """Return a web address as a crawl spells it, normalised and cleaned; empty if the text is not a web address.
+    """Return a web address as a crawl spells it, normalised and cleaned, or an empty text if it is not a web address.
 
     >>> [normalise_web_address(text) for text in ("https://Example.org/a?utm_source=x#top", "H.2026-01-12.1.impc.zip")]
     ['https://example.org/a', '']

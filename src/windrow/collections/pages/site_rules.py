@@ -131,7 +131,7 @@ class SiteRules:
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect from `base`, after `hops` others; empty if it must not be followed."""
+        """Return the target of a redirect from `base`, after `hops` others, or "" if it must not be followed."""
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, now: float) -> float:
@@ -230,7 +230,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page; empty if assets are not stored, or `MAX_ASSETS` were returned in this run."""
+        """Return the assets of a page, at most `MAX_ASSETS` in one run; none if assets are not stored."""
         return self._offer_assets(job, fields, body) if self._assets_left and job.kind == CrawlType.FILE_CRAWL else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
@@ -258,7 +258,7 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        For a target on another origin, the rules of that origin check robots.txt.
+        For a target on another origin, its rules check robots.txt. After `MAX_ASSETS` assets, None is returned.
         """
         if kind == ASSET:
             target = normalise(reference, base).url if self._assets_left else ""

@@ -107,7 +107,7 @@ class _Comparison:
         self.changed: set[int] = set()
 
     def run(self, removed: list[SketchedText], added: list[SketchedText]) -> set[int]:
-        """Remove and add texts, and compare affected texts again; return the ids of generations joined anew or detached."""
+        """Remove and add texts, and compare affected texts again; return the ids of all that are joined or detached."""
         affected_bands = {band for text in (*removed, *added) for band in split_bands(text.sketch)}
         former_hubs = {band: self._find_hub(band) for band in affected_bands}
         self._hubs.clear()
