@@ -126,12 +126,7 @@ SETTINGS = (
     Setting(
         "pages.crawler_database", PATH, "crawler.sqlite", "the crawler database: log of all requests", written=True
     ),
-    Setting(
-        "pages.file_text",
-        SWITCH,
-        False,
-        "also copy the source text of pages from the archive into the crawler database",
-    ),
+    Setting("pages.file_text", SWITCH, False, "also copy source texts from the archive into the crawler database"),
     Setting("pages.index", PATH, "index", "the folder of the search index", written=True),
     Setting("pages.limits.transfer_size", SIZE, LIMITS.transfer_size, "most bytes of one answer, as transferred"),
     Setting("pages.limits.member_size", SIZE, LIMITS.member_size, "most bytes of one answer, decompressed"),
@@ -148,12 +143,7 @@ SOURCE_SETTINGS = (
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
     Setting("feeds", ADDRESSES, [], "feeds of the site in addition to those that its pages name"),
     Setting("do_not_crawl", DENY_RULES, [], "paths or hosts that are not requested, in addition to pages.do_not_crawl"),
-    Setting(
-        "url_query_parameters",
-        PARAMETER_RULES,
-        [],
-        "query parameters allowed in addition to pages.url_query_parameters",
-    ),
+    Setting("url_query_parameters", PARAMETER_RULES, [], "parameters allowed besides pages.url_query_parameters"),
     Setting(
         "delay", OPTIONAL_DURATION, "", "least time between two requests to one of its hosts; empty: as pages.delay"
     ),
@@ -164,24 +154,11 @@ SOURCE_SETTINGS = (
         "time between two requests for a page, until its changes are known; empty: that of pages.recrawl_interval",
     ),
     Setting(
-        "every",
-        OPTIONAL_DURATION,
-        "",
-        "fixed time between two requests for a page, as 7d; empty: adapted to its changes",
+        "every", OPTIONAL_DURATION, "", "fixed time between requests for a page, as 7d; empty: adapted to its changes"
     ),
-    Setting(
-        "max_commands_per_run",
-        count(0, 10**9),
-        0,
-        "most of its pages that one run requests; 0: as pages.max_commands_per_run",
-    ),
+    Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages that one run requests; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
-    Setting(
-        "private_hosts",
-        PRIVATE_HOSTS,
-        [],
-        "private hosts and networks that may be requested, besides pages.private_hosts",
-    ),
+    Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 
 _MERGED_OPTIONS = ("do_not_crawl", "url_query_parameters")

@@ -159,18 +159,14 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         row_counts, last_attempt, last_address = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
     attempt_count = ledger.attempts.count_upto(COLLECTION, last_attempt)
     if row_counts["crawl_log"] != attempt_count:
-        yield Fault(
-            "crawler database",
-            f"its crawl log has {row_counts['crawl_log']} attempts, but the ledger has {attempt_count}",
-            REBUILD_HINT,
-        )
+        problem = f"its crawl log has {row_counts['crawl_log']} attempts, but the ledger has {attempt_count}"
+        yield Fault("crawler database", problem, REBUILD_HINT)
     address_count = ledger.addresses.count_upto(COLLECTION, last_address)
     if row_counts["crawl_candidate"] < address_count:
-        yield Fault(
-            "crawler database",
-            f"it has {row_counts['crawl_candidate']} crawl candidates, but the ledger has {address_count} addresses",
-            REBUILD_HINT,
+        problem = (
+            f"it has {row_counts['crawl_candidate']} crawl candidates, but the ledger has {address_count} addresses"
         )
+        yield Fault("crawler database", problem, REBUILD_HINT)
     later_attempts = ledger.attempts.logged_after(COLLECTION, last_attempt, 1)
     if later_attempts and not ledger.sessions.running():
         yield Fault("crawler database", "it does not have the latest attempts of the ledger", "windrow run")

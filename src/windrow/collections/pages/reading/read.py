@@ -174,9 +174,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     findings = []
     if file.cut:
         findings.append(
-            Finding(
-                Reason.TOO_LARGE.value, f"the PDF is read up to page {len(file.pages)}, which may be cut", Level.NOTE
-            )
+            Finding(Reason.TOO_LARGE.value, f"the PDF is read only up to page {len(file.pages)}", Level.NOTE)
         )
     if not text:
         findings.append(Finding("no_text", "the pages of the PDF do not contain text; it may be a scan", Level.NOTE))
