@@ -160,7 +160,7 @@ _MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address 
 
 
 def address_marks(url: str, host_name: str) -> list[tuple[str, str]]:
-    """Return (field, value) of each mark by which `filter_clause` finds a document with the normal address `url`.
+    """Return (field, value) of each mark by which `filter_clause` finds a document with the normalised address `url`.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
@@ -181,7 +181,7 @@ class IndexHit(NamedTuple):
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index: (field, text) of its texts, also several for a field, and (field, number)."""
+    """A document for an index: (field, text) of its texts, perhaps several for one field, and (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]

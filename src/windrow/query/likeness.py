@@ -64,8 +64,8 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    Of the shortest part of the text that has all words of the query that the text has, it is the square root of the
-    share of these words in the part's length, times the share of their weights in the query's total.
+    The query's words that occur in the text also occur in its shortest part with all of them. The result is the square
+    root of the share of that part's length that they take up, times their share of the query's total weight.
     """
     if len(query.weights) < 2:
         return 0.0
@@ -125,7 +125,7 @@ _NAME_SEPARATOR = re.compile(r"[^\w*-]+")
 
 
 def relaxed_queries(query: Query) -> Iterator[tuple[Query, float]]:
-    """Yield the queries to try until one finds a document, each with the share of its words that are required."""
+    """Yield the queries to try until one finds a document, each with the share of its words that is required."""
     yield query, 1.0
     split_query = split_names(query)
     if split_query is not None:

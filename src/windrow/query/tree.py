@@ -75,9 +75,9 @@ class HostFilter(NamedTuple):
 
 
 class LinkFilter(NamedTuple):
-    """The value of `links-to:` or `url:`: a host name, which includes all hosts below it, or a URL without scheme.
+    """The value of `links-to:` or `url:`: a host name or a URL without scheme; the other one is None.
 
-    The other one is None; `port` is None for any port.
+    In `links-to:`, a host name includes all hosts below it, and a port that is None means any port.
     """
 
     host: str | None
@@ -320,7 +320,7 @@ def searched_terms(node: Node | None) -> Iterator[Word | Phrase]:
 
 
 def filters(node: Node | None) -> Iterator[Filter]:
-    """Yield all filters of a query, also those that are excluded."""
+    """Yield all filters of a query, including excluded ones."""
     if isinstance(node, Filter):
         yield node
     elif isinstance(node, Not):
