@@ -130,8 +130,8 @@ def word_sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequ
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
-    `scopes` has, by key of a filter by words, the index field in which the words are searched. The other filters use
-    the fields `published`, `updated`, `site`, `host`, `port` and `url`.
+    `scopes` contains the index field for each key whose filter searches for words. The other filters use the fields
+    `published`, `updated`, `site`, `host`, `port` and `url`.
     """
     match leaf:
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):

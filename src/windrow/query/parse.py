@@ -321,8 +321,8 @@ def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str
         text for text in dict.fromkeys(texts) if _has_words(text) and _SIGNS.search(split_star(text)[0].strip("\"'"))
     ]
     if texts_with_signs:
-        replacements = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in texts_with_signs)
-        notes.append(f"signs are not searched for: {replacements}")
+        replacements = ", ".join(f"'{text}' is searched for as '{' '.join(words(text))}'" for text in texts_with_signs)
+        notes.append(f"signs are left out: {replacements}")
     long_texts = [text for text in texts if max(map(len, words(text)), default=0) > MAX_WORD_LENGTH]
     if long_texts:
         notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")

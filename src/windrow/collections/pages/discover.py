@@ -102,7 +102,8 @@ def why_no_page(source: Source, attempt: Attempt) -> str:
         target = read_redirect(attempt.url, attempt.status, attempt.location)
         destination = parts(target.url) if target and target.url else None
         if destination is None:
-            return f"the seed {attempt.url} redirects to {attempt.location[:200]!r}, which is not another web address"
+            answer = f"the seed {attempt.url} answers {attempt.status} with the location {attempt.location[:200]!r}"
+            return f"{answer}, which is not a redirect to another web address; change the setting seeds"
         if make_site_policy(source).scope.owns(destination):
             return ""
         message = f"the seed {attempt.url} redirects to {destination.origin}, which is not a host of this source"

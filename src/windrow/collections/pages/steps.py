@@ -99,7 +99,7 @@ def find_expiry(summary: TextSummary) -> int | None:
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source, without the host `*`, because links to any host would count as internal.
+    """Return the scope of a source without the host `*`: with it, links to any host would count as internal.
 
     Return None without a source, and for a source without seeds.
     """
@@ -168,7 +168,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of `header`, the page's header `Refresh`, or else of its `meta` refresh; None without both."""
+    """Return the target of `header`, the header `Refresh`, or else of the `meta` refresh, if that is another page."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
