@@ -116,8 +116,8 @@ def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], C
     """
     terms: tuple[Clause, ...] = tuple(replace_leaves(term, leaf_clause) for term in searched_terms(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-    others = [part for part in parts if part is not None and not list(searched_terms(part))]
-    filters: list[Clause] = [replace_leaves(part, leaf_clause) for part in others]
+    other_parts = [part for part in parts if part is not None and not list(searched_terms(part))]
+    filters: list[Clause] = [replace_leaves(part, leaf_clause) for part in other_parts]
     return And((Or(terms, count), *filters))
 
 

@@ -71,13 +71,13 @@ def proximity(query: RankingQuery, text: str) -> float:
         return 0.0
     searched_text = fold(text[:PROXIMITY_LENGTH])
     occurrences = sorted(occurrence for word in query.weights for occurrence in _find_occurrences(searched_text, word))
-    present = {word for _, _, word in occurrences}
-    if len(present) < 2:
+    present_words = {word for _, _, word in occurrences}
+    if len(present_words) < 2:
         return 0.0
-    shortest_length = _measure_shortest_part(occurrences, len(present))
-    ideal_length = sum(len(word) for word in present) + len(present) - 1
+    shortest_length = _measure_shortest_part(occurrences, len(present_words))
+    ideal_length = sum(len(word) for word in present_words) + len(present_words) - 1
     closeness: float = min(1.0, ideal_length / shortest_length) ** 0.5
-    return closeness * sum(query.weights[word] for word in present) / query.total
+    return closeness * sum(query.weights[word] for word in present_words) / query.total
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
@@ -162,8 +162,8 @@ def _split_node(node: Node) -> Node:
     match node:
         case Word(text, prefix):
             names = [part for part in _NAME_SEPARATOR.split(text) if index_words(part)]
-            complete: list[Node] = [Word(name) for name in names[:-1]]
-            return join_parts(And, [*complete, Word(names[-1], prefix)]) or node if complete else node
+            whole_words: list[Node] = [Word(name) for name in names[:-1]]
+            return join_parts(And, [*whole_words, Word(names[-1], prefix)]) or node if whole_words else node
         case And(parts):
             return join_parts(And, [_split_node(part) for part in parts]) or node
         case Or(parts):

@@ -307,11 +307,11 @@ def _dashes_exclude(all_tokens: list[Token]) -> bool:
 
 def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str]:
     """Return notes on what is not searched for as typed; `dashes_exclude` is the result of `_dashes_exclude`."""
-    last = len(all_tokens) - 1
+    last_index = len(all_tokens) - 1
     texts = [
         str(token.value) if token.key else token.text
         for index, token in enumerate(all_tokens)
-        if _is_text(token) and not (token.text == "|" and 0 < index < last)  # between words it means OR
+        if _is_text(token) and not (token.text == "|" and 0 < index < last_index)  # between words it means OR
     ]
     notes = []
     unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
@@ -359,8 +359,8 @@ class _TreeBuilder:
             node = self.operand()
             if node is None:
                 continue
-            last = join_parts(Or, [parts.pop(), node]) if has_or else node
-            parts += [last] if last else []
+            part = join_parts(Or, [parts.pop(), node]) if has_or else node
+            parts += [part] if part else []
             has_or = False
         return join_parts(And, parts)
 

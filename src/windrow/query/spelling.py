@@ -44,19 +44,19 @@ def suggest_words(
 
 def _suggest(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
     letters = "".join(alphabet for alphabet in _ALPHABETS if set(alphabet) & set(word))
-    near_words = {*_delete_or_swap(word), *_replace_or_insert(word, letters)}
+    near_words = {*_drop_or_swap(word), *_replace_or_insert(word, letters)}
     best = _choose_most_frequent(count(near_words)) or _split(word, count)
     if best is None and len(word) >= _MIN_TWICE_LENGTH:
         further_words = {
-            further
-            for near in set(_delete_or_swap(word))
-            for further in (*_delete_or_swap(near), *_replace_or_insert(near, letters))
+            new
+            for near in set(_drop_or_swap(word))
+            for new in (*_drop_or_swap(near), *_replace_or_insert(near, letters))
         }
         best = _choose_most_frequent(count(further_words - near_words - {word}))
     return best
 
 
-def _delete_or_swap(word: str) -> Iterator[str]:
+def _drop_or_swap(word: str) -> Iterator[str]:
     """Yield the words that are `word` without one letter, or with two neighbouring letters swapped."""
     for index in range(len(word)):
         yield word[:index] + word[index + 1 :]

@@ -278,12 +278,12 @@ def join_parts(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tre
     >>> join_parts(And, [Word("a")])
     Word(text='a', prefix=False)
     """
-    flat: list[Tree[Leaf]] = []
+    flat_parts: list[Tree[Leaf]] = []
     for part in parts:
-        flat += part.parts if isinstance(part, kind) else [part]
-    if len(flat) > 1:
-        return kind(tuple(flat))
-    return flat[0] if flat else None
+        flat_parts += part.parts if isinstance(part, kind) else [part]
+    if len(flat_parts) > 1:
+        return kind(tuple(flat_parts))
+    return flat_parts[0] if flat_parts else None
 
 
 def split_star(text: str) -> tuple[str, bool]:

@@ -239,9 +239,9 @@ class SiteRules:
         if depth > MAX_DEPTH:
             return []
         candidates = (self._make_asset(url, depth) for url in find_assets(job.url, fields, body))
-        allowed = [asset for asset in candidates if asset][: self._assets_left]
-        self._assets_left -= len(allowed)
-        return allowed
+        allowed_assets = [asset for asset in candidates if asset][: self._assets_left]
+        self._assets_left -= len(allowed_assets)
+        return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
         """Return an asset; None if a rule of this site forbids it.
@@ -292,9 +292,9 @@ class SiteRules:
     def _offer_sitemaps(self, sitemaps: Iterable[FoundUrl | None]) -> list[FoundUrl]:
         """Return the sitemaps that are not None, at most as many as may still be requested in this run."""
         # The sitemaps are created one by one: an index may name thousands more than are returned.
-        offered = list(islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left))
-        self._sitemaps_left -= len(offered)
-        return offered
+        offered_sitemaps = list(islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left))
+        self._sitemaps_left -= len(offered_sitemaps)
+        return offered_sitemaps
 
     def _judge_page(self, url: str) -> FoundUrl | None:
         """Return the page at an address; if a rule forbids it, record it as left out and return None."""

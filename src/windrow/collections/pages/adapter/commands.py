@@ -76,14 +76,14 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Se
     if target.host and target.collection != KIND:
         return 0
     selection = {"origins": [target.name]} if target.host else {"urls": [target.name]}
-    count = 0
+    generation_count = 0
     with _open_if_exists(workspace.section(Pages).summary_database) as connection:
         if connection is not None:
-            count = remove(connection, **selection)
+            generation_count = remove(connection, **selection)
     with _open_if_exists(workspace.section(Pages).crawler_database) as connection:
         if connection is not None:
             forget_crawls(connection, **selection)
-    return count
+    return generation_count
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:

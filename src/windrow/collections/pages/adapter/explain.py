@@ -41,7 +41,7 @@ _STATES = {
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
 """States whose reason has nearly the same name and is not shown."""
 _OPEN_BUT_FAILING = (
-    "present at the last successful request, but later requests failed; gone after a 410 or two 404 in a row"
+    "present at the last successful request, but later ones failed; a 410 or two 404 in a row mean that it is gone"
 )
 
 

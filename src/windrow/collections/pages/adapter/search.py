@@ -189,35 +189,35 @@ class Search:
         """Return the first `count` results, or all if there are fewer; only a `share` of the words must match."""
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
-        gathered: list[Ranked] = []
+        gathered_pages: list[Ranked] = []
         best_score = 0.0
         for block in self._yield_candidates(query, share, matches):
             best_score = best_score or max((hit.score for hit in block), default=0.0)
             candidates = self._read_candidates(block, best_score)
-            ranked = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
-            ranked = self._add_proximities(scorer, sort_ranked(ranked))
+            ranked_pages = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
+            ranked_pages = self._add_proximities(scorer, sort_ranked(ranked_pages))
             ids = [] if query.history else [hit.id for hit in block]
             representatives = self._summary.find_representatives(ids) if ids else {}
-            gathered += spread_hosts(fold_duplicates(ranked, seen_keys, representatives), host_counts)
-            if len(gathered) >= count:
+            gathered_pages += spread_hosts(fold_duplicates(ranked_pages, seen_keys, representatives), host_counts)
+            if len(gathered_pages) >= count:
                 break
-        return gathered[:count]
+        return gathered_pages[:count]
 
-    def _add_proximities(self, scorer: RankingQuery, ranked: list[Ranked]) -> list[Ranked]:
+    def _add_proximities(self, scorer: RankingQuery, ranked_pages: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages, add the nearness of the words in them to the scores, and sort again."""
-        best_pages = ranked[:MAX_TEXTS_READ]
+        best_pages = ranked_pages[:MAX_TEXTS_READ]
         pile_ids = {
             ranked_page.candidate.page.pile_id
             for ranked_page in best_pages
             if ranked_page.candidate.page.pile_id is not None
         }
         texts = self._summary.read_texts(pile_ids, PROXIMITY_LENGTH)
-        rescored = []
+        rescored_pages = []
         for ranked_page in best_pages:
             page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile_id or 0, ""))
             candidate = ranked_page.candidate._replace(page=page)
-            rescored.append(Ranked(candidate, add_proximity(scorer, candidate, ranked_page.parts)))
-        return sort_ranked(rescored) + ranked[MAX_TEXTS_READ:]
+            rescored_pages.append(Ranked(candidate, add_proximity(scorer, candidate, ranked_page.parts)))
+        return sort_ranked(rescored_pages) + ranked_pages[MAX_TEXTS_READ:]
 
     def _yield_candidates(self, query: Query, share: float, matches: Matches) -> Iterator[list[IndexHit]]:
         """Yield blocks of candidates, the best first; for a query without words, the last updated first."""

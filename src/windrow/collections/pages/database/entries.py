@@ -132,14 +132,14 @@ def fold_versions(
     """
     id_of_crawl = {observation.crawl: id_ for observation, id_ in observations if id_ is not None}
     unused_ids = set(known_ids)
-    folded: list[FoldedVersion] = []
+    folded_versions: list[FoldedVersion] = []
     for generation in fold(observation for observation, _ in observations):
         former_ids = {id_of_crawl[crawl] for crawl in generation.crawls if crawl in id_of_crawl} & unused_ids
         kept_id = min(former_ids) if former_ids else None
         if kept_id is not None:
             unused_ids.discard(kept_id)
-        folded.append(FoldedVersion(generation, kept_id))
-    return FoldedVersions(folded, unused_ids)
+        folded_versions.append(FoldedVersion(generation, kept_id))
+    return FoldedVersions(folded_versions, unused_ids)
 
 
 _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}

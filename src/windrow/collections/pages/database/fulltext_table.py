@@ -150,15 +150,15 @@ def fill(
                 connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile_id,))
             for pile_id in changed_ids:
                 connection.execute(_INSERT_PILES, (pile_id, pile_id))
-        added = 0
+        added_count = 0
         with _without_token_index(connection) if tokens.is_first_fill and missing_ids else nullcontext():
-            while added < len(missing_ids) and pulse():
-                batch = missing_ids[added : added + PILES_PER_TRANSACTION]
+            while added_count < len(missing_ids) and pulse():
+                batch_ids = missing_ids[added_count : added_count + PILES_PER_TRANSACTION]
                 with transaction(connection):
-                    connection.execute(_INSERT_PILES, (batch[0], batch[-1]))
-                    tokens.add(connection, batch)
-                added += len(batch)
-    return FillCounts(added, len(changed_ids), len(unused_ids))
+                    connection.execute(_INSERT_PILES, (batch_ids[0], batch_ids[-1]))
+                    tokens.add(connection, batch_ids)
+                added_count += len(batch_ids)
+    return FillCounts(added_count, len(changed_ids), len(unused_ids))
 
 
 def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> None:

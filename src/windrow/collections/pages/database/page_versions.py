@@ -236,8 +236,8 @@ def read_timelines(
         )
         groups = groupby(connection.execute(_SELECT_VISITS.format(where=condition), parameters), itemgetter(0))
         visits_by_url = ((url_id, [(url, at) for _, url, at in rows]) for url_id, rows in groups)
-        while chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):
-            url_ids = (json.dumps(list(chunk)),)
+        while visits_of_chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):
+            url_ids = (json.dumps(list(visits_of_chunk)),)
             rows = [
                 row
                 for relation in (PAST, LATEST)
@@ -246,9 +246,9 @@ def read_timelines(
             versions: dict[int, list[PageVersion]] = {}
             for url_id, *columns in rows:
                 versions.setdefault(url_id, []).append(PageVersion._make(columns))
-            for url_id, visits in chunk.items():
-                ordered = sorted(versions.get(url_id, []), key=attrgetter("first_seen", "end_or_never", "id"))
-                yield Timeline(visits[0][0], ordered, {at for _, at in visits})
+            for url_id, visits in visits_of_chunk.items():
+                ordered_versions = sorted(versions.get(url_id, []), key=attrgetter("first_seen", "end_or_never", "id"))
+                yield Timeline(visits[0][0], ordered_versions, {at for _, at in visits})
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:

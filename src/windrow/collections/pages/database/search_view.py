@@ -226,14 +226,14 @@ class SummaryReader:
 
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
         """Return, by URL id, the links with a text that other present pages have to these URLs."""
-        incoming = {}
+        links_by_url = {}
         with self._file.reading() as connection:
             for url_id in url_ids:
                 rows = connection.execute(_SELECT_LINK_TEXTS, (url_id, MAX_LINKS_READ))
                 counts = Counter(" ".join(text.split()) for (text,) in rows)
-                ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-                incoming[url_id] = IncomingLinks(counts.total(), tuple(ordered[:MAX_LINK_TEXTS]))
-        return incoming
+                ordered_texts = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+                links_by_url[url_id] = IncomingLinks(counts.total(), tuple(ordered_texts[:MAX_LINK_TEXTS]))
+        return links_by_url
 
     def find_link_targets(self, ids: Sequence[int]) -> set[int]:
         """Return the ids of the generations that these generations link to."""

@@ -203,20 +203,20 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
         indexable_text(page.small_headlines),
     )
     description = indexable_text(page.description or "")
-    main = [(text, 1), (title, _TITLE_WEIGHT), (headline, _HEADLINE_WEIGHT), (description, _DESCRIPTION_WEIGHT)]
-    main += [(big_headlines, _BIG_HEADLINE_WEIGHT), (small_headlines, _SMALL_HEADLINE_WEIGHT)]
-    main += [
+    main_parts = [(text, 1), (title, _TITLE_WEIGHT), (headline, _HEADLINE_WEIGHT), (description, _DESCRIPTION_WEIGHT)]
+    main_parts += [(big_headlines, _BIG_HEADLINE_WEIGHT), (small_headlines, _SMALL_HEADLINE_WEIGHT)]
+    main_parts += [
         (address, _ADDRESS_WEIGHT),
         *((indexable_text(link_text), _LINK_TEXT_WEIGHT) for link_text, _ in links.texts),
     ]
     is_soft_404 = recognise_substitute((page.title or "", page.headline or ""), page.text) is Reason.SOFT_404
     is_current = page.end is None and not page.is_duplicate and not is_soft_404
-    fields = [("main" if is_current else "past", part) for part, weight in main if part for _ in range(weight)]
-    others = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
-    others += [("address", address), ("headline", headline)]
-    others += [("headline", big_headlines), ("headline", small_headlines)]
-    others += [("code", indexable_text(page.code_text)), ("quote", indexable_text(page.quote_text))]
-    fields += [(name, part) for name, part in others if part.strip()]
+    fields = [("main" if is_current else "past", part) for part, weight in main_parts if part for _ in range(weight)]
+    other_parts = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
+    other_parts += [("address", address), ("headline", headline)]
+    other_parts += [("headline", big_headlines), ("headline", small_headlines)]
+    other_parts += [("code", indexable_text(page.code_text)), ("quote", indexable_text(page.quote_text))]
+    fields += [(name, part) for name, part in other_parts if part.strip()]
     marks = _list_marks(page, is_soft_404=is_soft_404)
     return IndexDocument(page.id, tuple(chain(fields, marks)), _list_numbers(page))
 
