@@ -221,7 +221,7 @@ def read_timelines(
     attempts: tuple[int, int] = NO_NUMBERS,
     sessions: tuple[int, int] = NO_NUMBERS,
 ) -> Iterator[Timeline]:
-    """Yield the timeline of each address with attempts from `since` (UNIX seconds) on or in a range, which select them.
+    """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
 
     The ranges are (first, last) numbers, both included: of attempts, or of sessions that wrote attempts. For a
     database of another tool, nothing is yielded.
