@@ -18,15 +18,14 @@ from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.search_index import SPELLING, find_index_faults, make_index_phase
-from windrow.collections.pages.database.forget import forget as remove
-from windrow.collections.pages.database.forget import forget_crawls, vacuum
+from windrow.collections.pages.database.forget import forget_crawls, forget_versions, vacuum
 from windrow.collections.pages.database.fulltext_table import never_stop, recount
 from windrow.collections.pages.database.integrity import (
     copy_database,
     count_versions,
     find_faults,
+    read_all_versions,
     read_checkpoint,
-    read_versions,
 )
 from windrow.collections.pages.database.near_duplicates import update_touched
 from windrow.collections.pages.database.store import SummaryStore
@@ -76,7 +75,7 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Se
     generation_count = 0
     with _open_if_exists(workspace.section(Pages).summary_database) as connection:
         if connection is not None:
-            generation_count = remove(connection, **selection)
+            generation_count = forget_versions(connection, **selection)
     with _open_if_exists(workspace.section(Pages).crawler_database) as connection:
         if connection is not None:
             forget_crawls(connection, **selection)
@@ -222,7 +221,7 @@ def export_pages(workspace: Workspace, form: str, output: TextIO) -> int:
     del form  # this export has only one format
     count = 0
     with open_summary(workspace) as reader:
-        for generation in read_versions(reader):
+        for generation in read_all_versions(reader):
             record = generation._asdict() | {name: from_unix_time(getattr(generation, name)) for name in _TIME_FIELDS}
             output.write(json_text(to_json_value(record)) + "\n")
             count += 1

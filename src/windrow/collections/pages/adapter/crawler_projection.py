@@ -118,7 +118,7 @@ class CrawlerProjection:
             last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
         addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
-            self.store.offer([address.url for address in addresses], addresses[-1].position)
+            self.store.add_candidates([address.url for address in addresses], addresses[-1].position)
         return len(addresses) == self._batch_size
 
     def _project_descriptions(self) -> bool:

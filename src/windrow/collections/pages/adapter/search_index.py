@@ -120,7 +120,7 @@ def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[i
 def _mark_changed(summary: SummaryReader, manifest: IndexManifest, changed_ids: list[int]) -> None:
     """Mark changed pages as due, and the pages that they link to, because the texts of these links may have changed."""
     manifest.mark_due(changed_ids)
-    manifest.mark_due(summary.find_link_targets(changed_ids))
+    manifest.mark_due(summary.find_linked_generations(changed_ids))
 
 
 class _IndexUpdate(NamedTuple):

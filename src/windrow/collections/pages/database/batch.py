@@ -39,7 +39,7 @@ from windrow.collections.pages.database.page_parts import (
     write_past_links,
     write_wordings,
 )
-from windrow.collections.pages.database.writer import Catalogue
+from windrow.collections.pages.database.writer import IdFinder
 from windrow.reasons import OWN_FAULTS
 
 _UPSERT_OBSERVATION = f"""
@@ -97,10 +97,10 @@ _HTTP_OK = 200
 class SummaryBatch:
     """Collects the changes of one batch of crawls, and writes them table by table."""
 
-    def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue, parts_writer: PartsWriter) -> None:
+    def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder, parts_writer: PartsWriter) -> None:
         """Write within the open transaction of `connection`."""
         self._connection = connection
-        self._catalogue = catalogue
+        self._id_finder = id_finder
         self._parts_writer = parts_writer
         self._summary_of_crawl: dict[bytes, TextSummary] = {}
         self._pile_ids: Mapping[bytes, int] = {}
@@ -131,12 +131,12 @@ class SummaryBatch:
         """Write the observations of crawls, and update the generations of their addresses."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
         self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
-        url_ids = self._catalogue.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
+        url_ids = self._id_finder.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
         self._write_observations(entries, url_ids)
         self._fold_addresses({url_ids[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
         self._parts_writer.write(self._summary_of_generation, url_ids)
         self._write_past_links(entries, url_ids)
-        write_wordings(self._connection, summaries, url_ids, self._catalogue)
+        write_wordings(self._connection, summaries, url_ids, self._id_finder)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
         """Add the links of new summaries to the past links of addresses that have some; delete needless past links."""
@@ -219,7 +219,7 @@ class SummaryBatch:
         """Return the ids of all piles that summaries or observations refer to, by digest; insert new piles."""
         identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
         known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
-        return self._catalogue.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
+        return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
         """Return the generations whose describing attempt must still be read; all are ids, the given ones as JSON."""

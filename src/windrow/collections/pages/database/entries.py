@@ -62,7 +62,7 @@ class Generation:
         return self.content_crawls[-1]
 
 
-def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
+def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generation]:
     """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
@@ -71,7 +71,7 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
     that body. UNKNOWN is ignored.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
-    >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold(seen)]
+    >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold_observations(seen)]
     [(b'A', 1, 2), (b'B', 2, 3), (b'A', 3, None)]
     """
     generations: list[Generation] = []
@@ -133,7 +133,7 @@ def fold_versions(
     id_of_crawl = {observation.crawl: id_ for observation, id_ in observations if id_ is not None}
     unused_ids = set(known_ids)
     folded_versions: list[FoldedVersion] = []
-    for generation in fold(observation for observation, _ in observations):
+    for generation in fold_observations(observation for observation, _ in observations):
         former_ids = {id_of_crawl[crawl] for crawl in generation.crawls if crawl in id_of_crawl} & unused_ids
         kept_id = min(former_ids) if former_ids else None
         if kept_id is not None:

@@ -82,7 +82,7 @@ _UNLESS_LINKED = "AND NOT EXISTS (SELECT 1 FROM windrow_past_link p WHERE p.link
 _DELETE_UNUSED_ORIGINS = "DELETE FROM origin WHERE origin_id NOT IN (SELECT origin_id FROM url)"
 
 
-def forget(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
+def forget_versions(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
     """Remove all versions of addresses, and of all addresses of origins; return the number of removed generations.
 
     Works within the open transaction of `connection`. The ids of the generations and their text piles are recorded, so

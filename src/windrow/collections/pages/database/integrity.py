@@ -184,7 +184,7 @@ class GenerationRow(NamedTuple):
     secondary_text: str | None
 
 
-def read_versions(reader: SqliteReader) -> Iterator[GenerationRow]:
+def read_all_versions(reader: SqliteReader) -> Iterator[GenerationRow]:
     """Yield every version of every page in the order of generations, within one read transaction."""
     with reader.reading() as connection:
         for row in connection.execute(_SELECT_VERSIONS.format(versions=version_relation(connection))):

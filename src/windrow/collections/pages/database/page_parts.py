@@ -17,7 +17,7 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from windrow.collections.pages.database.entries import TextSummary, hash_link_set
-from windrow.collections.pages.database.writer import Catalogue
+from windrow.collections.pages.database.writer import IdFinder
 
 TABLES = ("link_summary", "document_description", "file_summary", "redirect_summary")
 """The tables with the parts of a generation."""
@@ -66,9 +66,9 @@ def list_named_urls(summaries: Iterable[TextSummary]) -> Iterator[str]:
 class PartsWriter:
     """Writes and deletes the rows of generations in `TABLES`, table by table."""
 
-    def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue) -> None:
+    def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder) -> None:
         self._connection = connection
-        self._catalogue = catalogue
+        self._id_finder = id_finder
         self._shapes = _LinkShapes()
 
     def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
@@ -83,7 +83,7 @@ class PartsWriter:
             if summary.described:
                 descriptions.append((generation_id, *summary.described))
             if summary.file:
-                mime_id = self._catalogue.get_mime_id(summary.mime) if summary.mime else None
+                mime_id = self._id_finder.get_mime_id(summary.mime) if summary.mime else None
                 canonical_id = url_ids[summary.canonical] if summary.canonical else None
                 files.append((generation_id, summary.size, mime_id, canonical_id))
             if summary.move:
@@ -158,14 +158,14 @@ def hash_wording(summary: TextSummary | None) -> bytes:
 
 
 def write_wordings(
-    connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], catalogue: Catalogue
+    connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], id_finder: IdFinder
 ) -> None:
     """Insert the wordings of summaries into the table `windrow_wording`, except those that it already contains."""
     rows = []
     for summary in summaries:
         if summary.described is not None:
             *times, language, title, headline, description, indexiness = summary.described
-            mime_id = catalogue.get_mime_id(summary.mime) if summary.mime else None
+            mime_id = id_finder.get_mime_id(summary.mime) if summary.mime else None
             canonical_id = url_ids[summary.canonical] if summary.canonical else None
             rows.append((
                 hash_wording(summary), title, headline, description, canonical_id, *times, language, indexiness, mime_id

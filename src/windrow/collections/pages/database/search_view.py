@@ -235,7 +235,7 @@ class SummaryReader:
                 links_by_url[url_id] = IncomingLinks(counts.total(), tuple(ordered_texts[:MAX_LINK_TEXTS]))
         return links_by_url
 
-    def find_link_targets(self, ids: Sequence[int]) -> set[int]:
+    def find_linked_generations(self, ids: Sequence[int]) -> set[int]:
         """Return the ids of the generations that these generations link to."""
         with self._file.reading() as connection:
             return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}

@@ -58,7 +58,7 @@ class SummaryStore(DatabaseWriter):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, ("base", "summary"), _PRAGMAS, page_bytes=_PAGE_BYTES)
-        self._parts_writer = PartsWriter(self._connection, self._catalogue)
+        self._parts_writer = PartsWriter(self._connection, self._id_finder)
         with close_on_failure(self.close), self._writing():
             self._make_own_tables()
 
@@ -99,7 +99,7 @@ class SummaryStore(DatabaseWriter):
         """
         with self._writing():
             if entries:
-                SummaryBatch(self._connection, self._catalogue, self._parts_writer).settle(entries)
+                SummaryBatch(self._connection, self._id_finder, self._parts_writer).settle(entries)
             self._set_checkpoint(ATTEMPT, checkpoint)
             note_sessions(self._connection, {session: checkpoint})
 
@@ -152,7 +152,7 @@ class SummaryStore(DatabaseWriter):
                         reading_rows.append((generation_id, attempt))
             copy_present_links(self._connection, summaries)
             self._parts_writer.clear(summaries)
-            self._parts_writer.write(summaries, self._catalogue.get_url_ids(list_named_urls(summaries.values())))
+            self._parts_writer.write(summaries, self._id_finder.get_url_ids(list_named_urls(summaries.values())))
             rows = [(attempt,) for attempt in readings]
             self._connection.executemany("DELETE FROM windrow_owed WHERE attempt = ?", rows)
             self._connection.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", reading_rows)

@@ -60,7 +60,7 @@ _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALU
 _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) VALUES (?, ?, ?, ?, ?)"
 
 
-class Catalogue:
+class IdFinder:
     """Finds the ids of addresses, origins, media types and text piles, and inserts new ones; caches the first three."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
@@ -212,7 +212,7 @@ class DatabaseWriter(SqliteStore):
         with close_on_failure(self.close), self._guarded():
             for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = MEMORY", *pragmas):
                 self._connection.execute(f"PRAGMA {pragma}").close()
-            self._catalogue = Catalogue(self._connection)
+            self._id_finder = IdFinder(self._connection)
             if self._refusal is None:
                 self._prepare_tables(schemas)
 
@@ -247,7 +247,7 @@ class DatabaseWriter(SqliteStore):
             with super()._writing():
                 yield
         except BaseException:
-            self._catalogue.forget()
+            self._id_finder.forget()
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
