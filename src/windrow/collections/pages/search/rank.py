@@ -194,9 +194,9 @@ def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list
     first_pages: list[Ranked] = []
     later_pages: list[Ranked] = []
     for ranked in ranked_pages:
-        host = ranked.candidate.page.host
-        counts[host] = counts.get(host, 0) + 1
-        (first_pages if counts[host] <= MAX_RESULTS_PER_HOST else later_pages).append(ranked)
+        host_name = ranked.candidate.page.host
+        counts[host_name] = counts.get(host_name, 0) + 1
+        (first_pages if counts[host_name] <= MAX_RESULTS_PER_HOST else later_pages).append(ranked)
     return first_pages + later_pages
 
 
