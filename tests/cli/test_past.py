@@ -194,7 +194,9 @@ def test_dates_and_addresses_that_make_no_sense_are_told(here, windrow, village)
     assert windrow("diff", "mayor").code == 2
     assert windrow("diff", url, "--old", "1999").code == 1
     assert windrow("diff", f"{village.origin(0)}/never").code == 1
-    assert "only one version" in windrow("diff", f"{village.origin(0)}/new.html").err
+    assert "only one version so far" in windrow("diff", f"{village.origin(0)}/new.html").err
+    later = f"{int(here[2][:4]) + 1}"
+    assert f"has not changed since {later}" in windrow("diff", url, "--old", later).err
     assert windrow("check").code == 0
 
 

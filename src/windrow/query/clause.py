@@ -116,8 +116,8 @@ def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], C
     """
     terms: tuple[Clause, ...] = tuple(replace_leaves(term, leaf_clause) for term in searched_terms(query.root))
     parts = query.root.parts if isinstance(query.root, And) else (query.root,)
-    others = [part for part in parts if part is not None and not list(searched_terms(part))]
-    filters: list[Clause] = [replace_leaves(part, leaf_clause) for part in others]
+    other_parts = [part for part in parts if part is not None and not list(searched_terms(part))]
+    filters: list[Clause] = [replace_leaves(part, leaf_clause) for part in other_parts]
     return And((Or(terms, count), *filters))
 
 
@@ -130,8 +130,8 @@ def word_sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequ
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
-    `scopes` has, by key of a filter by words, the index field in which the words are searched. The other filters use
-    the fields `published`, `updated`, `site`, `host`, `port` and `url`.
+    `scopes` contains the index field for each key whose filter searches for words. The other filters use the fields
+    `published`, `updated`, `site`, `host`, `port` and `url`.
     """
     match leaf:
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
@@ -160,7 +160,7 @@ _MAX_URL_LENGTH = 2_100  # characters; queries are shorter, so a longer address 
 
 
 def address_marks(url: str, host_name: str) -> list[tuple[str, str]]:
-    """Return (field, value) of each mark by which `filter_clause` finds a document with the normal address `url`.
+    """Return (field, value) of each mark by which `filter_clause` finds a document with the normalised address `url`.
 
     >>> address_marks("http://www.a.example/b", "www.a.example")[:3]
     [('host', 'www.a.example'), ('port', '80'), ('url', 'www.a.example/b')]
@@ -181,7 +181,7 @@ class IndexHit(NamedTuple):
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index: (field, text) of its texts, also several for a field, and (field, number)."""
+    """A document for an index: (field, text) of its texts, perhaps several for one field, and (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]

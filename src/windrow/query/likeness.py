@@ -64,20 +64,20 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    Of the shortest part of the text that has all words of the query that the text has, it is the square root of the
-    share of these words in the part's length, times the share of their weights in the query's total.
+    The query's words that occur in the text also occur in its shortest part with all of them. The result is the square
+    root of the share of that part's length that they take up, times their share of the query's total weight.
     """
     if len(query.weights) < 2:
         return 0.0
     searched_text = fold(text[:PROXIMITY_LENGTH])
     occurrences = sorted(occurrence for word in query.weights for occurrence in _find_occurrences(searched_text, word))
-    present = {word for _, _, word in occurrences}
-    if len(present) < 2:
+    present_words = {word for _, _, word in occurrences}
+    if len(present_words) < 2:
         return 0.0
-    shortest_length = _measure_shortest_part(occurrences, len(present))
-    ideal_length = sum(len(word) for word in present) + len(present) - 1
+    shortest_length = _measure_shortest_part(occurrences, len(present_words))
+    ideal_length = sum(len(word) for word in present_words) + len(present_words) - 1
     closeness: float = min(1.0, ideal_length / shortest_length) ** 0.5
-    return closeness * sum(query.weights[word] for word in present) / query.total
+    return closeness * sum(query.weights[word] for word in present_words) / query.total
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
@@ -125,7 +125,7 @@ _NAME_SEPARATOR = re.compile(r"[^\w*-]+")
 
 
 def relaxed_queries(query: Query) -> Iterator[tuple[Query, float]]:
-    """Yield the queries to try until one finds a document, each with the share of its words that are required."""
+    """Yield the queries to try until one finds a document, each with the share of its words that is required."""
     yield query, 1.0
     split_query = split_names(query)
     if split_query is not None:
@@ -162,8 +162,8 @@ def _split_node(node: Node) -> Node:
     match node:
         case Word(text, prefix):
             names = [part for part in _NAME_SEPARATOR.split(text) if index_words(part)]
-            complete: list[Node] = [Word(name) for name in names[:-1]]
-            return join_parts(And, [*complete, Word(names[-1], prefix)]) or node if complete else node
+            whole_words: list[Node] = [Word(name) for name in names[:-1]]
+            return join_parts(And, [*whole_words, Word(names[-1], prefix)]) or node if whole_words else node
         case And(parts):
             return join_parts(And, [_split_node(part) for part in parts]) or node
         case Or(parts):

@@ -49,7 +49,7 @@ _KEY = re.compile(r"([A-Za-z][A-Za-z-]*):", re.ASCII)
 
 
 class TokenKind(Enum):
-    """The kind of a token."""
+    """What a token is: a word, a phrase, a filter, or a parenthesis that opens or closes a group."""
 
     WORD = auto()
     PHRASE = auto()
@@ -90,13 +90,13 @@ class _Scanner:
             if character.isspace():
                 self.offset += 1
             elif character == ")" and self.depth:
-                yield self._close()
+                yield self._read_closing()
             elif self.text.startswith(("(", "-("), self.offset):
-                yield from self._open()
+                yield from self._read_opening()
             else:
-                yield from self._piece()
+                yield from self._read_piece()
 
-    def _open(self) -> Iterator[Token]:
+    def _read_opening(self) -> Iterator[Token]:
         """Read an opening parenthesis; yield its token unless `MAX_DEPTH` parentheses are open already."""
         is_negated = self.text[self.offset] == "-"
         self.offset += 1 + is_negated
@@ -104,28 +104,28 @@ class _Scanner:
             self.depth += 1
             yield Token(TokenKind.OPEN, "(", is_negated)
 
-    def _close(self) -> Token:
+    def _read_closing(self) -> Token:
         self.offset += 1
         self.depth -= 1
         return Token(TokenKind.CLOSE, ")")
 
-    def _piece(self) -> Iterator[Token]:
-        """Read a phrase, a filter or a word; a filter that is not valid is read as a word, with a note."""
+    def _read_piece(self) -> Iterator[Token]:
+        """Yield a phrase, a filter or a word; a filter that is not valid is read as a word, with a note."""
         is_negated = self.text.startswith("-", self.offset)
         start = self.offset + is_negated
         note = ""
-        if (quoted := self._quoted(start)) is not None:
+        if (quoted := self._read_quoted(start)) is not None:
             yield Token(TokenKind.PHRASE, quoted, is_negated)
             return
-        token = self._keyed(start, is_negated=is_negated) or self._abbreviated(start, is_negated=is_negated)
+        token = self._read_filter(start, is_negated=is_negated) or self._read_abbreviated(start, is_negated=is_negated)
         if token and token.value is not None:
             yield token
             return
         if token:
             note = token.note
-        yield self._word(note)
+        yield self._read_word(note)
 
-    def _quoted(self, start: int) -> str | None:
+    def _read_quoted(self, start: int) -> str | None:
         """Return the phrase that begins at `start`, and set `offset` after it; None if there is no complete phrase."""
         closing_quote = QUOTES.get(self.text[start : start + 1])
         if closing_quote is None:
@@ -147,40 +147,40 @@ class _Scanner:
             position += 1
         return None
 
-    def _keyed(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter whose key begins at `start`, or None; set `offset` after it if its value is valid."""
+    def _read_filter(self, start: int, *, is_negated: bool) -> Token | None:
+        """Return the filter whose key begins at `start`, even with an invalid value, or None; skip a valid filter."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or key not in KEYS or (is_negated and key == "as-of"):
             return None
         old_position = self.offset
-        value = self._quoted(prefix.end())
+        value = self._read_quoted(prefix.end())
         if value is None:
-            value = self._until_space(prefix.end())
+            value = self._find_piece(prefix.end())
             self.offset = prefix.end() + len(value)
-        token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
+        token = self._make_filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is None:
             self.offset = old_position
         return token
 
-    def _abbreviated(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter that begins with an abbreviated key at `start`, without a note; otherwise like `_keyed`."""
+    def _read_abbreviated(self, start: int, *, is_negated: bool) -> Token | None:
+        """Do the same as `_read_filter` for an abbreviated key, but return the filter without a note."""
         key = FILTER_ABBREVIATIONS.get(self.text[start : start + 1])
         if key is None:
             return None
-        value = self._until_space(start + 1)
-        token = self._filter(key, value, f"{key}:{value}", is_negated=is_negated)
+        value = self._find_piece(start + 1)
+        token = self._make_filter(key, value, f"{key}:{value}", is_negated=is_negated)
         if token.value is not None:
             self.offset = start + 1 + len(value)
         return token._replace(note="")
 
     @staticmethod
-    def _filter(key: str, value: str, typed: str, *, is_negated: bool) -> Token:
+    def _make_filter(key: str, value: str, typed: str, *, is_negated: bool) -> Token:
         filter_value = KEYS[key](value)
         note = "" if filter_value is not None else f"'{typed}' is not a valid filter, so its words are searched for"
         return Token(TokenKind.FILTER, typed, is_negated, key, filter_value, note)
 
-    def _until_space(self, start: int) -> str:
+    def _find_piece(self, start: int) -> str:
         """Return the text from `start` up to the next space, without parentheses at its end that close a group."""
         end = start
         while end < len(self.text) and not self.text[end].isspace():
@@ -190,8 +190,8 @@ class _Scanner:
             piece, depth = piece[:-1], depth - 1
         return piece
 
-    def _word(self, note: str) -> Token:
-        piece = self._until_space(self.offset)
+    def _read_word(self, note: str) -> Token:
+        piece = self._find_piece(self.offset)
         self.offset += max(1, len(piece))
         return Token(TokenKind.WORD, piece, note=note)
 
@@ -240,10 +240,9 @@ _SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A parsed query; `as_of` is the last second of the day, month or year of its filter `as-of:`, in UNIX time.
+    """A parsed query; `as_of` is the last second of the period of its filter `as-of:`, in UNIX time, or None.
 
-    `as_of` is None without it. `nothing` is true if the text is not empty but has neither a word nor a filter, so
-    that nothing is found.
+    `nothing` is true if the text is not blank but has neither a word nor a valid filter, so that nothing is found.
     """
 
     text: str
@@ -254,7 +253,7 @@ class Query:
 
     @property
     def history(self) -> bool:
-        """Whether the query may find earlier versions of pages, and pages that were removed."""
+        """Tell whether the query may find earlier versions of pages, and pages that are gone."""
         return self.as_of is not None or any(filter_.key == "seen" for filter_ in filters(self.root))
 
 
@@ -307,12 +306,12 @@ def _dashes_exclude(all_tokens: list[Token]) -> bool:
 
 
 def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str]:
-    """Return notes on words that are not searched for as typed; for `dashes_exclude` see `_dashes_exclude`."""
-    last = len(all_tokens) - 1
+    """Return notes on what is not searched for as typed; `dashes_exclude` is the result of `_dashes_exclude`."""
+    last_index = len(all_tokens) - 1
     texts = [
         str(token.value) if token.key else token.text
         for index, token in enumerate(all_tokens)
-        if _is_text(token) and not (token.text == "|" and 0 < index < last)  # between words it means OR
+        if _is_text(token) and not (token.text == "|" and 0 < index < last_index)  # between words it means OR
     ]
     notes = []
     unsearchable = [f"'{text}'" for text in dict.fromkeys(texts) if not _has_words(text) and text not in {"", "-"}]
@@ -322,8 +321,8 @@ def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str
         text for text in dict.fromkeys(texts) if _has_words(text) and _SIGNS.search(split_star(text)[0].strip("\"'"))
     ]
     if texts_with_signs:
-        replacements = ", ".join(f"'{text}' as '{' '.join(words(text))}'" for text in texts_with_signs)
-        notes.append(f"signs are not searched for: {replacements}")
+        replacements = ", ".join(f"'{text}' is searched for as '{' '.join(words(text))}'" for text in texts_with_signs)
+        notes.append(f"signs are left out: {replacements}")
     long_texts = [text for text in texts if max(map(len, words(text)), default=0) > MAX_WORD_LENGTH]
     if long_texts:
         notes.append(f"only the first {MAX_WORD_LENGTH} characters of a word are searched for")
@@ -360,8 +359,8 @@ class _TreeBuilder:
             node = self.operand()
             if node is None:
                 continue
-            last = join_parts(Or, [parts.pop(), node]) if has_or else node
-            parts += [last] if last else []
+            part = join_parts(Or, [parts.pop(), node]) if has_or else node
+            parts += [part] if part else []
             has_or = False
         return join_parts(And, parts)
 

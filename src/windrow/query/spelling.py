@@ -25,7 +25,7 @@ class Suggestion(NamedTuple):
 def suggest_words(
     frequency: Mapping[str, int], count: Callable[[Iterable[str]], Mapping[str, int]]
 ) -> dict[str, Suggestion]:
-    """Return, by word that no document has, the most frequent word that is spelt nearly the same, if one exists.
+    """Return, by word that no document has, the most frequent word spelt nearly the same, or two words it consists of.
 
     `frequency` is the number of documents by folded word of the query; `count` returns it for other words.
 
@@ -44,17 +44,19 @@ def suggest_words(
 
 def _suggest(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
     letters = "".join(alphabet for alphabet in _ALPHABETS if set(alphabet) & set(word))
-    near_words = {*_shortened(word), *_lengthened(word, letters)}
-    best = _most_frequent(count(near_words)) or _split(word, count)
+    near_words = {*_drop_or_swap(word), *_replace_or_insert(word, letters)}
+    best = _choose_most_frequent(count(near_words)) or _split(word, count)
     if best is None and len(word) >= _MIN_TWICE_LENGTH:
         further_words = {
-            further for near in set(_shortened(word)) for further in (*_shortened(near), *_lengthened(near, letters))
+            new
+            for near in set(_drop_or_swap(word))
+            for new in (*_drop_or_swap(near), *_replace_or_insert(near, letters))
         }
-        best = _most_frequent(count(further_words - near_words - {word}))
+        best = _choose_most_frequent(count(further_words - near_words - {word}))
     return best
 
 
-def _shortened(word: str) -> Iterator[str]:
+def _drop_or_swap(word: str) -> Iterator[str]:
     """Yield the words that are `word` without one letter, or with two neighbouring letters swapped."""
     for index in range(len(word)):
         yield word[:index] + word[index + 1 :]
@@ -62,8 +64,8 @@ def _shortened(word: str) -> Iterator[str]:
             yield word[: index - 1] + word[index] + word[index - 1] + word[index + 1 :]
 
 
-def _lengthened(word: str, letters: str) -> Iterator[str]:
-    """Yield the words that are `word` with one other letter, or with one letter more."""
+def _replace_or_insert(word: str, letters: str) -> Iterator[str]:
+    """Yield the words that are `word` with one letter replaced by another, or with one letter more."""
     for index in range(len(word) + 1):
         for letter in letters:
             yield word[:index] + letter + word[index:]
@@ -71,7 +73,7 @@ def _lengthened(word: str, letters: str) -> Iterator[str]:
                 yield word[:index] + letter + word[index + 1 :]
 
 
-def _most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | None:
+def _choose_most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | None:
     best = max(documents_by_word.items(), key=lambda pair: (pair[1], pair[0]), default=("", 0))
     return Suggestion(*best) if best[1] else None
 
@@ -81,7 +83,7 @@ def _split(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Su
     pairs = [(word[:index], word[index:]) for index in range(2, len(word) - 1)]
     documents = count({part for pair in pairs for part in pair})
     frequencies = {f"{first} {second}": min(documents[first], documents[second]) for first, second in pairs}
-    return _most_frequent(frequencies)
+    return _choose_most_frequent(frequencies)
 
 
 def replace_words(text: str, suggestions: Mapping[str, Suggestion], words: Callable[[str], list[str]]) -> str:
@@ -91,9 +93,9 @@ def replace_words(text: str, suggestions: Mapping[str, Suggestion], words: Calla
     'harbour -harbuors'
     """
 
-    def replaced(match: re.Match[str]) -> str:
+    def replace_word(match: re.Match[str]) -> str:
         folded = words(match[0])
         suggestion = suggestions.get(folded[0]) if len(folded) == 1 else None
         return suggestion.text if suggestion else match[0]
 
-    return re.sub(r"\w+", replaced, text)
+    return re.sub(r"\w+", replace_word, text)

@@ -75,9 +75,9 @@ class HostFilter(NamedTuple):
 
 
 class LinkFilter(NamedTuple):
-    """The value of `links-to:` or `url:`: a host name, which includes all hosts below it, or a URL without scheme.
+    """The value of `links-to:` or `url:`: a host name or a URL without scheme; the other one is None.
 
-    The other one is None; `port` is None for any port.
+    In `links-to:`, a host name includes all hosts below it, and a port that is None means any port.
     """
 
     host: str | None
@@ -278,12 +278,12 @@ def join_parts(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tre
     >>> join_parts(And, [Word("a")])
     Word(text='a', prefix=False)
     """
-    flat: list[Tree[Leaf]] = []
+    flat_parts: list[Tree[Leaf]] = []
     for part in parts:
-        flat += part.parts if isinstance(part, kind) else [part]
-    if len(flat) > 1:
-        return kind(tuple(flat))
-    return flat[0] if flat else None
+        flat_parts += part.parts if isinstance(part, kind) else [part]
+    if len(flat_parts) > 1:
+        return kind(tuple(flat_parts))
+    return flat_parts[0] if flat_parts else None
 
 
 def split_star(text: str) -> tuple[str, bool]:
@@ -320,7 +320,7 @@ def searched_terms(node: Node | None) -> Iterator[Word | Phrase]:
 
 
 def filters(node: Node | None) -> Iterator[Filter]:
-    """Yield all filters of a query, also those that are excluded."""
+    """Yield all filters of a query, including excluded ones."""
     if isinstance(node, Filter):
         yield node
     elif isinstance(node, Not):

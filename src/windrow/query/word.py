@@ -230,7 +230,7 @@ _PIECE_WORDS = _PieceWords()
 
 
 def needs_no_spaces(word: str) -> bool:
-    """Return whether the script of a word does not have spaces between words, as in Chinese, Japanese and Thai."""
+    """Return whether the script of a word writes no spaces between words, as in Chinese, Japanese and Thai."""
     return _UNSPACED_LETTER.match(word) is not None
 
 

@@ -77,7 +77,7 @@ _CODE_OF_REASON = {
 
 
 def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
-    """Return the exit code of a request; `status` is None without an answer, `reason` if the request did not fail.
+    """Return the exit code of a request; `status` is None without an answer, `reason` is None without a failure.
 
     The status decides for redirects, 304 and errors; otherwise the reason decides, for example an unknown file type, a
     broken connection or a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
@@ -102,7 +102,7 @@ def classify_attempt(attempt: Attempt) -> ExitCode:
 def classify_answer(status: int | None, reason: Reason | None, media_type: str) -> ExitCode:
     """Return the exit code of a request; FILE_OF_UNKNOWN_TYPE if its file has a media type without a reader.
 
-    `media_type` is that of the stored file; empty if there is no file, or if the type is unknown.
+    `media_type` is that of the stored file, or empty if there is no file or its type is unknown.
 
     >>> classify_answer(200, None, "text/html"), classify_answer(200, None, "image/png")
     (<ExitCode.FILE_INGESTED: 20>, <ExitCode.FILE_OF_UNKNOWN_TYPE: 29>)

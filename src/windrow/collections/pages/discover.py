@@ -102,7 +102,8 @@ def why_no_page(source: Source, attempt: Attempt) -> str:
         target = read_redirect(attempt.url, attempt.status, attempt.location)
         destination = parts(target.url) if target and target.url else None
         if destination is None:
-            return f"the seed {attempt.url} redirects to {attempt.location[:200]!r}, which is not another web address"
+            answer = f"the seed {attempt.url} answers {attempt.status} with the location {attempt.location[:200]!r}"
+            return f"{answer}, which is not a redirect to another web address; change the setting seeds"
         if make_site_policy(source).scope.owns(destination):
             return ""
         message = f"the seed {attempt.url} redirects to {destination.origin}, which is not a host of this source"
@@ -125,7 +126,7 @@ def name_exit_code(status: int | None, reason: Reason | None, media_type: str) -
 
 
 def normalise_web_address(text: str) -> str:
-    """Return a web address as a crawl spells it, normalised and cleaned; empty if the text is not a web address.
+    """Return a web address as a crawl spells it, normalised and cleaned, or an empty text if it is not a web address.
 
     >>> [normalise_web_address(text) for text in ("https://Example.org/a?utm_source=x#top", "H.2026-01-12.1.impc.zip")]
     ['https://example.org/a', '']

@@ -252,7 +252,7 @@ def _parse_deny_rule(text: str) -> DenyRule:
     """Parse a rule: `/path` or `*path` for all hosts, or `host`, `host/path` or `.host/path`."""
     if text.startswith(("/", "*")):
         return DenyRule(text, "*", parse_path_pattern(text, "do_not_crawl"))
-    host, slash, path = text.partition("/")
+    host_name, slash, path = text.partition("/")
     return DenyRule(
-        text, host_pattern(host, "do_not_crawl"), parse_path_pattern(f"/{path}" if slash else "/", "do_not_crawl")
+        text, host_pattern(host_name, "do_not_crawl"), parse_path_pattern(f"/{path}" if slash else "/", "do_not_crawl")
     )

@@ -81,10 +81,10 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
 
 
 def find_canonical(page: str, hrefs: Iterable[str]) -> str:
-    """Return the canonical address that a page names for itself (RFC 6596); empty if it does not name another address.
+    """Return the canonical address that a page names for itself (RFC 6596), or an empty text without another address.
 
     `page` is its normalised address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
-    References that are not addresses of the web are ignored. If the others differ, the result is empty.
+    References that are not web addresses are ignored. If the remaining ones differ, the result is empty.
 
     >>> find_canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
     'https://example.org/a'

@@ -132,7 +132,7 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page, and its references that were not returned before; none if its tags are known."""
+        """Return the base of a page, and the references not returned before: none if all tags of the page are known."""
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
@@ -152,7 +152,7 @@ class LinkMemo:
         return base, new_references
 
     def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
-        """Return the tags that may contain references; empty if a scan of bytes cannot find them all."""
+        """Return the tags that may contain references, or no tags if a scan of bytes cannot find them all."""
         is_html = "html" in fields.get("content-type", "").partition(";")[0].lower()
         if not is_html or len(body) > MAX_SCANNED_BYTES or b"\x00" in body or b"\x1b" in body:
             return []
@@ -264,7 +264,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
 
 
 def _resolve_addresses(base: str, references: Iterable[str]) -> list[str]:
-    """Return the first addresses of references, normalised, each once; `data:`, `#` and invalid ones are left out."""
+    """Return at most `MAX_ASSETS_PER_DOCUMENT` normalised addresses, each once, but no invalid ones, `data:` or `#`."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references

@@ -98,7 +98,7 @@ SETTINGS = (
         "pages.operator",
         TEXT,
         "",
-        "short name of the crawler's operator: first word of the user agent, matched in robots.txt",
+        "short name of the crawler's operator; the user agent begins with OPERATOR-crawler, as robots.txt may name it",
     ),
     Setting("pages.contact", TEXT, "", "web page or mailbox that the user agent names; empty: the workspace's contact"),
     Setting("pages.user_agent", TEXT, "", "the whole user agent, in place of OPERATOR-crawler (for CONTACT)"),
@@ -126,9 +126,7 @@ SETTINGS = (
     Setting(
         "pages.crawler_database", PATH, "crawler.sqlite", "the crawler database: log of all requests", written=True
     ),
-    Setting(
-        "pages.file_text", SWITCH, False, "copy the source text of pages into the crawler database; the archive has it"
-    ),
+    Setting("pages.file_text", SWITCH, False, "also copy source texts from the archive into the crawler database"),
     Setting("pages.index", PATH, "index", "the folder of the search index", written=True),
     Setting("pages.limits.transfer_size", SIZE, LIMITS.transfer_size, "most bytes of one answer, as transferred"),
     Setting("pages.limits.member_size", SIZE, LIMITS.member_size, "most bytes of one answer, decompressed"),
@@ -156,7 +154,7 @@ SOURCE_SETTINGS = (
         "time between two requests for a page, until its changes are known; empty: that of pages.recrawl_interval",
     ),
     Setting(
-        "every", OPTIONAL_DURATION, "", "fixed time between two requests for a page (7d); empty: adapted to its changes"
+        "every", OPTIONAL_DURATION, "", "fixed time between two requests for a page; empty: adapted to its changes"
     ),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages that one run requests; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
@@ -212,7 +210,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:
-    """Return the addresses in `url` and `seeds`; raise ConfigError if both are empty, or if `url` is invalid."""
+    """Return the addresses in `url` and `seeds`; raise ConfigError without any, or for a bad `url`."""
     url = values["url"]
     try:
         refuse_password(url.value)
@@ -257,7 +255,7 @@ CONFIGURATION = Configuration(
     build=build_source,
     template="""\
 [pages]
-# operator = "example"  # the first word of the user agent; nothing is crawled without it and a contact
+# operator = "example"  # the user agent is example-crawler; nothing is crawled without it and a contact
 # contact = "https://example.org/our-crawler"  # a web page or a mailbox
 
 # A source of pages:

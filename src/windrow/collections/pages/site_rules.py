@@ -131,7 +131,7 @@ class SiteRules:
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect from `base`, after `hops` others; empty if it must not be followed."""
+        """Return the target of a redirect from `base`, after `hops` others, or "" if it must not be followed."""
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, now: float) -> float:
@@ -230,7 +230,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page; empty if assets are not stored, or `MAX_ASSETS` were returned in this run."""
+        """Return the assets of a page, at most `MAX_ASSETS` in one run; none if assets are not stored."""
         return self._offer_assets(job, fields, body) if self._assets_left and job.kind == CrawlType.FILE_CRAWL else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
@@ -239,9 +239,9 @@ class SiteRules:
         if depth > MAX_DEPTH:
             return []
         candidates = (self._make_asset(url, depth) for url in find_assets(job.url, fields, body))
-        allowed = [asset for asset in candidates if asset][: self._assets_left]
-        self._assets_left -= len(allowed)
-        return allowed
+        allowed_assets = [asset for asset in candidates if asset][: self._assets_left]
+        self._assets_left -= len(allowed_assets)
+        return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
         """Return an asset; None if a rule of this site forbids it.
@@ -258,7 +258,7 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        For a target on another origin, the rules of that origin check robots.txt.
+        For a target on another origin, its rules check robots.txt. After `MAX_ASSETS` assets, None is returned.
         """
         if kind == ASSET:
             target = normalise(reference, base).url if self._assets_left else ""
@@ -292,9 +292,9 @@ class SiteRules:
     def _offer_sitemaps(self, sitemaps: Iterable[FoundUrl | None]) -> list[FoundUrl]:
         """Return the sitemaps that are not None, at most as many as may still be requested in this run."""
         # The sitemaps are created one by one: an index may name thousands more than are returned.
-        offered = list(islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left))
-        self._sitemaps_left -= len(offered)
-        return offered
+        offered_sitemaps = list(islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left))
+        self._sitemaps_left -= len(offered_sitemaps)
+        return offered_sitemaps
 
     def _judge_page(self, url: str) -> FoundUrl | None:
         """Return the page at an address; if a rule forbids it, record it as left out and return None."""

@@ -82,7 +82,7 @@ def summarise(task: Task) -> TextSummary:
 
 
 def name_payload(recorded: RecordedAttempt) -> str:
-    """Return the digest of a body, followed by a hash of its media type and `Last-Modified`; empty without a body.
+    """Return the digest of a body, followed by a hash of its media type and `Last-Modified`; "" without a body.
 
     The name differs for the same bytes with another media type or date, so that they are read again. It is only the
     digest if the answer has neither of these headers.
@@ -99,7 +99,7 @@ def find_expiry(summary: TextSummary) -> int | None:
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source, without the host `*`, because links to any host would count as internal.
+    """Return the scope of a source without the host `*`: with it, links to any host would count as internal.
 
     Return None without a source, and for a source without seeds.
     """
@@ -168,7 +168,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of `header`, the page's header `Refresh`, or else of its `meta` refresh; or None."""
+    """Return the target of `header`, the header `Refresh`, or else of the `meta` refresh, if that is another page."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -196,7 +196,7 @@ def _remove_late_times(description: Description, answered_at: datetime) -> Descr
 
 
 def _explain_defect(page: PageDocument) -> str:
-    """Return the reason why a document with text is not the requested page or was not read whole; otherwise empty."""
+    """Return the reason why a document with text is not the requested page or was not read whole, or an empty text."""
     titles = (page.description.title or "", page.description.headline or "")
     if substitute := recognise_substitute(titles, page.pile.text):
         return substitute.value
@@ -206,7 +206,7 @@ def _explain_defect(page: PageDocument) -> str:
 
 
 def _explain_missing_text(page: PageDocument) -> str:
-    """Return the reason why a document has no text; empty if its reader found no text, or if its type is unknown."""
+    """Return the reason why a document has no text, or "" if its reader found no text or its type is unknown."""
     reasons = [finding.kind for finding in page.findings if finding.kind in _REASON_NAMES]
     if reasons:
         return reasons[0]

@@ -5,7 +5,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.collections.pages.database.entries import CrawlObservation, Sight, fold
+from windrow.collections.pages.database.entries import CrawlObservation, Sight, fold_observations
 
 A, B = b"A", b"B"
 SIGHTS = st.sampled_from(Sight)
@@ -30,7 +30,7 @@ def observe(*texts):
 def spans(*texts):
     return [
         (generation.identity, generation.first_seen, generation.last_seen, generation.confirmed_end)
-        for generation in fold(observe(*texts))
+        for generation in fold_observations(observe(*texts))
     ]
 
 
@@ -73,15 +73,15 @@ def test_without_a_body_before_it_nothing_is_the_same():
 def test_a_page_that_returns_and_says_that_it_did_not_change_is_there_again():
     assert spans(A, Sight.GONE, Sight.SAME) == [(A, 0, 0, 1), (A, 2, 2, None)]
     assert spans(A, Sight.MISSING, Sight.MISSING, Sight.SAME, Sight.GONE) == [(A, 0, 0, 2), (A, 3, 3, 4)]
-    back = fold(observe(A, Sight.GONE, Sight.SAME))[1]
-    assert back.describing_crawl == fold(observe(A))[0].crawls[0], (
+    back = fold_observations(observe(A, Sight.GONE, Sight.SAME))[1]
+    assert back.describing_crawl == fold_observations(observe(A))[0].crawls[0], (
         "it is described by the body that the server compares with"
     )
 
 
 def test_a_page_that_did_not_change_while_its_address_led_elsewhere_is_there_again():
     page, moved, back = observe(A, B, Sight.SAME)
-    first, away, third = fold([page, moved._replace(has_body=False), back])
+    first, away, third = fold_observations([page, moved._replace(has_body=False), back])
     assert (first.confirmed_end, away.confirmed_end, third.identity, third.confirmed_end) == (1, 2, A, None)
     assert third.crawls == [back.crawl]
     assert third.describing_crawl == page.crawl
@@ -91,12 +91,12 @@ def test_a_page_that_did_not_change_while_its_address_led_elsewhere_is_there_aga
 def test_the_order_of_arrival_makes_no_difference(observations, dice):
     mixed = list(observations)
     dice.shuffle(mixed)
-    assert fold(mixed) == fold(observations)
+    assert fold_observations(mixed) == fold_observations(observations)
 
 
 @given(OBSERVATIONS)
 def test_intervals_do_not_overlap_and_only_the_last_is_open(observations):
-    generations = fold(observations)
+    generations = fold_observations(observations)
     for generation in generations:
         assert generation.first_seen <= generation.last_seen
         assert generation.confirmed_end is None or generation.last_seen <= generation.confirmed_end
@@ -117,13 +117,13 @@ def absent(observations, generation):
 
 @given(OBSERVATIONS)
 def test_no_generation_spans_an_absence_that_ended_it(observations):
-    for generation in fold(observations):
+    for generation in fold_observations(observations):
         within = [seen for seen in observations if generation.first_seen < seen.seen_at < generation.last_seen]
         assert Sight.GONE not in {seen.sight for seen in within}
 
 
 @given(OBSERVATIONS)
 def test_every_sight_of_content_belongs_to_one_generation(observations):
-    crawls = [crawl for generation in fold(observations) for crawl in generation.crawls]
+    crawls = [crawl for generation in fold_observations(observations) for crawl in generation.crawls]
     assert len(crawls) == len(set(crawls))
     assert {observation.crawl for observation in observations if observation.sight is Sight.CONTENT} <= set(crawls)

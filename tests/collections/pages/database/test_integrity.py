@@ -74,7 +74,7 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
     [
         ("DELETE FROM crawl_summary", "have a version without a crawl"),
         ("DELETE FROM http_summary", "have a crawl without an answer"),
-        ("DELETE FROM file_summary", "have a version that is neither a file nor a redirect"),
+        ("DELETE FROM file_summary", "have a version without the row of its file or redirect"),
         ("DELETE FROM document_description", "have a text without a description"),
         ("UPDATE windrow_observation SET linked = x'01'", "have a version whose links are missing"),
     ],
@@ -82,7 +82,7 @@ def test_what_a_stopped_run_left_is_no_fault(store: SummaryStore) -> None:
 def test_a_table_that_was_emptied_is_found(store: SummaryStore, sql: str, fault: str) -> None:
     with closing(sqlite3.connect(store.path)) as link, link:  # which looks no references up
         link.execute(sql)
-    assert f"{', '.join(URLS)} {fault}" in list_faults(store)
+    assert f"addresses that {fault}: {', '.join(URLS)}" in list_faults(store)
 
 
 def test_words_whose_tokens_were_deleted_are_told_as_other_words(store: SummaryStore) -> None:

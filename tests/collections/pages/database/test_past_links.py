@@ -16,7 +16,7 @@ from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
-from windrow.collections.pages.database.forget import forget
+from windrow.collections.pages.database.forget import forget_versions
 from windrow.collections.pages.database.store import SummaryStore
 
 DAY = 86_400
@@ -107,6 +107,6 @@ def test_forgetting_a_page_forgets_the_links_that_it_had(tmp_path: Path) -> None
     store = write_crawls(tmp_path, CRAWLS, 1)
     store.close()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite", isolation_level=None)) as link:
-        forget(link, urls=[URL])
+        forget_versions(link, urls=[URL])
         assert link.execute("SELECT count(*) FROM windrow_past_link").fetchone() == (0,)
         assert link.execute("SELECT count(*) FROM url").fetchone() == (0,)

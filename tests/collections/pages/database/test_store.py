@@ -27,7 +27,7 @@ from tests.collections.pages.database.crawl_events import (
     title,
     uuid,
 )
-from windrow.collections.pages.database.entries import CrawlObservation, Sight, fold
+from windrow.collections.pages.database.entries import CrawlObservation, Sight, fold_observations
 from windrow.collections.pages.database.store import SCHEMA_KEY, SummaryStore
 from windrow.errors import StoreError
 
@@ -89,7 +89,7 @@ def expected(events: list[Event]) -> list[tuple[Any, ...]]:
             there = identity if is_content(event) else b""
             seen.append(CrawlObservation(event.at, uuid(event), sight, there, has_body=event.kind != "move"))
         by_crawl = {uuid(crawled): crawled for crawled in mine}
-        for generation in fold(seen):
+        for generation in fold_observations(seen):
             last = by_crawl[generation.describing_crawl]
             text = last.kind if last.kind in TEXTS else None
             called = title(last) if text else None

@@ -15,7 +15,7 @@ from windrow.collections.pages.adapter.search import Search
 from windrow.collections.pages.adapter.search_index import index_pages
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
-from windrow.collections.pages.database.forget import forget
+from windrow.collections.pages.database.forget import forget_versions
 from windrow.collections.pages.database.page_versions import _VERSIONS, VersionReader
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.stores.sqlite import SqliteReader
@@ -181,7 +181,7 @@ def test_what_is_forgotten_leaves_no_title(tmp_path: Path) -> None:
     store.settle([*CRAWLS, crawl(NOW, "Kept", url=OTHER)], 9)
     store.close()
     with closing(sqlite3.connect(tmp_path / "summary.sqlite")) as link, link:
-        forget(link, urls=[URL])
+        forget_versions(link, urls=[URL])
     assert ask(tmp_path, "SELECT title FROM windrow_wording") == [("Kept",)]
 
 

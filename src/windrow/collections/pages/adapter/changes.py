@@ -35,7 +35,7 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
 _MAX_COMPARED_VERSIONS = 100
-"""Number of the latest versions of an address that are compared with each other."""
+"""Most versions of an address, the latest ones, that are compared, each with the version before it."""
 _MAX_LISTED_COPIES = 5
 """Most addresses with the same or nearly the same text that are listed."""
 
@@ -70,7 +70,7 @@ class Edition(NamedTuple):
 
 
 class RelatedPages(NamedTuple):
-    """Addresses with the same text now, addresses with nearly the same text, and the representative of the group."""
+    """Addresses with the same text now, those with nearly the same text, and their representative, if another page."""
 
     same_text: tuple[str, ...] = ()
     near_duplicates: tuple[NearDuplicate, ...] = ()
@@ -215,7 +215,7 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
     """Correct `counted`, the numbers of attempts by exit code, for files that were read later; return the new counts.
 
     A file of an unknown type from which a text was read counts as ingested. `facts` are (first, last) numbers of
-    attempts, both included. `counted` is returned if the Summary Database does not contain all of these attempts.
+    attempts, both included. `counted` is returned as it is if the Summary Database does not contain them all.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with open_existing_summary(workspace) as summary:
@@ -234,7 +234,7 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the pages of each source that were added, changed, removed or moved, by the sessions between two facts."""
+    """Count by source the new, changed, gone and moved pages that the sessions of `facts` (first, last) wrote."""
     with open_existing_summary(workspace) as summary:
         return {} if summary is None else _count_changes(ledger, read_timelines(summary, sessions=facts))
 
@@ -242,7 +242,7 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count the pages of each source that were added, changed, removed or moved, from the attempts between two facts.
+    """Count by source the new, changed, gone and moved pages that the attempts of `facts` (first, last) observed.
 
     Return None if some of these attempts have not been read yet.
     """
@@ -253,14 +253,13 @@ def content_of_attempts(
 
 
 def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
-    """Count the changes of pages by source and kind; a page that names a refresh to another counts as moved too."""
+    """Count the changes of pages by source and kind; a page with a refresh to another page counts as moved too."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     for timeline in timelines:
         source = sources.get(parts(timeline.url).origin)
         if source is not None:
             counts[source].update(change.kind for change in find_page_changes(timeline))
-            # A page with a refresh has moved, although its answer is not a redirect.
             counts[source][MOVED] += sum(
                 version.redirect is not None and version.kind is not None and version.first_seen in timeline.visit_times
                 for version in timeline.versions
@@ -271,9 +270,9 @@ def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
-    `what` is the address; `since` and `until` are days, months, years or times, as in the search language. Without
-    `until` the latest version is used, without `since` the one before it. A page that was gone counts as empty. Returns
-    None for an unknown page; raises UsageError for an invalid address, WindrowError without two versions to compare.
+    `name` is the address; `since` and `until` are days, months, years or times, as in the search language. If `until`
+    is empty, the latest version is used; if `since` is empty, the version before. A page that was gone counts as empty.
+    Returns None for an unknown page; raises UsageError for an invalid address, WindrowError without two versions.
     """
     url = normalise_web_address(name)
     if not url:
@@ -290,7 +289,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
             previous = versions[max(0, versions.index(new) - 1)]
             old, old_gone = (new if new_gone else previous), None
         if (old, old_gone) == (new, new_gone) and not (since and until):
-            raise WindrowError(f"{url} has only one version so far", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
+            period = f"up to {until}" if until else "so far"
+            problem = f"has not changed since {since}" if since else f"has only one version {period}"
+            raise WindrowError(f"{url} {problem}", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
         difference = compare_versions(
             VersionContents() if old_gone else _read_contents(reader, old),
             VersionContents() if new_gone else _read_contents(reader, new),
@@ -304,9 +305,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of a period, and since when it was gone then, or None.
+    """Return the last version that began before a period's end, and the time from which on it was gone then, or None.
 
-    `text` is the period; if it is empty, the latest version is returned. `url` is the address, for messages.
+    `text` is the period, or empty for the latest version. `url` is for messages. Raises WindrowError without a version.
     """
     candidates = versions
     if text:

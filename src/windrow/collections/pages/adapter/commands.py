@@ -18,15 +18,14 @@ from windrow.collections.pages.adapter.crawler_projection import check_crawler
 from windrow.collections.pages.adapter.harvest import harvest
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.search_index import SPELLING, find_index_faults, make_index_phase
-from windrow.collections.pages.database.forget import forget as remove
-from windrow.collections.pages.database.forget import forget_crawls, vacuum
+from windrow.collections.pages.database.forget import forget_crawls, forget_versions, vacuum
 from windrow.collections.pages.database.fulltext_table import never_stop, recount
 from windrow.collections.pages.database.integrity import (
     copy_database,
     count_versions,
     find_faults,
+    read_all_versions,
     read_checkpoint,
-    read_versions,
 )
 from windrow.collections.pages.database.near_duplicates import update_touched
 from windrow.collections.pages.database.store import SummaryStore
@@ -42,7 +41,7 @@ from windrow.engine.replay import SCRATCH, settle_unread
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StoreError
-from windrow.formats.text import json_text, to_json_value
+from windrow.formats.text import counted, json_text, to_json_value
 from windrow.ledger import Ledger
 from windrow.query.word import count_words
 from windrow.reasons import Reason
@@ -68,26 +67,23 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-    """Remove the pages of a target from both databases; return the number of removed generations.
-
-    The result is 0 for an origin that another collection requests.
-    """
+    """Remove the pages of a target of this collection from both databases; return the number of removed generations."""
     del attempts  # a parameter of the interface that is not needed here
     if target.host and target.collection != KIND:
         return 0
     selection = {"origins": [target.name]} if target.host else {"urls": [target.name]}
-    count = 0
+    generation_count = 0
     with _open_if_exists(workspace.section(Pages).summary_database) as connection:
         if connection is not None:
-            count = remove(connection, **selection)
+            generation_count = forget_versions(connection, **selection)
     with _open_if_exists(workspace.section(Pages).crawler_database) as connection:
         if connection is not None:
             forget_crawls(connection, **selection)
-    return count
+    return generation_count
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-    """Remove what is left of deleted pages: rebuild the search index, rewrite both databases, delete killed replays.
+    """Remove remains of deleted pages: rebuild the search index, rewrite both databases, delete killed replays' files.
 
     Return messages about databases that could not be rewritten, because another process reads them. The index is
     rebuilt because removed documents remain in its files for a while. `pulse` is called between parts of the work.
@@ -109,20 +105,20 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
             return True
 
         make_index_phase(summary_path, workspace.section(Pages).index)(pulse_and_continue)
-    messages: tuple[str, ...] = ()
+    messages = list[str]()
     for path in (summary_path, workspace.section(Pages).crawler_database):
         with _open_if_exists(path, writing=False) as connection:
             if connection is not None and not vacuum(connection, pulse):
-                messages += (kept_by_reader(path),)
+                messages.append(kept_by_reader(path))
             pulse()
-    return messages
+    return tuple(messages)
 
 
 @contextmanager
 def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
     """Open a database for the block, which gets None if it does not exist or has no tables.
 
-    With `writing`, the block is one transaction.
+    With `writing`, the block is one transaction. Raises StoreError if SQLite fails.
     """
     if not path.is_file():
         yield None
@@ -200,7 +196,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
-    """Summarise messages `text pile ID PROBLEM`: yield one message for each problem, with the number of piles."""
+    """Summarise messages `text pile ID PROBLEM`: yield one for each problem, with the number of other piles."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for line in lines:
@@ -208,7 +204,8 @@ def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
         counts[problem] += 1
         examples.setdefault(problem, pile_id)
     for problem, count in counts.items():
-        yield f"text pile {examples[problem]} {problem}" + (f", and {count - 1:,} others" if count > 1 else "")
+        others = f"; the same is true of {counted(count - 1, 'other text pile')}" if count > 1 else ""
+        yield f"text pile {examples[problem]} {problem}{others}"
 
 
 _TIME_FIELDS = ("first_seen", "last_seen", "ended", "created", "updated")
@@ -226,7 +223,7 @@ def export_pages(workspace: Workspace, form: str, output: TextIO) -> int:
     del form  # this export has only one format
     count = 0
     with open_summary(workspace) as reader:
-        for generation in read_versions(reader):
+        for generation in read_all_versions(reader):
             record = generation._asdict() | {name: from_unix_time(getattr(generation, name)) for name in _TIME_FIELDS}
             output.write(json_text(to_json_value(record)) + "\n")
             count += 1

@@ -51,7 +51,7 @@ class CrawlerProjection:
 
         With `archive`, the archive's folder, the source texts of files that are projected from now on are written too.
         With `summary`, the path of the Summary Database, exit codes, parameters of media types and canonical addresses
-        are copied from there. `batch_size` is the most attempts or addresses in one transaction.
+        are copied from there. A transaction has at most `batch_size` attempts or addresses; for times see `catch_up`.
         """
         self.store = CrawlerStore(path)
         self._user_agent = user_agent
@@ -63,8 +63,8 @@ class CrawlerProjection:
     def catch_up(self, ledger: Ledger) -> None:
         """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
 
-        At the end of a session, all attempts are projected, but addresses only for `end_seconds`, as there may be
-        millions that were never requested. The next session projects the remaining ones.
+        At the end of a session, all attempts are projected, but descriptions and addresses only for `end_seconds`, as
+        millions of addresses may never have been requested. The next session projects the remaining ones.
         """
         is_running = ledger.sessions.running()
         deadline = time.monotonic() + self._turn_seconds
@@ -118,7 +118,7 @@ class CrawlerProjection:
             last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
         addresses = ledger.addresses.found_after(COLLECTION, last_address, self._batch_size)
         if addresses:
-            self.store.offer([address.url for address in addresses], addresses[-1].position)
+            self.store.add_candidates([address.url for address in addresses], addresses[-1].position)
         return len(addresses) == self._batch_size
 
     def _project_descriptions(self) -> bool:
@@ -134,14 +134,14 @@ class CrawlerProjection:
         return len(files) == self._batch_size
 
     def _project_session_ends(self, ledger: Ledger) -> None:
-        """Write the end times of sessions that have ended since; a killed session does not get one."""
+        """Write the end times that ended sessions do not have here yet; a killed session does not get one."""
         open_sessions = self.store.list_open_agents()
         end_times = [(end.session, int(end.at.timestamp())) for end in ledger.sessions.ended(open_sessions)]
         if end_times:
             self.store.write_end_times(end_times)
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Do nothing: the standard does not have a table for crawls in progress."""
+        """Do nothing: the standard does not have a table for transfers in progress."""
 
     def close(self) -> None:
         """Close the connection."""
@@ -157,18 +157,16 @@ def check_crawler(path: Path, ledger: Ledger) -> Iterator[Fault]:
         return
     with closing(CrawlerStore(path)) as store:
         row_counts, last_attempt, last_address = store.counts(), store.checkpoint(), store.checkpoint(ADDRESS)
-    attempts = ledger.attempts.count_upto(COLLECTION, last_attempt)
-    if row_counts["crawl_log"] != attempts:
-        yield Fault(
-            "crawler database", f"it has {row_counts['crawl_log']} crawls, but the ledger has {attempts}", REBUILD_HINT
+    attempt_count = ledger.attempts.count_upto(COLLECTION, last_attempt)
+    if row_counts["crawl_log"] != attempt_count:
+        problem = f"its crawl log has {row_counts['crawl_log']} attempts, but the ledger has {attempt_count}"
+        yield Fault("crawler database", problem, REBUILD_HINT)
+    address_count = ledger.addresses.count_upto(COLLECTION, last_address)
+    if row_counts["crawl_candidate"] < address_count:
+        problem = (
+            f"it has {row_counts['crawl_candidate']} crawl candidates, but the ledger has {address_count} addresses"
         )
-    addresses = ledger.addresses.count_upto(COLLECTION, last_address)
-    if row_counts["crawl_candidate"] < addresses:
-        yield Fault(
-            "crawler database",
-            f"it has {row_counts['crawl_candidate']} crawl candidates, but the ledger has {addresses} addresses",
-            REBUILD_HINT,
-        )
+        yield Fault("crawler database", problem, REBUILD_HINT)
     later_attempts = ledger.attempts.logged_after(COLLECTION, last_attempt, 1)
     if later_attempts and not ledger.sessions.running():
         yield Fault("crawler database", "it does not have the latest attempts of the ledger", "windrow run")

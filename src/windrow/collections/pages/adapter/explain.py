@@ -41,12 +41,12 @@ _STATES = {
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
 """States whose reason has nearly the same name and is not shown."""
 _OPEN_BUT_FAILING = (
-    "present at the last successful request, but later requests failed; gone after a 410 or two 404 in a row"
+    "present at the last successful request, but later ones failed; a 410 or two 404 in a row mean that it is gone"
 )
 
 
 def explain(workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-    """Explain a page, a source's site or a host; return None if `name` is not its address or name."""
+    """Explain the page with the address `name`, or the site or host with this name; return None if there is none."""
     if not workspace.of(COLLECTION.name) and not ledger.addresses.hosts(COLLECTION.name):
         return None
     if name.endswith("/robots.txt") and (site := site_at(workspace, ledger, name)):

@@ -31,9 +31,9 @@ from windrow.stores.sqlite import close_on_failure
 
 
 def harvest(workspace: Workspace) -> Harvest:
-    """Make the harvest of the configured sites; raise ConfigError if the operator or contact is missing.
+    """Make the harvest of the configured sites, and open its databases.
 
-    If no site is configured, requests are not sent, so operator and contact may be missing.
+    Raises ConfigError if the index's folder has other contents or, if there is a site, without a valid user agent.
     """
     site_sources = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = require_agent(workspace) if site_sources else find_agent(workspace)
@@ -81,7 +81,7 @@ def _find_setting(workspace: Workspace, name: str) -> Value:
 
 
 def find_agent(workspace: Workspace) -> str:
-    """Return the user agent; empty if a setting for it is missing or malformed.
+    """Return the user agent, or an empty text if a setting for it is missing or malformed.
 
     It is needed even if nothing is crawled, for robots directives of pages that name it.
     """
@@ -92,7 +92,7 @@ def find_agent(workspace: Workspace) -> str:
 
 
 def _describe_setting(setting: Value) -> str:
-    """Return where a setting was set, and its name; or the message that it is missing."""
+    """Return where a setting was set, and its name; if it was not set, the message that it is missing."""
     if setting.origin == "default":
         return f"windrow.toml: {setting.name} is missing"
     return f"{setting.origin}: {setting.name}"
@@ -110,7 +110,7 @@ def _suggest_setting(workspace: Workspace, setting: Value) -> str:
 
 
 def require_ready(workspace: Workspace) -> None:
-    """Raise an error if a setting for the user agent is missing, or if the index's folder has other contents."""
+    """Raise ConfigError if there is no valid user agent, or if the index's folder has other contents."""
     require_agent(workspace)
     refuse_foreign(workspace.section(Pages).index)
 
@@ -132,7 +132,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return why an address is not known, to be appended to a message; empty for a name, or without any sites."""
+    """Return why an address is not known, to be appended to a message; for a name, or without sites, an empty text."""
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
@@ -181,7 +181,7 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
-    """Return a refusal if the last request for robots.txt of the address was refused as private, otherwise None."""
+    """Return a refusal if the last request for the robots.txt was refused because the host is private, or else None."""
     attempts = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if attempts and attempts[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)
@@ -208,7 +208,7 @@ def find_robots_in_force(workspace: Workspace, ledger: Ledger, source: Source, o
 
 
 def _read_body(workspace: Workspace, place: ArchivePlace) -> bytes:
-    """Return the decompressed body of a robots.txt in the archive; empty if it cannot be read."""
+    """Return the decompressed body of a robots.txt in the archive, or empty bytes if it cannot be read."""
     try:
         capture = open_response(workspace.archive.folder, place)
         with capture.view as view:

@@ -72,7 +72,7 @@ TEMPORARY_INDEX_NOTE = (
 )
 """The note of a search if the index had to be built in a temporary folder."""
 Matches: TypeAlias = dict[Filter, tuple[int, ...]]
-"""The ids of the versions that match each filter, of those that only the database can answer."""
+"""For each filter that only the database can answer, the ids of the versions that match it."""
 
 
 class PageHit(NamedTuple):
@@ -80,8 +80,8 @@ class PageHit(NamedTuple):
 
     `more` is the number of other addresses with the same or nearly the same text, `near` the number of addresses with
     only nearly the same text. `standing` is the address of their representative, null if that is the page itself or if
-    there is no group. `uncertain` is true if the page was not seen between the query's time and its end, or if the last
-    attempt before the query's time did not find it.
+    there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was last seen
+    before that time, or that the last attempt up to that time did not find.
     """
 
     url: str
@@ -156,7 +156,7 @@ class Search:
         scorer = prepare_ranking(query, frequencies, document_count, now)
         matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
         notes = [
-            f"the filter '{leaf.typed}' matches {MAX_MATCHES:,} versions of pages, or more; the others are ignored"
+            f"the filter '{leaf.typed}' matches {MAX_MATCHES:,} versions of pages or more; only so many are used"
             for leaf in matches
             if len(matches[leaf]) == MAX_MATCHES
         ]
@@ -189,35 +189,35 @@ class Search:
         """Return the first `count` results, or all if there are fewer; only a `share` of the words must match."""
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
-        gathered: list[Ranked] = []
+        gathered_pages: list[Ranked] = []
         best_score = 0.0
         for block in self._yield_candidates(query, share, matches):
             best_score = best_score or max((hit.score for hit in block), default=0.0)
             candidates = self._read_candidates(block, best_score)
-            ranked = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
-            ranked = self._add_proximities(scorer, sort_ranked(ranked))
+            ranked_pages = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
+            ranked_pages = self._add_proximities(scorer, sort_ranked(ranked_pages))
             ids = [] if query.history else [hit.id for hit in block]
             representatives = self._summary.find_representatives(ids) if ids else {}
-            gathered += spread_hosts(fold_duplicates(ranked, seen_keys, representatives), host_counts)
-            if len(gathered) >= count:
+            gathered_pages += spread_hosts(fold_duplicates(ranked_pages, seen_keys, representatives), host_counts)
+            if len(gathered_pages) >= count:
                 break
-        return gathered[:count]
+        return gathered_pages[:count]
 
-    def _add_proximities(self, scorer: RankingQuery, ranked: list[Ranked]) -> list[Ranked]:
+    def _add_proximities(self, scorer: RankingQuery, ranked_pages: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages, add the nearness of the words in them to the scores, and sort again."""
-        best_pages = ranked[:MAX_TEXTS_READ]
-        piles = {
+        best_pages = ranked_pages[:MAX_TEXTS_READ]
+        pile_ids = {
             ranked_page.candidate.page.pile_id
             for ranked_page in best_pages
             if ranked_page.candidate.page.pile_id is not None
         }
-        texts = self._summary.read_texts(piles, PROXIMITY_LENGTH)
-        rescored = []
+        texts = self._summary.read_texts(pile_ids, PROXIMITY_LENGTH)
+        rescored_pages = []
         for ranked_page in best_pages:
             page = ranked_page.candidate.page._replace(text=texts.get(ranked_page.candidate.page.pile_id or 0, ""))
             candidate = ranked_page.candidate._replace(page=page)
-            rescored.append(Ranked(candidate, add_proximity(scorer, candidate, ranked_page.parts)))
-        return sort_ranked(rescored) + ranked[MAX_TEXTS_READ:]
+            rescored_pages.append(Ranked(candidate, add_proximity(scorer, candidate, ranked_page.parts)))
+        return sort_ranked(rescored_pages) + ranked_pages[MAX_TEXTS_READ:]
 
     def _yield_candidates(self, query: Query, share: float, matches: Matches) -> Iterator[list[IndexHit]]:
         """Yield blocks of candidates, the best first; for a query without words, the last updated first."""
@@ -260,8 +260,8 @@ class Search:
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
         """Yield the pages to show, with the counts of their copies and, for a query of the present, their groups."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
-        piles = [ranked.candidate.page.pile_id for ranked in ranked_pages]
-        pile_ids = [pile_id for pile_id in piles if pile_id is not None]
+        ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
+        pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
         copies = self._summary.count_copies(pile_ids, condition.sql, condition.values) if pile_ids else {}
         if query.as_of is not None:
             url_ids = {ranked.candidate.page.url_id for ranked in ranked_pages}
@@ -331,7 +331,7 @@ def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
     """Yield remarks: that the result is uncertain, its duplicates and, with `explain`, the parts of its score."""
     if hit.uncertain:
-        yield "uncertain: it was last seen before that time, and may have changed or been gone by then"
+        yield "uncertain: at the time of the query, it may have been changed or gone already"
     if hit.more:
         same = "nearly the same" if hit.near == hit.more else "the same or nearly the same" if hit.near else "the same"
         representative = f", represented by {hit.standing}" if hit.standing else ""

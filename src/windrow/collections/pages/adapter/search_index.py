@@ -16,9 +16,9 @@ from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
 
 PAGES_PER_BATCH = 1_000
-"""Most pages that are read at once."""
+"""Most versions of pages that are read at once."""
 BATCHES_PER_COMMIT = 20
-"""Most batches of pages that are committed together."""
+"""Most batches of versions that are committed together."""
 
 _NO_STAMP = (1 << 63, 0)  # (page id, stamp) after those of all pages
 
@@ -39,7 +39,7 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Write new and changed pages to an index, and remove other pages; return the numbers of written and removed pages.
+    """Write new and changed pages to an index, and remove pages that no longer exist; return both numbers.
 
     `pulse` is called between batches; if it returns False, the work stops.
     """
@@ -120,7 +120,7 @@ def _mark_differences(summary: SummaryReader, manifest: IndexManifest) -> list[i
 def _mark_changed(summary: SummaryReader, manifest: IndexManifest, changed_ids: list[int]) -> None:
     """Mark changed pages as due, and the pages that they link to, because the texts of these links may have changed."""
     manifest.mark_due(changed_ids)
-    manifest.mark_due(summary.find_link_targets(changed_ids))
+    manifest.mark_due(summary.find_linked_generations(changed_ids))
 
 
 class _IndexUpdate(NamedTuple):
@@ -194,7 +194,7 @@ def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Index
 
 
 def make_index_phase(summary_path: Path, folder: Path) -> Callable[[Pulse], str]:
-    """Return the index phase of a session: a function that updates the index and returns a message with the counts."""
+    """Return the index phase of a session; it returns a message with its counts, or "" without a Summary Database."""
 
     def update(pulse: Pulse) -> str:
         if not summary_path.is_file():

@@ -94,7 +94,7 @@ class PageState(NamedTuple):
 
 
 def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | None:
-    """Return the state of a page; None if `text` is not an address of the web, or if the address is not known."""
+    """Return the state of a page; None if `text` is not a web address, or neither known nor on a site."""
     if not (url := normalise_web_address(text)):
         return None
     address_row = ledger.addresses.get(COLLECTION, hash64(url))
@@ -154,7 +154,7 @@ def is_foreign(warc: str | None) -> bool:
 
 
 def _make_attempt(attempt: AttemptRow) -> PageAttempt:
-    """Convert an attempt of the ledger and describe it; its session keeps the number that facts have."""
+    """Convert an attempt of the ledger and describe it; `session` is still the number of the fact that opened it."""
     events = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     event = events.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:
@@ -184,18 +184,18 @@ def _find_state(
     address_row: AddressRow | None, attempts: Sequence[PageAttempt], versions: Sequence[Edition], reason: Reason | None
 ) -> tuple[str, str]:
     """Return the state of a page and its reason; `reason` is why the rules refuse the address now, or None."""
-    last = attempts[-1] if attempts else None
+    last_attempt = attempts[-1] if attempts else None
     if reason is not None and not versions:
         return "refused", reason
     if versions:
-        return ("open" if versions[-1].end is None else "gone"), (last.reason if last else "")
+        return ("open" if versions[-1].end is None else "gone"), (last_attempt.reason if last_attempt else "")
     if address_row is None:
         return "unknown", ""
-    if last is None:
+    if last_attempt is None:
         return "waiting", ""
-    if not last.reason and (last.status or 0) < _HTTP_ERROR:
+    if not last_attempt.reason and (last_attempt.status or 0) < _HTTP_ERROR:
         return "had", ""
-    return "failing", last.reason or reason_of_status(last.status or 0)
+    return "failing", last_attempt.reason or reason_of_status(last_attempt.status or 0)
 
 
 _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|localhost)(?::[0-9]{1,5})?")
@@ -204,7 +204,7 @@ _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|
 class OutcomeTally(NamedTuple):
     """The number of attempts with one outcome, which is an HTTP status or a reason; `meaning` is that of the reason.
 
-    `latest` is the last address with this outcome; empty if that was a robots.txt.
+    `latest` is the last address with this outcome, or empty if that was a robots.txt.
     """
 
     outcome: str
@@ -269,8 +269,8 @@ def _make_site(
         _make_origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
     )
     with open_existing_summary(workspace) as summary:
-        texts = [origin.origin for origin in origins]
-        counts = OriginCounts(0, 0, 0, 0) if summary is None else VersionReader(summary).count_generations(texts)
+        origin_texts = [origin.origin for origin in origins]
+        counts = OriginCounts(0, 0, 0, 0) if summary is None else VersionReader(summary).count_generations(origin_texts)
     return SiteState(name, seeds, origins, counts)
 
 

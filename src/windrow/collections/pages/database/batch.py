@@ -24,8 +24,8 @@ from windrow.collections.pages.database.entries import (
     fold_versions,
 )
 from windrow.collections.pages.database.page_parts import (
+    PartsWriter,
     PastVersion,
-    ReadingWriter,
     WordingSeen,
     copy_present_links,
     find_past_versions,
@@ -39,7 +39,7 @@ from windrow.collections.pages.database.page_parts import (
     write_past_links,
     write_wordings,
 )
-from windrow.collections.pages.database.writer import Catalogue
+from windrow.collections.pages.database.writer import IdFinder
 from windrow.reasons import OWN_FAULTS
 
 _UPSERT_OBSERVATION = f"""
@@ -95,13 +95,13 @@ _HTTP_OK = 200
 
 
 class SummaryBatch:
-    """Collects the changes of one batch, and writes them table by table."""
+    """Collects the changes of one batch of crawls, and writes them table by table."""
 
-    def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue, readings: ReadingWriter) -> None:
+    def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder, parts_writer: PartsWriter) -> None:
         """Write within the open transaction of `connection`."""
         self._connection = connection
-        self._catalogue = catalogue
-        self._readings = readings
+        self._id_finder = id_finder
+        self._parts_writer = parts_writer
         self._summary_of_crawl: dict[bytes, TextSummary] = {}
         self._pile_ids: Mapping[bytes, int] = {}
         self._unread: set[int] = set()  # ids of generations whose describing attempt must be read
@@ -131,15 +131,15 @@ class SummaryBatch:
         """Write the observations of crawls, and update the generations of their addresses."""
         summaries = [entry.summary for entry in entries if entry.summary is not None]
         self._summary_of_crawl = {entry.crawl.uuid: entry.summary for entry in entries if entry.summary is not None}
-        url_ids = self._catalogue.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
+        url_ids = self._id_finder.get_url_ids(chain((entry.crawl.url for entry in entries), list_named_urls(summaries)))
         self._write_observations(entries, url_ids)
         self._fold_addresses({url_ids[entry.crawl.url]: entry.crawl.url for entry in entries}, summaries)
-        self._readings.write(self._summary_of_generation, url_ids)
+        self._parts_writer.write(self._summary_of_generation, url_ids)
         self._write_past_links(entries, url_ids)
-        write_wordings(self._connection, summaries, url_ids, self._catalogue)
+        write_wordings(self._connection, summaries, url_ids, self._id_finder)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Write the links of readings to the past links of addresses that have some; delete unused past links."""
+        """Add the links of new summaries to the past links of addresses that have some; delete needless past links."""
         summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
         write_past_links(
             self._connection,
@@ -157,7 +157,8 @@ class SummaryBatch:
         generation id, the observation that describes it so far, or None.
         """
         hashes_of_versions = [
-            {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.readings} for version in folded.versions
+            {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.content_crawls}
+            for version in folded.versions
         ]
         replaceable_hashes = set().union(*(hashes for hashes in hashes_of_versions if len(hashes) > 1))
         missing_hashes = replaceable_hashes - self._past_link_hashes.get(url_id, set())
@@ -218,10 +219,10 @@ class SummaryBatch:
         """Return the ids of all piles that summaries or observations refer to, by digest; insert new piles."""
         identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
         known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
-        return self._catalogue.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
+        return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return which generations have a describing attempt that must still be read; both are ids, given as JSON."""
+        """Return the generations whose describing attempt must still be read; all are ids, the given ones as JSON."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
@@ -256,8 +257,8 @@ class SummaryBatch:
             )
             rows_of_crawls = map(row_of_crawl.__getitem__, generation.crawls)
             wordings_seen = [
-                WordingSeen(row[_SEEN_ATTEMPT], row[_SEEN_AT], row_of_crawl[reading][_SEEN_WORDING])
-                for row, reading in zip(rows_of_crawls, generation.readings, strict=True)
+                WordingSeen(row[_SEEN_ATTEMPT], row[_SEEN_AT], row_of_crawl[content_crawl][_SEEN_WORDING])
+                for row, content_crawl in zip(rows_of_crawls, generation.content_crawls, strict=True)
             ]
             self._past_versions.update(find_past_versions(generation_id, wordings_seen))
             for crawl in generation.crawls:
@@ -301,8 +302,8 @@ class SummaryBatch:
     def _describe(self, generation_id: int, row: Row, former_row: Row | None, *, is_new: bool) -> None:
         """Describe a generation by the reading of the observation `row`, or note that it must be read first.
 
-        `former_row` is the observation that describes it so far, or None if it has another text now: the same bytes
-        need not be read again.
+        `former_row` is the observation that describes it so far, or None if it has another text now. Nothing is done
+        if both observations have the same bytes.
         """
         is_unread = generation_id in self._unread
         if (
@@ -317,7 +318,7 @@ class SummaryBatch:
             self._unread_rows.append((generation_id, row[_SEEN_ATTEMPT]))
             return
         if not is_new:
-            self._readings.clear([generation_id])
+            self._parts_writer.clear([generation_id])
             self._touched.add(generation_id)
         if is_unread:
             self._connection.execute("DELETE FROM windrow_owed WHERE entity_generation_id = ?", (generation_id,))
@@ -378,10 +379,10 @@ class SummaryBatch:
         )
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Delete generations that no longer exist, such as merged ones; their crawls belong to others already."""
+        """Delete generations that no longer exist, such as merged ones; other generations have their crawls already."""
         if not removed_ids:
             return
-        self._readings.clear(removed_ids)
+        self._parts_writer.clear(removed_ids)
         rows = [(generation_id,) for generation_id in removed_ids]
         execute_many = self._connection.executemany
         execute_many("DELETE FROM windrow_owed WHERE entity_generation_id = ?", rows)

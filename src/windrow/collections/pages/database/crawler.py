@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts; the list has all files up to the attempt with the number `last_attempt`."""
+    """Files in the order of attempts, without a gap up to the attempt with the number `last_attempt`."""
 
     files: list[DescribedFile]
     last_attempt: int
@@ -84,8 +84,8 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
     with closing(open_database(path, read_only=True)) as connection:
         try:
             checkpoint = connection.execute(_SELECT_CHECKPOINT, (ATTEMPT,)).fetchone()
-            last = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
-            rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last, limit)).fetchall()
+            last_read = min(last_attempt, int(checkpoint[0]) if checkpoint else 0)
+            rows = connection.execute(_SELECT_DESCRIBED_FILES, (after, last_read, limit)).fetchall()
         except sqlite3.OperationalError:
             return DescribedFiles([], after)
         mime_ids = {mime_id for _, _, _, mime_id, *_ in rows if mime_id is not None}
@@ -98,7 +98,7 @@ def read_described_files(path: Path, after: int, last_attempt: int, limit: int) 
         )
         for attempt, code, url, mime_id, main_type, subtype, suffix in rows
     ]
-    return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last))
+    return DescribedFiles(files, max(after, files[-1].attempt if len(files) == limit else last_read))
 
 
 class CrawlerStore(DatabaseWriter):
@@ -111,7 +111,7 @@ class CrawlerStore(DatabaseWriter):
         """Write the next crawls in the order of attempts, and the checkpoint; `texts` are (file id, source text)."""
         with self._writing():
             redirect_targets = {crawl.redirect.url for crawl in crawls if crawl.redirect}
-            url_ids = self._catalogue.get_url_ids({crawl.url for crawl in crawls} | redirect_targets)
+            url_ids = self._id_finder.get_url_ids({crawl.url for crawl in crawls} | redirect_targets)
             agents = {crawl.agent.id: crawl.agent for crawl in crawls}
             self._connection.executemany(_INSERT_AGENT, [(*agent, user_agent) for agent in agents.values()])
             self._write_crawls(crawls, url_ids)
@@ -158,7 +158,7 @@ class CrawlerStore(DatabaseWriter):
                     request.modified, request.status, request.etag,
                 ))  # fmt: skip
             if file:
-                mime_id = self._catalogue.get_mime_id(file.mime) if file.mime else None
+                mime_id = self._id_finder.get_mime_id(file.mime) if file.mime else None
                 files.append((crawl.id, crawl.id, request_id, url_id, file.modified, file.size, mime_id))
             if redirect:
                 redirects.append((
@@ -182,30 +182,30 @@ class CrawlerStore(DatabaseWriter):
         ]
         self._connection.executemany(_UPDATE_LAST_CONTENT, content_rows)
 
-    def offer(self, addresses: Sequence[str], checkpoint: int) -> None:
+    def add_candidates(self, addresses: Sequence[str], checkpoint: int) -> None:
         """Write new addresses as crawl candidates, and the checkpoint: the number of the last address."""
         with self._writing():
-            url_ids = self._catalogue.get_url_ids(addresses)
+            url_ids = self._id_finder.get_url_ids(addresses)
             rows = [(url_ids[address],) for address in addresses]
             self._connection.executemany("INSERT INTO crawl_candidate (url_id) VALUES (?) ON CONFLICT DO NOTHING", rows)
             self._set_checkpoint(ADDRESS, checkpoint)
 
     def describe(self, files: Sequence[DescribedFile], checkpoint: int) -> None:
-        """Update the rows of files that were read, and the checkpoint: exit codes, media types, canonical addresses."""
+        """Update exit codes, media types and canonical addresses of files that were read; write the checkpoint."""
         with self._writing():
             self._correct_exit_codes(files)
-            url_ids = self._catalogue.get_url_ids({file.canonical for file in files if file.canonical})
+            url_ids = self._id_finder.get_url_ids({file.canonical for file in files if file.canonical})
             canonicals = [(url_ids[file.canonical], file.attempt) for file in files if file.canonical]
             self._connection.executemany("UPDATE file SET canonical_url_id = ? WHERE file_id = ?", canonicals)
             mimes = [(file.mime, file.attempt) for file in files if file.mime and file.mime.parameters]
-            get_mime_id = self._catalogue.get_mime_id
+            get_mime_id = self._id_finder.get_mime_id
             rows = [(get_mime_id(mime), attempt, get_mime_id(mime._replace(parameters=()))) for mime, attempt in mimes]
             # Only rows with the same media type are updated: another type that the server declared is kept.
             self._connection.executemany("UPDATE file SET mimetype_id = ? WHERE file_id = ? AND mimetype_id = ?", rows)
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
-        """Update the exit codes of crawls that the Summary Database has with another exit code."""
+        """Correct the exit codes that differ in the Summary Database; note these crawls as ones that found content."""
         for attempt, code in ((file.attempt, file.exit_code) for file in files):
             row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
             if row is None:

@@ -1,6 +1,6 @@
 """The entries written for an address, and how its observations are folded into generations.
 
-A generation is one version of the content at an address; it is open until it is gone or changed. The fold
+A generation is one version of the content at an address; it ends when the content has changed or is gone. The fold
 always takes all observations of an address, so the result does not depend on the order in which they arrive.
 """
 
@@ -45,8 +45,8 @@ class CrawlObservation(NamedTuple):
 class Generation:
     """One version: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
 
-    `crawls` are UUIDs, oldest first. `readings` contains for each of them the UUID of the crawl that got the bytes: the
-    same crawl, or an earlier one that a SAME refers to.
+    `crawls` are UUIDs, oldest first. `content_crawls` contains, for each of them, the UUID of the crawl that received
+    the content: the same crawl, or an earlier one that a SAME refers to.
     """
 
     identity: bytes
@@ -54,24 +54,24 @@ class Generation:
     last_seen: int
     confirmed_end: int | None = None
     crawls: list[bytes] = field(default_factory=list)
-    readings: list[bytes] = field(default_factory=list)
+    content_crawls: list[bytes] = field(default_factory=list)
 
     @property
     def describing_crawl(self) -> bytes:
-        """Return the UUID of the crawl that got the generation's latest bytes, which describe it."""
-        return self.readings[-1]
+        """Return the UUID of the crawl that received the generation's latest content, which describes it."""
+        return self.content_crawls[-1]
 
 
-def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
+def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generation]:
     """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
     after an end is a new generation, even if it is equal to the previous one, which was not present in between. SAME
-    stands for the last content with a body, even if something else was seen since, because the server compares with
+    stands for the last content with a body, even if something else was seen after it, because the server compares with
     that body. UNKNOWN is ignored.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
-    >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold(seen)]
+    >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold_observations(seen)]
     [(b'A', 1, 2), (b'B', 2, 3), (b'A', 3, None)]
     """
     generations: list[Generation] = []
@@ -90,14 +90,14 @@ def fold(observations: Iterable[CrawlObservation]) -> list[Generation]:
         if observation.has_body:
             last_body = content
         missing_in_a_row = 0
-        identity, reading = content
+        identity, content_crawl = content
         if open_generation is None or open_generation.identity != identity:
             if open_generation is not None:
                 open_generation.confirmed_end = observation.seen_at
             generations.append(open_generation := Generation(identity, observation.seen_at, observation.seen_at))
         open_generation.last_seen = observation.seen_at
         open_generation.crawls.append(observation.crawl)
-        open_generation.readings.append(reading)
+        open_generation.content_crawls.append(content_crawl)
     return generations
 
 
@@ -132,14 +132,14 @@ def fold_versions(
     """
     id_of_crawl = {observation.crawl: id_ for observation, id_ in observations if id_ is not None}
     unused_ids = set(known_ids)
-    folded: list[FoldedVersion] = []
-    for generation in fold(observation for observation, _ in observations):
+    folded_versions: list[FoldedVersion] = []
+    for generation in fold_observations(observation for observation, _ in observations):
         former_ids = {id_of_crawl[crawl] for crawl in generation.crawls if crawl in id_of_crawl} & unused_ids
         kept_id = min(former_ids) if former_ids else None
         if kept_id is not None:
             unused_ids.discard(kept_id)
-        folded.append(FoldedVersion(generation, kept_id))
-    return FoldedVersions(folded, unused_ids)
+        folded_versions.append(FoldedVersion(generation, kept_id))
+    return FoldedVersions(folded_versions, unused_ids)
 
 
 _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gopher": 70, "gemini": 1965}
@@ -272,7 +272,7 @@ class TextSummary(NamedTuple):
     the fifteen flags of `link_summary` in their order, beginning with the lowest bit. `file` is false if the content is
     only a redirect, `move` the target of a redirect, `canonical` a canonical address, or empty. `depends_on_header`
     tells that another answer with the same bytes may have another summary. From the time `until` (UNIX seconds) on,
-    searches must not find the page. `linked` is the hash of the links; empty if the reader did not compute it.
+    searches must not find the page. `linked` is the hash of the links, or empty if it is not computed yet.
     """
 
     identity: bytes
@@ -335,7 +335,7 @@ class LoggedFile(NamedTuple):
 
 
 class LoggedRedirect(NamedTuple):
-    """A received redirect with its target; `source` is an `InformationSource`, `modified` the Last-Modified time."""
+    """A received redirect with its target, an `InformationSource`, and `modified`, Last-Modified in UNIX seconds."""
 
     url: str
     fragment: str | None

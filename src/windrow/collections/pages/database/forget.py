@@ -82,7 +82,7 @@ _UNLESS_LINKED = "AND NOT EXISTS (SELECT 1 FROM windrow_past_link p WHERE p.link
 _DELETE_UNUSED_ORIGINS = "DELETE FROM origin WHERE origin_id NOT IN (SELECT origin_id FROM url)"
 
 
-def forget(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
+def forget_versions(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
     """Remove all versions of addresses, and of all addresses of origins; return the number of removed generations.
 
     Works within the open transaction of `connection`. The ids of the generations and their text piles are recorded, so
@@ -154,9 +154,9 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
 
 
 def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
-    """Remove files, redirects, ETags and messages of addresses from a crawler database; return the number of files.
+    """Remove what was received from addresses and origins from a crawler database; return the number of files.
 
-    The other columns of the crawl log and of requests are kept.
+    These are files, redirects, messages and the headers ETag and Last-Modified; the log of the requests is kept.
     """
     execute = connection.execute
     url_ids = _find_ids(connection, urls, origins)
@@ -178,7 +178,7 @@ def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), o
 def vacuum(connection: sqlite3.Connection, pulse: Callable[[], object]) -> bool:
     """Rewrite a database file so that it contains no remains of removed texts.
 
-    Return False if another process reads for so long that old pages remain in the write-ahead log. This takes as much
+    Return False if another process reads for so long that they remain in the write-ahead log. This takes as much
     time and, temporarily, disk space as a copy. No transaction may be open on `connection`; `pulse` is called
     repeatedly while other processes read.
     """

@@ -1,7 +1,7 @@
 """Fill the standard's full-text table in bulk.
 
 Each text pile that a generation uses has one row in the full-text table, with the title and description of one
-generation that uses it: open generations are preferred to ended ones, then generations that are not duplicates, then
+generation that uses it: those that have not ended are preferred to ended ones, then those that are not duplicates, then
 the one that was first seen latest. The words of a pile are counted in the same transaction as its row is written, so an
 interrupted run continues with the piles without a row, and a repeated run changes nothing.
 """
@@ -150,15 +150,15 @@ def fill(
                 connection.execute("DELETE FROM token_statistics WHERE text_pile_id = ?", (pile_id,))
             for pile_id in changed_ids:
                 connection.execute(_INSERT_PILES, (pile_id, pile_id))
-        added = 0
+        added_count = 0
         with _without_token_index(connection) if tokens.is_first_fill and missing_ids else nullcontext():
-            while added < len(missing_ids) and pulse():
-                batch = missing_ids[added : added + PILES_PER_TRANSACTION]
+            while added_count < len(missing_ids) and pulse():
+                batch_ids = missing_ids[added_count : added_count + PILES_PER_TRANSACTION]
                 with transaction(connection):
-                    connection.execute(_INSERT_PILES, (batch[0], batch[-1]))
-                    tokens.add(connection, batch)
-                added += len(batch)
-    return FillCounts(added, len(changed_ids), len(unused_ids))
+                    connection.execute(_INSERT_PILES, (batch_ids[0], batch_ids[-1]))
+                    tokens.add(connection, batch_ids)
+                added_count += len(batch_ids)
+    return FillCounts(added_count, len(changed_ids), len(unused_ids))
 
 
 def _register_spelling(connection: sqlite3.Connection, spelling: Spelling) -> None:
@@ -185,7 +185,7 @@ def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANG
 
 
 def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, spelling: Spelling) -> Iterator[str]:
-    """Yield a message for each pile whose words differ from token_statistics; both are read in the order of piles.
+    """Yield a message for each pile whose words or counts differ in token_statistics; both are read by pile id.
 
     Words are counted in the texts of the full-text table, so stored words are first spelt as in these texts.
     """
@@ -205,7 +205,7 @@ def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, sp
                     stored_counts[spelt] += count
             counted_id, rows = next(groups, _NO_GROUP)
         if stored_counts != count_words(text, secondary):
-            yield f"text pile {pile_id} has other words than those in token_statistics"
+            yield f"text pile {pile_id} has other words or counts than token_statistics"
     while counted_id < _NO_GROUP[0]:
         yield f"text pile {counted_id} has counted words but is not in the full-text table"
         counted_id, rows = next(groups, _NO_GROUP)
@@ -225,7 +225,7 @@ def _open_unchecked(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def _without_token_index(connection: sqlite3.Connection) -> Iterator[None]:
-    """Drop the index of `token_statistics` by word during the block, because one sort at the end is faster.
+    """Drop the index of `token_statistics` by word during the block, because creating it at the end is faster.
 
     If the process is killed meanwhile, the next writer that opens the database creates the index.
     """

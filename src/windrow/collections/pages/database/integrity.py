@@ -23,7 +23,7 @@ _WITHOUT_ROW = "NOT EXISTS (SELECT 1 FROM {} n WHERE n.entity_generation_id = g.
 
 # The texts of faults, each with the SQL that selects the addresses that have the fault.
 _RULES = {
-    "have two versions open at once": """
+    "have two versions that have not ended": """
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
         WHERE g.confirmed_end_unix_utc IS NULL GROUP BY g.url_id, g.url_fragment HAVING count(*) > 1""",
     "have versions that overlap in time": """
@@ -53,7 +53,7 @@ _RULES = {
         SELECT u.str_url FROM crawl_summary c
         JOIN entity_generation g ON g.entity_generation_id = c.entity_generation_id JOIN url u ON u.url_id = g.url_id
         WHERE NOT EXISTS (SELECT 1 FROM http_summary h WHERE h.crawl_summary_id = c.crawl_summary_id)""",
-    "have a version that is neither a file nor a redirect": f"""
+    "have a version without the row of its file or redirect": f"""
         SELECT u.str_url FROM entity_generation g JOIN url u ON u.url_id = g.url_id
         WHERE {_WITHOUT_ROW.format("file_summary")}
           AND (g.text_pile_id IS NOT NULL OR {_WITHOUT_ROW.format("redirect_summary")})""",
@@ -129,7 +129,7 @@ def find_faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:
             ]
             if addresses:
                 suffix = " and others" if len(addresses) > _MAX_LISTED_ADDRESSES else ""
-                yield f"{', '.join(addresses[:_MAX_LISTED_ADDRESSES])}{suffix} {fault}"
+                yield f"addresses that {fault}: {', '.join(addresses[:_MAX_LISTED_ADDRESSES])}{suffix}"
         for pile_id, stored_digest, *fields in connection.execute(_SELECT_PILES):
             if digest(fields) != stored_digest:
                 yield f"text pile {pile_id} does not match its digest"
@@ -157,7 +157,7 @@ ORDER BY g.entity_generation_id, g.first_seen_unix_utc
 class GenerationRow(NamedTuple):
     """One version of one address; fields that do not apply are None. Times are UNIX seconds, `size` is in bytes.
 
-    `ended` is None while the version is open; `kind` is its media type, `redirect` the target of a redirect, and
+    `ended` is None until the version ends; `kind` is its media type, `redirect` the target of a redirect, and
     `duplicate_of` the address of which it is marked as a duplicate.
     Consecutive versions that have the same text but other descriptions have the same `uuid`.
     """
@@ -184,7 +184,7 @@ class GenerationRow(NamedTuple):
     secondary_text: str | None
 
 
-def read_versions(reader: SqliteReader) -> Iterator[GenerationRow]:
+def read_all_versions(reader: SqliteReader) -> Iterator[GenerationRow]:
     """Yield every version of every page in the order of generations, within one read transaction."""
     with reader.reading() as connection:
         for row in connection.execute(_SELECT_VERSIONS.format(versions=version_relation(connection))):

@@ -1,4 +1,4 @@
-"""Near-duplicates: open generations, on any site, whose main texts are nearly equal. They are marked, never removed.
+"""Near-duplicates: present generations, on any site, whose main texts are nearly equal. They are marked, never removed.
 
 All generations are ordered by a hash of text and address. The first generation of all that share a band (see
 `windrow.formats.sketch`) is the hub of the band. In this order, each generation is compared with the hubs of its bands,
@@ -61,15 +61,15 @@ class SketchedText(NamedTuple):
 
 
 def update_near_duplicates(connection: sqlite3.Connection, touched: Iterable[int]) -> set[int]:
-    """Update near-duplicates after generations changed; return the ids of all whose near-duplicates changed.
+    """Update near-duplicates after generations changed; return the ids of generations whose near-duplicates changed.
 
     `touched` are the ids of generations that were added, changed, ended or removed. Works within the open transaction.
     """
     touched_ids = json.dumps(sorted(touched))
     former_texts = {row[0]: SketchedText(*row) for row in connection.execute(_SELECT_SKETCHES, (touched_ids,))}
-    added, unchanged_ids = _read_changes(connection, touched_ids, former_texts)
-    removed = [text for text in former_texts.values() if text.id not in unchanged_ids]
-    return _Comparison(connection).run(removed, added)
+    added_texts, unchanged_ids = _read_changes(connection, touched_ids, former_texts)
+    removed_texts = [text for text in former_texts.values() if text.id not in unchanged_ids]
+    return _Comparison(connection).run(removed_texts, added_texts)
 
 
 def _read_changes(
@@ -79,14 +79,14 @@ def _read_changes(
 
     `touched_ids` is a JSON list of ids of generations; `former_texts` are their recorded texts, by id.
     """
-    added, unchanged_ids = [], set()
+    added_texts, unchanged_ids = [], set()
     for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
         order_hash = _hash_order(digest, url)
         if id_ in former_texts and former_texts[id_].order_hash == order_hash:
             unchanged_ids.add(id_)
         elif text_sketch := make_sketch(text):
-            added.append(SketchedText(id_, order_hash, text_sketch))
-    return added, unchanged_ids
+            added_texts.append(SketchedText(id_, order_hash, text_sketch))
+    return added_texts, unchanged_ids
 
 
 def _hash_order(digest: bytes, url: str) -> int:
@@ -106,22 +106,22 @@ class _Comparison:
         self._queued: set[OrderKey] = set()
         self.changed: set[int] = set()
 
-    def run(self, removed: list[SketchedText], added: list[SketchedText]) -> set[int]:
-        """Remove and add texts, and compare all affected texts again; return the ids of changed generations."""
-        affected_bands = {band for text in (*removed, *added) for band in split_bands(text.sketch)}
+    def run(self, removed_texts: list[SketchedText], added_texts: list[SketchedText]) -> set[int]:
+        """Remove and add texts, and compare affected texts again; return the ids of all that are joined or detached."""
+        affected_bands = {band for text in (*removed_texts, *added_texts) for band in split_bands(text.sketch)}
         former_hubs = {band: self._find_hub(band) for band in affected_bands}
         self._hubs.clear()
         execute_many = self._connection.executemany
-        for text in removed:
+        for text in removed_texts:
             rows = [(band, *text.order_key) for band in split_bands(text.sketch)]
             execute_many("DELETE FROM windrow_band WHERE band = ? AND rank = ? AND generation_id = ?", rows)
             self._detach(text.id)
-        execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(text.id,) for text in removed])
-        execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", added)
-        rows = sorted((band, *new.order_key) for new in added for band in split_bands(new.sketch))
+        execute_many("DELETE FROM windrow_signature WHERE generation_id = ?", [(text.id,) for text in removed_texts])
+        execute_many("INSERT INTO windrow_signature VALUES (?, ?, ?)", added_texts)
+        rows = sorted((band, *new.order_key) for new in added_texts for band in split_bands(new.sketch))
         execute_many("INSERT INTO windrow_band VALUES (?, ?, ?)", rows)
-        self._sketched_texts = {new.id: new for new in added}
-        for text in added:
+        self._sketched_texts = {new.id: new for new in added_texts}
+        for text in added_texts:
             self._enqueue(text.order_key)
         for band, former_hub in former_hubs.items():
             hub = self._find_hub(band)
@@ -230,7 +230,7 @@ SELECT generation_id, representative_id FROM windrow_representative WHERE repres
 
 
 class GroupMember(NamedTuple):
-    """An open generation with the fields that decide its group and whether it represents the group.
+    """A generation that has not ended, with the fields that decide its group and whether it represents the group.
 
     `canonical_url_id` is the id of the address that it names as canonical, `near_id` that of the generation that it is
     joined to, `sketch` is None if its text is too short for one.
@@ -254,9 +254,9 @@ class GroupMember(NamedTuple):
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose the representatives of groups in which generations `changed` are or were; return how many rows changed.
+    """Choose the representatives of all groups that the generations `changed` belong or belonged to.
 
-    Works within the open transaction of `connection`.
+    Works within the open transaction of `connection`; returns the number of changed rows of `windrow_representative`.
     """
     groups, old_representatives, new_ids = _Groups(connection), dict[int, int](), set(changed)
     while new_ids:
@@ -273,13 +273,13 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
                 group, {old_representatives[member.id] for member in group if member.id in old_representatives}
             )
             new_representatives |= dict.fromkeys((member.id for member in group), representative)
-    ungrouped = [(id_,) for id_ in old_representatives if id_ not in new_representatives]
-    changes = [
+    ungrouped_rows = [(id_,) for id_ in old_representatives if id_ not in new_representatives]
+    changed_rows = [
         (id_, chosen_id) for id_, chosen_id in new_representatives.items() if old_representatives.get(id_) != chosen_id
     ]
-    connection.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", ungrouped)
-    connection.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(changes))
-    return len(ungrouped) + len(changes)
+    connection.executemany("DELETE FROM windrow_representative WHERE generation_id = ?", ungrouped_rows)
+    connection.executemany("INSERT OR REPLACE INTO windrow_representative VALUES (?, ?)", sorted(changed_rows))
+    return len(ungrouped_rows) + len(changed_rows)
 
 
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
@@ -319,10 +319,10 @@ class _Groups:
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
         """Add the members with wanted ids, each given with the id of its parent or None; return their ids."""
-        added = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
-        self.members |= {member.id: member for member, _ in added}
-        self._parents |= {member.id: parent_id for member, parent_id in added if parent_id is not None}
-        return {member.id for member, _ in added}
+        added_members = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
+        self.members |= {member.id: member for member, _ in added_members}
+        self._parents |= {member.id: parent_id for member, parent_id in added_members if parent_id is not None}
+        return {member.id for member, _ in added_members}
 
     def list_groups(self) -> list[list[GroupMember]]:
         """Return the groups, each sorted by id."""
@@ -342,7 +342,7 @@ class _Groups:
         return min(path[path.index(id_) :])
 
     def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
-        """Return those of these generations that are open and have a text, each with the id of its parent or None."""
+        """Return the present generations with these ids that have a text, each with the id of its parent or None."""
         members = [GroupMember(*row) for row in self._connection.execute(_SELECT_BY_ID, (json.dumps(sorted(ids)),))]
         canonical_ids = {member.canonical_url_id for member in members if member.canonical_url_id is not None}
         rows = self._connection.execute(_SELECT_BY_URL, (json.dumps(sorted(canonical_ids)),))
@@ -356,7 +356,7 @@ class _Groups:
 def _find_parent(
     member: GroupMember, targets: Mapping[int, GroupMember], first_of_pile: Mapping[int, int]
 ) -> int | None:
-    """Return the id of a generation's parent or None: its canonical page or, if not plausible, its near-duplicate.
+    """Return the id of a generation's parent: a plausible canonical page on its origin, or its near-duplicate, or None.
 
     For a text without a sketch, the near-duplicate is the first generation with the same text. `targets` are
     generations by the id of their URL, `first_of_pile` the ids of first generations by pile id.
@@ -403,17 +403,17 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among generations with these piles; changed rows begin or end at `now` (UNIX seconds)."""
+    """Update the duplicates among generations with these piles; new ones begin and former ones end at `now`."""
     originals = _find_originals(connection.execute(_SELECT_EQUAL_TEXTS, (json.dumps(list(pile_ids)),)))
     ids = (json.dumps(list(originals)), json.dumps(list(pile_ids)))
-    recorded = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())
-    ended = [(duplicate, original) for duplicate, original in recorded.items() if originals.get(duplicate) != original]
-    begun = [(duplicate, original) for duplicate, original in originals.items() if recorded.get(duplicate) != original]
-    connection.executemany(_END_DUPLICATE, [(now, *pair) for pair in ended])
-    connection.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*pair, now) for pair in begun])
+    recorded_originals = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())
+    ended_pairs = [pair for pair in recorded_originals.items() if pair not in originals.items()]
+    new_pairs = [pair for pair in originals.items() if pair not in recorded_originals.items()]
+    connection.executemany(_END_DUPLICATE, [(now, *pair) for pair in ended_pairs])
+    connection.executemany("INSERT INTO duplicate_summary VALUES (?, ?, ?, NULL)", [(*pair, now) for pair in new_pairs])
     set_mark = "UPDATE entity_generation SET marked_duplicate = ? WHERE entity_generation_id = ?"
-    connection.executemany(set_mark, [(0, duplicate) for duplicate, _ in ended if duplicate not in originals])
-    connection.executemany(set_mark, [(1, duplicate) for duplicate, _ in begun])
+    connection.executemany(set_mark, [(0, duplicate) for duplicate, _ in ended_pairs if duplicate not in originals])
+    connection.executemany(set_mark, [(1, duplicate) for duplicate, _ in new_pairs])
 
 
 def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]:

@@ -17,10 +17,10 @@ from hashlib import blake2b
 from typing import Any, Final, NamedTuple
 
 from windrow.collections.pages.database.entries import TextSummary, hash_link_set
-from windrow.collections.pages.database.writer import Catalogue
+from windrow.collections.pages.database.writer import IdFinder
 
 TABLES = ("link_summary", "document_description", "file_summary", "redirect_summary")
-"""The tables with the rows of a generation's reading."""
+"""The tables with the parts of a generation."""
 
 MAX_LINK_SHAPES = 20_000
 """Most entries of `_LinkShapes`; it is emptied when there are more."""
@@ -63,12 +63,12 @@ def list_named_urls(summaries: Iterable[TextSummary]) -> Iterator[str]:
             yield summary.move.url
 
 
-class ReadingWriter:
-    """Writes the rows of `TABLES` for readings, table by table."""
+class PartsWriter:
+    """Writes and deletes the rows of generations in `TABLES`, table by table."""
 
-    def __init__(self, connection: sqlite3.Connection, catalogue: Catalogue) -> None:
+    def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder) -> None:
         self._connection = connection
-        self._catalogue = catalogue
+        self._id_finder = id_finder
         self._shapes = _LinkShapes()
 
     def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
@@ -83,7 +83,7 @@ class ReadingWriter:
             if summary.described:
                 descriptions.append((generation_id, *summary.described))
             if summary.file:
-                mime_id = self._catalogue.get_mime_id(summary.mime) if summary.mime else None
+                mime_id = self._id_finder.get_mime_id(summary.mime) if summary.mime else None
                 canonical_id = url_ids[summary.canonical] if summary.canonical else None
                 files.append((generation_id, summary.size, mime_id, canonical_id))
             if summary.move:
@@ -109,7 +109,7 @@ class ReadingWriter:
 
 
 VERSION_BYTES = 8
-"""Number of leading bytes of a wording hash that differ between versions; others may differ within a version."""
+"""Number of leading bytes of a wording hash that differ between versions; the other bytes may differ within one."""
 
 _INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _SELECT_PAST_VERSIONS = """
@@ -141,7 +141,7 @@ class WordingSeen(NamedTuple):
 
 
 def hash_wording(summary: TextSummary | None) -> bytes:
-    """Return the hash of a page's wording; empty if the page was not read, or if its summary has no description.
+    """Return the hash of a page's wording, or empty bytes if it was not read or its summary has no description.
 
     >>> hash_wording(TextSummary(b"", described=(None, None, None, "Tea", None, None, 0))).hex()
     'c7594fa4ae62fdcf1912050123e581b2'
@@ -158,14 +158,14 @@ def hash_wording(summary: TextSummary | None) -> bytes:
 
 
 def write_wordings(
-    connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], catalogue: Catalogue
+    connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], id_finder: IdFinder
 ) -> None:
     """Insert the wordings of summaries into the table `windrow_wording`, except those that it already contains."""
     rows = []
     for summary in summaries:
         if summary.described is not None:
             *times, language, title, headline, description, indexiness = summary.described
-            mime_id = catalogue.get_mime_id(summary.mime) if summary.mime else None
+            mime_id = id_finder.get_mime_id(summary.mime) if summary.mime else None
             canonical_id = url_ids[summary.canonical] if summary.canonical else None
             rows.append((
                 hash_wording(summary), title, headline, description, canonical_id, *times, language, indexiness, mime_id
@@ -234,7 +234,7 @@ DELETE FROM windrow_past_link WHERE url_id = ?1 AND linked NOT IN (
 
 
 def hash_links(summary: TextSummary | None) -> bytes:
-    """Return the hash of a summary's links; empty if `summary` is None."""
+    """Return the hash of a summary's links, or empty bytes if `summary` is None."""
     if summary is None:
         return b""
     return summary.linked or hash_link_set((link[_URL], link[_TEXT] or "") for link in summary.links)

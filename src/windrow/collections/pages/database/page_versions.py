@@ -14,7 +14,7 @@ from windrow.stores.sqlite import SqliteReader
 
 
 class PageVersion(NamedTuple):
-    """A version of one address: a text with a description. Times are UNIX seconds, `end` is None while it is open.
+    """A version of one address: a text with a description. Times are UNIX seconds, `end` is None until it ends.
 
     `id` is the id of the generation for its latest version, and negative for its past versions. `kind` is its media
     type, `size` in bytes, `redirect` the target of a redirect, `original` the address of which the version is marked as
@@ -46,7 +46,7 @@ class PageVersion(NamedTuple):
 
     @property
     def end_or_never(self) -> int:
-        """Return the end, or for an open version, a number greater than all times."""
+        """Return the end or, for a version that has not ended, a number greater than all times."""
         return 2**62 if self.end is None else self.end
 
 
@@ -125,7 +125,7 @@ class NearDuplicate(NamedTuple):
 
 
 class OriginCounts(NamedTuple):
-    """Numbers of addresses, of open generations, of all generations, and of open ones that are marked as duplicates."""
+    """Numbers of addresses, of present generations, of all generations, and of present ones marked as duplicates."""
 
     addresses: int
     open: int
@@ -170,7 +170,7 @@ class VersionReader:
         return near_duplicates, representatives[0][0] if representatives else ""
 
     def read_reasons(self, url: str) -> dict[int, str]:
-        """Return the last reason of each generation of an address, by generation id; some have none.
+        """Return the last reason of each generation of an address, by id; generations without one are left out.
 
         It tells why the text is missing or not complete, or why the document is not the page that was requested.
         """
@@ -221,7 +221,7 @@ def read_timelines(
     attempts: tuple[int, int] = NO_NUMBERS,
     sessions: tuple[int, int] = NO_NUMBERS,
 ) -> Iterator[Timeline]:
-    """Yield the addresses with an attempt since the time `since` (UNIX seconds), or with an attempt in a range.
+    """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
 
     The ranges are (first, last) numbers, both included: of attempts, or of sessions that wrote attempts. For a
     database of another tool, nothing is yielded.
@@ -236,8 +236,8 @@ def read_timelines(
         )
         groups = groupby(connection.execute(_SELECT_VISITS.format(where=condition), parameters), itemgetter(0))
         visits_by_url = ((url_id, [(url, at) for _, url, at in rows]) for url_id, rows in groups)
-        while chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):
-            url_ids = (json.dumps(list(chunk)),)
+        while visits_of_chunk := dict(islice(visits_by_url, _URLS_PER_QUERY)):
+            url_ids = (json.dumps(list(visits_of_chunk)),)
             rows = [
                 row
                 for relation in (PAST, LATEST)
@@ -246,9 +246,9 @@ def read_timelines(
             versions: dict[int, list[PageVersion]] = {}
             for url_id, *columns in rows:
                 versions.setdefault(url_id, []).append(PageVersion._make(columns))
-            for url_id, visits in chunk.items():
-                ordered = sorted(versions.get(url_id, []), key=attrgetter("first_seen", "end_or_never", "id"))
-                yield Timeline(visits[0][0], ordered, {at for _, at in visits})
+            for url_id, visits in visits_of_chunk.items():
+                ordered_versions = sorted(versions.get(url_id, []), key=attrgetter("first_seen", "end_or_never", "id"))
+                yield Timeline(visits[0][0], ordered_versions, {at for _, at in visits})
 
 
 def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: int) -> int:

@@ -45,7 +45,7 @@ LATEST = _LATEST_VERSIONS.format(
     first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
-"""Selects the latest version of every generation; its `first_seen_unix_utc` is the end of its previous version."""
+"""Selects the latest version of every generation; `first_seen_unix_utc` is the end of the version before it, if any."""
 PAST = f"""
 (SELECT -p.version_id AS version_id, {_ID_COLUMNS}, p.first_seen_unix_utc, p.last_seen_unix_utc,
   p.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="w", file="w")}, NULL AS file_size
@@ -63,7 +63,7 @@ def version_relation(connection: sqlite3.Connection) -> str:
 
 
 class IndexedGeneration(NamedTuple):
-    """A version with everything that is indexed. Times are UNIX seconds, `end` is None while it is open.
+    """A version with everything that is indexed. Times are UNIX seconds, `end` is None until it ends.
 
     `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
     id of the generation for its latest version, and negative for its past versions.
@@ -225,17 +225,17 @@ class SummaryReader:
             return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return the links with a text on other present pages to these URLs, by URL id."""
-        incoming = {}
+        """Return, by URL id, the links with a text that other present pages have to these URLs."""
+        links_by_url = {}
         with self._file.reading() as connection:
             for url_id in url_ids:
                 rows = connection.execute(_SELECT_LINK_TEXTS, (url_id, MAX_LINKS_READ))
                 counts = Counter(" ".join(text.split()) for (text,) in rows)
-                ordered = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-                incoming[url_id] = IncomingLinks(counts.total(), tuple(ordered[:MAX_LINK_TEXTS]))
-        return incoming
+                ordered_texts = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+                links_by_url[url_id] = IncomingLinks(counts.total(), tuple(ordered_texts[:MAX_LINK_TEXTS]))
+        return links_by_url
 
-    def find_link_targets(self, ids: Sequence[int]) -> set[int]:
+    def find_linked_generations(self, ids: Sequence[int]) -> set[int]:
         """Return the ids of the generations that these generations link to."""
         with self._file.reading() as connection:
             return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}

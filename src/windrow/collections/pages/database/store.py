@@ -14,7 +14,7 @@ from windrow.collections.pages.database.entries import DEPENDS_ON_HEADER, Summar
 from windrow.collections.pages.database.near_duplicates import update_duplicates, update_touched
 from windrow.collections.pages.database.page_parts import (
     VERSION_BYTES,
-    ReadingWriter,
+    PartsWriter,
     copy_present_links,
     list_named_urls,
     prune_past_links,
@@ -58,7 +58,7 @@ class SummaryStore(DatabaseWriter):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, ("base", "summary"), _PRAGMAS, page_bytes=_PAGE_BYTES)
-        self._readings = ReadingWriter(self._connection, self._catalogue)
+        self._parts_writer = PartsWriter(self._connection, self._id_finder)
         with close_on_failure(self.close), self._writing():
             self._make_own_tables()
 
@@ -99,7 +99,7 @@ class SummaryStore(DatabaseWriter):
         """
         with self._writing():
             if entries:
-                SummaryBatch(self._connection, self._catalogue, self._readings).settle(entries)
+                SummaryBatch(self._connection, self._id_finder, self._parts_writer).settle(entries)
             self._set_checkpoint(ATTEMPT, checkpoint)
             note_sessions(self._connection, {session: checkpoint})
 
@@ -141,7 +141,7 @@ class SummaryStore(DatabaseWriter):
         ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by readings, given by attempt; without a summary, their description is kept."""
+        """Describe generations by `readings`, by number of attempt; without a summary, their description is kept."""
         with self._writing():
             summaries, reading_rows = {}, []
             for attempt, entry in readings.items():
@@ -151,8 +151,8 @@ class SummaryStore(DatabaseWriter):
                         summaries[generation_id] = entry.summary
                         reading_rows.append((generation_id, attempt))
             copy_present_links(self._connection, summaries)
-            self._readings.clear(summaries)
-            self._readings.write(summaries, self._catalogue.get_url_ids(list_named_urls(summaries.values())))
+            self._parts_writer.clear(summaries)
+            self._parts_writer.write(summaries, self._id_finder.get_url_ids(list_named_urls(summaries.values())))
             rows = [(attempt,) for attempt in readings]
             self._connection.executemany("DELETE FROM windrow_owed WHERE attempt = ?", rows)
             self._connection.executemany("INSERT OR REPLACE INTO windrow_reading VALUES (?, ?)", reading_rows)
@@ -163,7 +163,7 @@ class SummaryStore(DatabaseWriter):
             self._connection.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 
     def finish(self, now: int, pulse: Callable[[], bool] = lambda: True) -> int:
-        """Update duplicates and near-duplicates; duplicates that changed begin or end at `now` (UNIX seconds).
+        """Update duplicates and near-duplicates; new duplicates begin and former ones end at `now` (UNIX seconds).
 
         `pulse` is called between transactions. If it returns False the work stops, and the next call continues it.
         Returns the number of text piles and generations that were processed.

@@ -60,8 +60,8 @@ _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALU
 _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) VALUES (?, ?, ?, ?, ?)"
 
 
-class Catalogue:
-    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones; remembers most ids."""
+class IdFinder:
+    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones; caches the first three."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -77,16 +77,16 @@ class Catalogue:
     def get_url_ids(self, addresses: Iterable[str]) -> Mapping[str, int]:
         """Return the ids of addresses, by address; insert new ones. The mapping may contain other addresses too."""
         addresses = dict.fromkeys(addresses)
-        cached = self._urls
-        missing = {url: split_address(url) for url in addresses if url not in cached}
-        if missing:
-            if len(cached) + len(missing) > MAX_REMEMBERED_IDS:
-                cached = self._urls = {}
-                missing = {url: split_address(url) for url in addresses}
-            ids = self._get_address_ids({address.text: address for address in missing.values()})
-            for url, address in missing.items():
-                cached[url] = ids[address.text]
-        return cached
+        cached_ids = self._urls
+        missing_addresses = {url: split_address(url) for url in addresses if url not in cached_ids}
+        if missing_addresses:
+            if len(cached_ids) + len(missing_addresses) > MAX_REMEMBERED_IDS:
+                cached_ids = self._urls = {}
+                missing_addresses = {url: split_address(url) for url in addresses}
+            ids = self._get_address_ids({address.text: address for address in missing_addresses.values()})
+            for url, address in missing_addresses.items():
+                cached_ids[url] = ids[address.text]
+        return cached_ids
 
     def _get_address_ids(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
         """Return the ids of addresses, given by text, and insert new addresses."""
@@ -114,23 +114,23 @@ class Catalogue:
 
     def _get_origin_ids(self, origins: Iterable[str]) -> Mapping[str, int]:
         """Return the ids of origins, and insert new origins."""
-        cached = self._origins
-        missing = [text for text in origins if text not in cached]
-        if missing:
-            if len(cached) > MAX_REMEMBERED_IDS:
-                cached.clear()
-                missing = list(origins)
-            sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN"
-            cached.update(self._connection.execute(f"{sql} (SELECT value FROM json_each(?))", (json.dumps(missing),)))
+        cached_ids = self._origins
+        missing_origins = [text for text in origins if text not in cached_ids]
+        if missing_origins:
+            if len(cached_ids) > MAX_REMEMBERED_IDS:
+                cached_ids.clear()
+                missing_origins = list(origins)
+            sql = "SELECT str_origin, origin_id FROM origin WHERE str_origin IN (SELECT value FROM json_each(?))"
+            cached_ids.update(self._connection.execute(sql, (json.dumps(missing_origins),)))
             origin_id = self._last_id("origin_id", "origin")
             rows = []
-            for text in missing:
-                if text not in cached:
+            for text in missing_origins:
+                if text not in cached_ids:
                     origin_id += 1
-                    cached[text] = origin_id
+                    cached_ids[text] = origin_id
                     rows.append((origin_id, *split_origin(text)))
             self._connection.executemany("INSERT INTO origin VALUES (?, ?, ?, ?, ?)", rows)
-        return cached
+        return cached_ids
 
     def get_mime_id(self, mime: Mime) -> int:
         """Return the id of a media type with its parameters; insert it if it is new."""
@@ -167,7 +167,7 @@ class Catalogue:
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
     def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return the ids of text piles by digest: of summaries, inserted if new, and of known `other_digests`."""
+        """Return the ids of text piles by digest: of summaries, inserted if new, and of `other_digests` that exist."""
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
         placeholders = ",".join("?" * len(digests))
@@ -212,7 +212,7 @@ class DatabaseWriter(SqliteStore):
         with close_on_failure(self.close), self._guarded():
             for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = MEMORY", *pragmas):
                 self._connection.execute(f"PRAGMA {pragma}").close()
-            self._catalogue = Catalogue(self._connection)
+            self._id_finder = IdFinder(self._connection)
             if self._refusal is None:
                 self._prepare_tables(schemas)
 
@@ -247,11 +247,11 @@ class DatabaseWriter(SqliteStore):
             with super()._writing():
                 yield
         except BaseException:
-            self._catalogue.forget()
+            self._id_finder.forget()
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
-        """Return the number of the last attempt (or what else `key` means) in the tables; 0 if nothing was written."""
+        """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set."""
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         return int(rows[0][0]) if rows else 0
 

@@ -47,7 +47,7 @@ def parse_unix_time(text: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ContentHeaders:
-    """The values of the headers Content-Type, Last-Modified and Content-Language; empty if a header is missing."""
+    """The values of the headers Content-Type, Last-Modified and Content-Language, each empty if it is missing."""
 
     content_type: str = ""
     last_modified: str = ""
@@ -85,9 +85,9 @@ def describe(
     """Describe a page; `is_main` tells for each block whether it is main content.
 
     `last_modified` and `language` are the headers Last-Modified and Content-Language. Metadata is preferred: for dates
-    JSON-LD, then `article:` properties, then the headers; for the title `title`, then `og:title`, then the first
-    headline; for the description `description`, then `og:description`, then the first paragraph of at least 80
-    characters.
+    JSON-LD, then `article:` properties, then, for the change, Last-Modified; for the title `title`, then `og:title`,
+    then the first headline; for the description `description`, then `og:description`, then the first paragraph of at
+    least 80 characters.
     """
     first_headline = find_headline(outline, is_main, head)
     if first_headline[-1:] in _SIGNS:
@@ -216,7 +216,7 @@ class PageDocument:
     robots: frozenset[str]
     """The directives of `meta name=robots`, in lower case."""
     encoding: str
-    """The character encoding; empty for a PDF, and for a document that was not read."""
+    """The character encoding, or empty for a PDF and for a document that was not read."""
     mime: Mime | None = None
     """The media type; None if it is unknown, or if the server declares another one than the bytes show."""
     findings: tuple[Finding, ...] = ()

@@ -40,7 +40,7 @@ class LinkClassifier:
     def __init__(self, url: str, base: str = "") -> None:
         """Classify references of the page at `url`; `base` is the `href` of its `base` element, or empty."""
         self.page_url = normalise(url).url
-        """The page's normalised address; empty if `url` is not an address of the web."""
+        """The page's normalised address, or empty if `url` is not a web address."""
         self._after_scheme = self.page_url.partition("://")[2]
         self._authority = self._after_scheme.partition("/")[0] + "/"
         self._base = (normalise(base, self.page_url).url if base else "") or self.page_url
@@ -137,7 +137,7 @@ class Link(NamedTuple):
     locality: int
     """A `Locality`."""
     html_tag: str
-    """The name of the element; empty if the document is not HTML."""
+    """The name of the element, or empty if the document is not HTML."""
     text: str | None
 
 

@@ -174,7 +174,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     findings = []
     if file.cut:
         findings.append(
-            Finding(Reason.TOO_LARGE.value, f"only the first {len(file.pages)} pages of the PDF are read", Level.NOTE)
+            Finding(Reason.TOO_LARGE.value, f"the PDF is read only up to page {len(file.pages)}", Level.NOTE)
         )
     if not text:
         findings.append(Finding("no_text", "the pages of the PDF do not contain text; it may be a scan", Level.NOTE))
@@ -182,7 +182,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
 
 
 def _clean_title(metadata: str) -> str:
-    """Clean a title in the metadata of a PDF; return an empty text if a program made it, as of a file name."""
+    """Clean a title in the metadata of a PDF; return an empty text if a program made it, such as from a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 

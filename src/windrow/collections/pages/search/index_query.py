@@ -89,7 +89,7 @@ def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, shar
     """Return the clause for the index; `share` is the share of the words, from 0 to 1, that a page must contain.
 
     At least one word must match. `matches` contains the ids of versions for each filter that only the database can
-    answer. Duplicates are left out, unless the query is about all times or about something in which duplicates differ,
+    answer. Duplicates are left out, unless the query is about past versions or something in which duplicates differ,
     such as the host; results with the same text are folded later. Soft 404s are left out unless the query filters by
     `is:soft-404`.
     """
@@ -104,7 +104,7 @@ def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, shar
         parts += [NumberRange("first", high=query.as_of), NumberRange("end", low=query.as_of + 1)]
     elif not query.history and (allows_duplicates(query) or not _needs_current_word(query.root)):
         parts.append(MarkIn("flag", ("open" if allows_duplicates(query) else "now",)))
-    if _may_find_soft_404(query):
+    if _must_exclude_soft_404s(query):
         parts = [*(parts or [Everything()]), Not(MarkIn("flag", (_SOFT_404,)))]
     return And(tuple(parts)) if parts else Everything()
 
@@ -113,7 +113,7 @@ _SOFT_404 = "soft-404"
 """The flag of a page that says that there is no such page, although its status is 200."""
 
 
-def _may_find_soft_404(query: Query) -> bool:
+def _must_exclude_soft_404s(query: Query) -> bool:
     """Tell whether a query must exclude soft 404s: it does not filter by them, and searches fields that have some."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
@@ -136,7 +136,7 @@ def _make_translator(
 ) -> Callable[[Leaf], Clause]:
     """Return a function that translates a leaf of the query: a word, a phrase or a filter.
 
-    Words are searched in `fields`, given as (name, weight); `matches` are the results of filters of the database.
+    Words are searched in `fields`, given as (name, weight); `matches` are as for `make_clause`.
     """
 
     def translate(leaf: Leaf) -> Clause:
@@ -181,7 +181,7 @@ FIELDS = (
     IndexField("end", "number"),
 )
 NEVER_ENDED = 2**62
-"""The indexed end of an open version, greater than all times."""
+"""The indexed end of a version that has not ended, greater than all times."""
 
 _TITLE_WEIGHT, _HEADLINE_WEIGHT, _LINK_TEXT_WEIGHT, _BIG_HEADLINE_WEIGHT = 4, 3, 3, 3
 _SMALL_HEADLINE_WEIGHT, _DESCRIPTION_WEIGHT, _ADDRESS_WEIGHT = 1, 1, 1
@@ -203,20 +203,20 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
         indexable_text(page.small_headlines),
     )
     description = indexable_text(page.description or "")
-    main = [(text, 1), (title, _TITLE_WEIGHT), (headline, _HEADLINE_WEIGHT), (description, _DESCRIPTION_WEIGHT)]
-    main += [(big_headlines, _BIG_HEADLINE_WEIGHT), (small_headlines, _SMALL_HEADLINE_WEIGHT)]
-    main += [
+    main_parts = [(text, 1), (title, _TITLE_WEIGHT), (headline, _HEADLINE_WEIGHT), (description, _DESCRIPTION_WEIGHT)]
+    main_parts += [(big_headlines, _BIG_HEADLINE_WEIGHT), (small_headlines, _SMALL_HEADLINE_WEIGHT)]
+    main_parts += [
         (address, _ADDRESS_WEIGHT),
         *((indexable_text(link_text), _LINK_TEXT_WEIGHT) for link_text, _ in links.texts),
     ]
     is_soft_404 = recognise_substitute((page.title or "", page.headline or ""), page.text) is Reason.SOFT_404
     is_current = page.end is None and not page.is_duplicate and not is_soft_404
-    fields = [("main" if is_current else "past", part) for part, weight in main if part for _ in range(weight)]
-    others = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
-    others += [("address", address), ("headline", headline)]
-    others += [("headline", big_headlines), ("headline", small_headlines)]
-    others += [("code", indexable_text(page.code_text)), ("quote", indexable_text(page.quote_text))]
-    fields += [(name, part) for name, part in others if part.strip()]
+    fields = [("main" if is_current else "past", part) for part, weight in main_parts if part for _ in range(weight)]
+    other_parts = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
+    other_parts += [("address", address), ("headline", headline)]
+    other_parts += [("headline", big_headlines), ("headline", small_headlines)]
+    other_parts += [("code", indexable_text(page.code_text)), ("quote", indexable_text(page.quote_text))]
+    fields += [(name, part) for name, part in other_parts if part.strip()]
     marks = _list_marks(page, is_soft_404=is_soft_404)
     return IndexDocument(page.id, tuple(chain(fields, marks)), _list_numbers(page))
 
@@ -316,7 +316,7 @@ def search_text(text: str, *, prefix: bool) -> str:
 
 
 PRESENTLY_OPEN = Condition("g.confirmed_end_unix_utc IS NULL")
-"""The condition that a version is open now."""
+"""The condition that a version has not ended."""
 
 
 def make_open_condition(time: int) -> Condition:

@@ -61,47 +61,47 @@ class Candidate(NamedTuple):
     best_score: float
 
 
-def compute_parts(sought: RankingQuery, candidate: Candidate) -> tuple[ScorePart, ...]:
+def compute_parts(query: RankingQuery, candidate: Candidate) -> tuple[ScorePart, ...]:
     """Return the parts of a page's score, without `together`; parts that are 0 are left out."""
     page = candidate.page
     values = {"text": candidate.score / candidate.best_score if candidate.best_score else 0.0}
-    if sought.weights:
-        values["title"] = similarity(sought, page.title)
-        values["headline"] = similarity(sought, page.headline)
-        values["called"] = _score_link_texts(sought, candidate.links)
-        values["address"], values["home"] = _score_address(sought, page.url)
+    if query.weights:
+        values["title"] = similarity(query, page.title)
+        values["headline"] = similarity(query, page.headline)
+        values["called"] = _score_link_texts(query, candidate.links)
+        values["address"], values["home"] = _score_address(query, page.url)
     values["linked"] = min(1.0, math.log1p(candidate.links.pages) / math.log1p(_MANY_LINKS))
-    if sought.fresh or not sought.weights:
-        values["fresh"] = _score_freshness(page, sought.now)
+    if query.fresh or not query.weights:
+        values["fresh"] = _score_freshness(page, query.now)
     is_named = any(values.get(name) for name in ("title", "headline", "called", "address", "home"))
-    values["listing"] = -_score_listing(page) if len(sought.weights) > 1 or (sought.weights and not is_named) else 0.0
+    values["listing"] = -_score_listing(page) if len(query.weights) > 1 or (query.weights and not is_named) else 0.0
     values["copy"] = -1.0 if page.canonical_id not in {None, page.url_id} else 0.0
     return tuple(ScorePart(name, round(value, 4), WEIGHTS[name]) for name, value in values.items() if value)
 
 
 def add_proximity(
-    sought: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
+    query: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
     """Return the parts and `together`, which is computed from the text; that is slow, so only the best pages get it."""
-    value = proximity(sought, candidate.page.text)
+    value = proximity(query, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
 
-def _score_link_texts(sought: RankingQuery, links: IncomingLinks) -> float:
+def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
     """Return the best match of a link text, from 0 to 1; a text that many links have counts more."""
     best = 0.0
     for text, count in links.texts:
-        best = max(best, similarity(sought, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
+        best = max(best, similarity(query, text) * (0.7 + 0.3 * min(1.0, math.log1p(count) / math.log1p(10))))
     return best
 
 
-def _score_address(sought: RankingQuery, url: str) -> tuple[float, float]:
+def _score_address(query: RankingQuery, url: str) -> tuple[float, float]:
     """Return the share of the query in the address, and 1.0 for a home page that the query names, otherwise 0.0."""
     address_words = first_words(address_text(url))
-    share = sum(weight for word, weight in sought.weights.items() if word in address_words) / sought.total
+    share = sum(weight for word, weight in query.weights.items() if word in address_words) / query.total
     is_home_page = url.endswith("/") and url.count("/") == 3
     if share < 1 and is_home_page:
-        joined_query, host_name = "".join(sought.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
+        joined_query, host_name = "".join(query.weights), url[:-1].rpartition("/")[2].removeprefix("www.")
         is_named = any(joined_query == "".join(first_words(label)) for label in (host_name, *host_name.split(".")[:-1]))
         return share, float(is_named)
     return share, float(is_home_page)
@@ -194,9 +194,9 @@ def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list
     first_pages: list[Ranked] = []
     later_pages: list[Ranked] = []
     for ranked in ranked_pages:
-        host = ranked.candidate.page.host
-        counts[host] = counts.get(host, 0) + 1
-        (first_pages if counts[host] <= MAX_RESULTS_PER_HOST else later_pages).append(ranked)
+        host_name = ranked.candidate.page.host
+        counts[host_name] = counts.get(host_name, 0) + 1
+        (first_pages if counts[host_name] <= MAX_RESULTS_PER_HOST else later_pages).append(ranked)
     return first_pages + later_pages
 
 

@@ -54,7 +54,7 @@ CREATE TABLE IF NOT EXISTS windrow_owed (
 );
 CREATE INDEX IF NOT EXISTS windrow_owed_by_attempt ON windrow_owed (attempt);
 
--- Generations that are new or removed, or whose text or end changed, since near-duplicates were last updated.
+-- Generations that became new, were removed, or changed their text or end after the last update of near-duplicates.
 CREATE TABLE IF NOT EXISTS windrow_touched (
   generation_id INTEGER PRIMARY KEY
 );

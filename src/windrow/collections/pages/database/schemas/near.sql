@@ -1,4 +1,4 @@
--- Windrow's own tables of near-duplicates, for open generations with a text that is long enough to be compared.
+-- Windrow's own tables of near-duplicates, for present generations with a text that is long enough to be compared.
 
 -- The sketch of a generation's main text (windrow.formats.sketch). `rank` is a hash of text and address, by which all
 -- generations are ordered.

@@ -1,4 +1,4 @@
--- The representative of each group of open generations with equal or nearly equal texts. Every generation of a group
+-- The representative of each group of present generations with equal or nearly equal texts. Every generation of a group
 -- has a row, including the representative; a generation without a row is not in a group.
 CREATE TABLE IF NOT EXISTS windrow_representative (
   generation_id INTEGER PRIMARY KEY,

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 
 from windrow.collections.pages.code import Mime
-from windrow.collections.pages.database.writer import Catalogue, statements
+from windrow.collections.pages.database.writer import IdFinder, statements
 
 HTML = Mime("text", "html")
 UTF8 = HTML._replace(parameters=(("charset", "utf-8"),))
@@ -20,10 +20,10 @@ def test_each_media_type_has_one_number_however_its_parameters_are_ordered():
     with closing(sqlite3.connect(":memory:")) as link:
         for statement in statements("base", "kind"):
             link.execute(statement)
-        numbers = [Catalogue(link).get_mime_id(kind) for kind in KINDS]
+        numbers = [IdFinder(link).get_mime_id(kind) for kind in KINDS]
         assert len(set(numbers)) == len(KINDS)
         turned = [kind._replace(parameters=kind.parameters[::-1]) for kind in KINDS]
-        assert [Catalogue(link).get_mime_id(address) for address in turned] == numbers
+        assert [IdFinder(link).get_mime_id(address) for address in turned] == numbers
 
 
 def test_a_media_type_for_every_page_is_found_by_an_index():
@@ -33,8 +33,8 @@ def test_a_media_type_for_every_page_is_found_by_an_index():
         asked: list[str] = []
         link.set_trace_callback(asked.append)
         for at in range(3):
-            Catalogue(link).get_mime_id(UTF8._replace(parameters=(*UTF8.parameters, ("n", str(at)))))
-        Catalogue(link).get_mime_id(HTML)
+            IdFinder(link).get_mime_id(UTF8._replace(parameters=(*UTF8.parameters, ("n", str(at)))))
+        IdFinder(link).get_mime_id(HTML)
         link.set_trace_callback(None)
         plans = [
             link.execute(f"EXPLAIN QUERY PLAN {address}").fetchall()
