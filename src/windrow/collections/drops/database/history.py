@@ -31,7 +31,7 @@ MAX_NAMED_RECORDS = 100
 
 
 class Published(NamedTuple):
-    """The effect of publishing a submission; if `reason` is `ALREADY_LOADED`, nothing was changed."""
+    """The effect of publishing a submission; if `reason` is `ALREADY_LOADED`, no record was changed."""
 
     submission: int
     current: int  # the number of its entities that are in force, tombstones included
@@ -43,10 +43,10 @@ class Published(NamedTuple):
 _FINDINGS_BY_EFFECT = {
     "unknown_edit": ("UnknownRecord", Level.WARN, "is edited but does not exist; it is added"),
     "unknown_delete": ("UnknownRecord", Level.WARN, "is deleted but does not exist"),
-    "replaced": ("AlreadyKnown", Level.NOTE, "exists already; the new version replaced it"),
+    "replaced": ("AlreadyKnown", Level.NOTE, "exists already; the new version replaces the earlier one"),
     "edited": ("Overrides", Level.NOTE, "overrides the earlier version"),
     "deleted": ("Overrides", Level.NOTE, "deletes the earlier version"),
-    "overridden": ("Overridden", Level.NOTE, "is overridden by a version of a later date or increment"),
+    "overridden": ("Overridden", Level.NOTE, "is overridden by a version from a later zip or XML file"),
     "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last occurrence counts"),
 }
 """The findings about effects on records, by effect: kind, level, and the end of the message."""
@@ -55,8 +55,8 @@ _FINDINGS_BY_EFFECT = {
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    If `published_at` is before the last publication in the store, the time of that publication is used, so that times
-    do not decrease. A submission that is published already is not changed. Raises StoreError if it is missing.
+    The time is at least that of the last publication in the store. A submission whose bytes are in force already is
+    only marked as published, and one that is published already is not changed. Raises StoreError if it is missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -75,7 +75,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld for a `reason`, and undo its publication if it was published."""
+    """Mark an item's submission as withheld and undo its publication, if any; raise StoreError if it is missing."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -98,7 +98,7 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the identifiers among `keys` that were ever published (question KIND) or are current (KIND:current)."""
+    """Return the `keys` ever published (question KIND) or current (KIND:current); raise StoreError for other states."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")
@@ -153,7 +153,7 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another published submission, all in force, with the same bytes, action and kind, or None."""
+    """Return the id of another submission with the same bytes, action and kind that is all in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_submission
@@ -168,7 +168,7 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: an earlier version that it ended is valid until the submission's own version was ended.
+    """Undo a publication: a version that it ended is valid again, up to the time when the own version was ended.
 
     If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
     again.

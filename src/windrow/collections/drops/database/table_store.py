@@ -282,7 +282,7 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the submission ids, by item, of documents that are staged already; delete rows of other bytes."""
+        """Return ids of staged submissions, by item; delete rows of other bytes, or raise StoreError if published."""
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(document.item for document, _ in documents):
             query = statement.select_submissions(self._schema, chunk)
@@ -302,10 +302,10 @@ class TableStore:
         return staged_ids
 
     def _delete_rows(self, connection: sa.Connection, row: Any) -> None:
-        for element in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
-            connection.execute(element.delete().where(element.c.submission_id == row.id))
-        table = self._schema.submission
-        connection.execute(table.delete().where(table.c.id == row.id))
+        for table in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
+            connection.execute(table.delete().where(table.c.submission_id == row.id))
+        submission = self._schema.submission
+        connection.execute(submission.delete().where(submission.c.id == row.id))
 
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
@@ -319,7 +319,8 @@ class TableStore:
         numbered_documents: list[tuple[int, int, Rows]] = []
         for submission, rows in documents:
             if submission.action not in ACTION_NAMES:
-                raise StoreError(f"{submission.name}: {submission.action!r} is none of {', '.join(ACTION_NAMES)}")
+                names = ", ".join(ACTION_NAMES)
+                raise StoreError(f"{submission.name}: the action {submission.action!r} is not one of {names}")
             columns = {"id": submission_id, "first_id": first_id, "element_count": rows.count, "dirty": True}
             submission_rows.append(columns | submission._asdict())
             is_delete = submission.action == "delete"
