@@ -44,8 +44,8 @@ class ElementPlan(NamedTuple):
 def read_rows(task: Task) -> Rows:
     """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
-    Raises StepError if an element has neither table nor column, or if databases cannot store a value, such as a number
-    of more than 64 bits or an id of more than 255 characters.
+    Raises StepError if the document cannot be parsed, has too many elements or one with neither table nor column, or
+    has a value that databases cannot store, such as a number of more than 64 bits or an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -102,7 +102,7 @@ class RowReader:
             if root.tag == tag:
                 namespace = tag.partition("}")[0] + "}"
                 return prepare_plan(namespace, CENTRE_TABLES[kind])
-        raise StepError(f"the root element is {root.tag}, of neither specimens nor experiments", Reason.WRONG_ROOT)
+        raise StepError(f"the root element {root.tag} is not that of specimens or experiments", Reason.WRONG_ROOT)
 
     def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
         """Add the row of a centre; return the row's number and the centre's id."""
@@ -166,7 +166,7 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
-    """Return the plan for the elements of a table that are in elements of `containing_table`, and for all in them.
+    """Return the plan for elements of `table` in those of `containing_table`, with the plans for the elements in them.
 
     `namespace` is in braces, or empty. `containing_table` is empty for a centre.
     """
