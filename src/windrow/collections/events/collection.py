@@ -153,7 +153,7 @@ def _read_parser_file(name: str) -> dict[str, Any]:
 
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; `options` of the source has its parser, and its address with the query."""
+    """Build a source with its parser and whole address as options; raise ConfigError if a setting is not valid."""
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
     address = url.value or (built_in.url if built_in else "")
@@ -189,8 +189,8 @@ def _build_parser(
     name = values["parser"].value or table.name
     if built_in is None and not configured.get("reader"):
         raise ConfigError(
-            f"{name!r} is not a built-in parser, and reader is not set", hint=f"reader: {', '.join(READERS)}; "
-            f"built-in parsers: {', '.join(built_in_names())}",
+            f"{name!r} is not a built-in parser, and the setting `reader` is not set",
+            hint=f"set `reader` to one of {', '.join(READERS)}, or `parser` to one of {', '.join(built_in_names())}",
         )  # fmt: skip
     own_rules = {name: configured[name] for name in _VERSION_SETTINGS if name in configured}
     versions = built_in.versions if built_in else (ParserRules(),)
@@ -255,7 +255,6 @@ CONFIGURATION = Configuration(
 # timezone = "America/New_York"
 """,
 )
-
 
 _DISCOVER = "windrow.collections.events.discover"
 _STEPS = "windrow.collections.events.reading"

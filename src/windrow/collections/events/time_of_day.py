@@ -82,7 +82,10 @@ class TimeOfDay(NamedTuple):
     zone: str = ""
 
     def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
-        """Return this time on a day, None if it or its zone is not valid; aware only if its zone is not `zone`."""
+        """Return this time on a day as a datetime, or None if the time or its zone is not valid.
+
+        It is naive if the time has no zone, or that of `zone`.
+        """
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
         local_time = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
