@@ -34,7 +34,7 @@ _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
 
 
 def _parse_json(setting: Any) -> Any:
-    """Parse a setting that is a text (from the environment) as JSON; return any other one (from the file) unchanged."""
+    """Parse a text (from the environment) as JSON, or raise ConfigError; return any other setting unchanged."""
     if not isinstance(setting, str):
         return setting
     try:
@@ -58,7 +58,7 @@ def _read_versions(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
 
 
 def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Return a version of a parser: its date `since`, and the settings that it changes, as `ParserRules` has them."""
+    """Return the settings of a version, as in `ParserRules`, with its date `since`; raise ConfigError if not valid."""
     since = table.get("since")
     kinds = {setting.name: setting.kind for setting in SOURCE}
     with suppress(ValueError):
@@ -184,7 +184,7 @@ def _refuse_secrets(table: SourceTable, address: str) -> None:
 def _build_parser(
     table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, built_in: EventParser | None
 ) -> EventParser:
-    """Build the parser of a source from its settings, which override those of `built_in`, if that is not None."""
+    """Build a source's parser from its settings, which override those of `built_in`; raise ConfigError if not valid."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
     if built_in is None and not configured.get("reader"):

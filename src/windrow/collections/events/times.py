@@ -117,11 +117,11 @@ def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
         return event_time
     event_time = event_time._replace(zone=own_zone.key if own_zone.key != zone.key else "")
     try:
-        other_fold = moment.replace(fold=1 - moment.fold).astimezone(UTC).replace(microsecond=0)
+        other_utc = moment.replace(fold=1 - moment.fold).astimezone(UTC).replace(microsecond=0)
         round_trip = event_time.utc.astimezone(moment.tzinfo).replace(tzinfo=None)
     except (OverflowError, ValueError):
         return event_time
-    if other_fold == event_time.utc:
+    if other_utc == event_time.utc:
         return event_time
     return event_time._replace(
         note="ambiguous"

@@ -198,7 +198,7 @@ class EventAdapter(RecordAdapter):
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain the event or address `name`, or that of the document with this id; return None if it is not known."""
+        """Explain an event or address, given by its name or its document's id; return None if the name is not known."""
         key, document = self._find_named(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:
@@ -237,7 +237,7 @@ class EventAdapter(RecordAdapter):
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with the fields of its address filled in for the present time, and with the option ONCE."""
+    """Return a source with its address filled in for the present time, and with the option ONCE (see there)."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))
