@@ -85,7 +85,7 @@ class ElementField(NamedTuple):
 
 
 class Element(NamedTuple):
-    """A type of element: table, fields, the (name, table) of the elements in it, and which kind of record it is."""
+    """A type of element: table, fields, the (name, table) of the elements in it, and its kind of record, or empty."""
 
     table: str
     fields: tuple[ElementField, ...]

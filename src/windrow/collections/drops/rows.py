@@ -111,7 +111,7 @@ class RowReader:
         return row_number, element.get("centreID", "")
 
     def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and the entity of a record; `centre` is the (row number, id) of its centre."""
+        """Add the rows and entity of a record of `centre` (row number, id); raise StepError, with a line, to refuse it."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)
@@ -129,7 +129,8 @@ class RowReader:
     ) -> None:
         """Add an element's row, followed by the rows of the elements in it unless it is a centre.
 
-        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre.
+        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre. Raises
+        StepError if there are too many elements, or one that has neither table nor column.
         """
         row_number = self._row_count
         if row_number >= self._max_elements:

@@ -95,7 +95,7 @@ SETTINGS = (
     Setting("drops.lists.strains", OPTIONAL_PATH, "", "the known strains"),
     Setting("drops.lists.colonies", OPTIONAL_PATH, "", "iMITS: the known colonies (phenotype attempts)"),
     Setting(
-        "drops.lists.parent_colonies", OPTIONAL_PATH, "", "iMITS: the colonies they come from (microinjection attempts)"
+        "drops.lists.parent_colonies", OPTIONAL_PATH, "", "iMITS: the known parent colonies (microinjection attempts)"
     ),
 )
 

@@ -217,10 +217,10 @@ def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)
             yield (reading.kind, phase, status, reading.reason), reading.number
-    for passed in ledger.members.passed_between(COLLECTION.name, facts):
-        if passed.passed or passed.failed:
-            status = Status.DONE if passed.passed else Status.FAILED
-            yield (ZIP_KIND, phase_of_step(passed.step), status, None), passed.number
+    for zips in ledger.members.passed_between(COLLECTION.name, facts):
+        if zips.passed or zips.failed:
+            status = Status.DONE if zips.passed else Status.FAILED
+            yield (ZIP_KIND, phase_of_step(zips.step), status, None), zips.number
 
 
 def _count_cancelled(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:

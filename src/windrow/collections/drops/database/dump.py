@@ -127,9 +127,9 @@ def _write_sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> Non
 
 
 class _LiteralStyle(NamedTuple):
-    """How a client spells literals: texts, bytes (a format for the hex digits), (false, true), and the zone UTC.
+    """How a client spells literals.
 
-    `utc_suffix` follows a time in a column with a zone.
+    `bytes_format` is for hex digits; `booleans` are (false, true); `utc_suffix` ends a time in a column with a zone.
     """
 
     quote_text: Callable[[str], str]

@@ -155,8 +155,8 @@ _EFFECTS = {
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
     """Return the id of another submission with the same bytes, action and kind that is all in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
-    same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
-    return same_submission
+    same_id: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
+    return same_id
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
@@ -167,7 +167,7 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
         connection.execute(submission.update().where(submission.c.id == submission_id).values(sort_key=sort_key))
 
 
-def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
+def _undo_publication(connection: sa.Connection, schema: TableSchema, submission_id: int) -> None:
     """Undo a publication: a version that it ended is valid again, up to the time when the own version was ended.
 
     If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
@@ -186,8 +186,8 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
         .join(own_entity, is_same_record(own_entity, old_entity))
         .join(old_submission, old_submission.c.id == old_entity.c.submission_id)
         .where(
-            old_entity.c.ended_by == submission,
-            own_entity.c.submission_id == submission,
+            old_entity.c.ended_by == submission_id,
+            own_entity.c.submission_id == submission_id,
             own_entity.c.valid_from.is_not(None),
         )
     )
@@ -197,51 +197,51 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
     for row in rows_by_entity.values():
         _update_entities(connection, schema, [row.id], valid_to=row.valid_to, ended_by=row.ended_by)
     _mark_dirty(connection, schema, {row.submission_id for row in rows_by_entity.values()})
-    own_entity_ids = _entity_ids(connection, schema, submission)
+    own_entity_ids = _entity_ids(connection, schema, submission_id)
     _update_entities(connection, schema, own_entity_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
 def _describe_publication(
-    connection: sa.Connection, schema: TableSchema, submission: int, same_submission: int | None
+    connection: sa.Connection, schema: TableSchema, submission_id: int, same_id: int | None
 ) -> Published:
-    """Return the effect of a submission's publication; `same_submission` is an earlier one with the same bytes."""
+    """Return the effect of a submission's publication; `same_id` is that of an earlier one with the same bytes."""
     entity = schema.entity
-    if same_submission is not None:
+    if same_id is not None:
         message = "the same bytes with the same action are published already and are still current"
         finding = Finding("AlreadyLoaded", message, Level.NOTE)
-        return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
-    rows = connection.execute(statement.count_effects(schema), {"its_id": submission})
+        return Published(submission_id, 0, 0, (finding,), Reason.ALREADY_LOADED)
+    rows = connection.execute(statement.count_effects(schema), {"its_id": submission_id})
     counts = {effect: int(count) for effect, count in rows}
     findings: list[Finding] = []
     for effect in (effect for effect in _FINDINGS_BY_EFFECT if counts.get(effect)):
         kind, level, message_end = _FINDINGS_BY_EFFECT[effect]
-        conditions = (entity.c.submission_id == submission, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission, effect))
+        conditions = (entity.c.submission_id == submission_id, entity.c.effect == effect)
+        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission_id, effect))
         query = query.where(*conditions)
         for record_kind, identifier, zip_ in connection.execute(query.order_by(entity.c.id).limit(MAX_NAMED_RECORDS)):
             message = f"{record_kind} {identifier} {message_end}" + (f": {zip_}" if zip_ else "")
             findings.append(Finding(kind, message, level))
         if (omitted := counts[effect] - MAX_NAMED_RECORDS) > 0:
             findings.append(Finding(kind, f"{omitted} more findings of this kind are not listed", level))
-    ended = connection.scalar(statement.count_ended(schema), {"its_id": submission})
+    ended = connection.scalar(statement.count_ended(schema), {"its_id": submission_id})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
-    return Published(submission, current, ended or 0, tuple(findings))
+    return Published(submission_id, current, ended or 0, tuple(findings))
 
 
-def _select_other_zip(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
+def _select_other_zip(schema: TableSchema, submission_id: int, effect: str) -> sa.ColumnElement[Any]:
     """Return a subquery for the zip (`action/name`) of the version that an entity overrides, or that overrides it."""
     entity, older, other_submission = schema.entity, schema.older_entity, schema.submission
     name = sa.select(other_submission.c.action + "/" + other_submission.c.zip_name)
     if effect == "overridden":
         return name.where(other_submission.c.id == entity.c.ended_by).scalar_subquery()
-    was_ended = (older.c.ended_by == submission, older.c.effect.is_distinct_from("overridden"))
+    was_ended = (older.c.ended_by == submission_id, older.c.effect.is_distinct_from("overridden"))
     was_ended_by_entity = (*was_ended, is_same_record(older, entity))
     return name.where(other_submission.c.id == older.c.submission_id, *was_ended_by_entity).limit(1).scalar_subquery()
 
 
-def _entity_ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
+def _entity_ids(connection: sa.Connection, schema: TableSchema, submission_id: int) -> list[int]:
     entity = schema.entity
-    return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
+    return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission_id)))
 
 
 def _update_entities(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:

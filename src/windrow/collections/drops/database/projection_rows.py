@@ -59,7 +59,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set existing rows of `table` to the same values, after a batch's `RowChange`s, where `unless` is explained."""
+    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch; see there for `unless`."""
 
     table: str
     keys: Sequence[str]

@@ -284,7 +284,7 @@ class TableStore:
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
         """Return ids of staged submissions, by item; delete rows of other bytes, or raise StoreError if published."""
         staged_rows: dict[int, Any] = {}
-        for chunk in chunks(document.item for document, _ in documents):
+        for chunk in chunks(submission.item for submission, _ in documents):
             query = statement.select_submissions(self._schema, chunk)
             staged_rows.update((staged_row.item, staged_row) for staged_row in connection.execute(query))
         staged_ids = {}
@@ -296,7 +296,8 @@ class TableStore:
             if staged == (submission.digest, submission.action, rows.count):
                 staged_ids[submission.item] = int(staged_row.id)
             elif staged_row.published_at is not None:
-                raise StoreError(f"item {submission.item} is already published with other bytes: {staged_row.name}")
+                message = f"item {submission.item} is already published with other bytes: {staged_row.name}"
+                raise StoreError(message, hint="windrow replay")
             else:
                 self._delete_rows(connection, staged_row)
         return staged_ids
@@ -336,13 +337,13 @@ class TableStore:
         return {submission_row["item"]: submission_row["id"] for submission_row in submission_rows}
 
     def _allot_ids(self, connection: sa.Connection, submission_count: int, element_count: int) -> tuple[int, int]:
-        """Reserve ids for submissions and for elements; return (first submission id, first element id)."""
+        """Reserve ids; return (first submission id, first element id); raise StoreError if the counters are missing."""
         connection.execute(
             _advance_counters(self._schema), {"elements": element_count, "submissions": submission_count}
         )
         next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(next_ids) != set(COUNTER_NAMES):
-            raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow init")
+            raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow replay")
         return next_ids["submission"] - submission_count + 1, next_ids["element"] - element_count + 1
 
 
