@@ -359,7 +359,7 @@ class IdLookup:
                 self._ids_by_table.get(table, {}).pop(key, None)
 
     def allot_ids(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
-        """Return the next `count` ids of a table, greater than its present ids and all that were ever recorded."""
+        """Return the next `count` ids of a table, greater than those of its rows and those that are recorded."""
         link = self.link
         if table.name not in self._next_ids:
             condition = (link.c.projection == self._name) & (link.c.table_name == table.name)
