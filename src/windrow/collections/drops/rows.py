@@ -111,7 +111,7 @@ class RowReader:
         return row_number, element.get("centreID", "")
 
     def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and entity of a record in `centre` (row number, id); raise StepError with its line if refused."""
+        """Add the rows and entity of a record in `centre` (row number, id); raise StepError with a line if refused."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)

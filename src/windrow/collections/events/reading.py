@@ -143,7 +143,7 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    An id that half of the parts (rounded down) or more share does not, if it is at least 2 of more than 2 parts.
+    If there are more than 2 parts, an id that at least half of them (rounded down) and at least 2 have does not.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, len(ids) // 2)

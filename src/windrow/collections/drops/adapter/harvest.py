@@ -49,7 +49,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as siblings, its direct and indirect imports; raise ConfigError if one cannot be read."""
+    """Read a schema and, as siblings, all that it imports from its folder; raise ConfigError if one cannot be read."""
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}
     unsearched_contents = [content]
