@@ -116,11 +116,12 @@ def test_a_table_of_the_tracker_that_was_emptied_is_told_and_mended(root, table)
     assert read_tables(root)["zip_download"] == before["zip_download"]
 
 
-def test_a_table_of_the_tracker_that_was_dropped_is_told(root):
+@pytest.mark.parametrize("table", ["xml_log", "zip_action"])
+def test_a_table_of_the_tracker_that_was_dropped_is_told(root, table):
     with closing(sqlite3.connect(root / "tracker.sqlite")) as tracker, tracker:
-        tracker.execute("DROP TABLE xml_log")
+        tracker.execute(f"DROP TABLE {table}")
     tracker.close()
-    assert [(fault.location, fault.problem) for fault in faults(root)] == [("tracker, xml_log", "does not exist")]
+    assert [(fault.location, fault.problem) for fault in faults(root)] == [(f"tracker, {table}", "does not exist")]
     assert open_files(root) == []
 
 

@@ -106,8 +106,8 @@ def test_checks_without_their_list_are_told_as_not_run(workspace):
     workspace.assert_complete(key)
     ((kind, message, line, column),) = workspace.xml_log(name)
     assert kind == "CheckNotRun"
-    assert "the list strains is not configured: UnknownStrain" in message
-    assert "the list colonies is not configured: ColonyNotReady, UnknownColony, WrongProductionCentre" in message
+    assert "the list `strains` is not configured: UnknownStrain" in message
+    assert "the list `colonies` is not configured: ColonyNotReady, UnknownColony, WrongProductionCentre" in message
     assert "status_codes" not in message
     assert (line, column) == (None, None)
 

@@ -277,14 +277,14 @@ def test_missing_lists_are_named_in_one_note() -> None:
     (note,) = read(experiments(experiment("e", "s"), '<line colonyID="C">' + procedure() + "</line>"), {}).findings
     assert (note.kind, note.level) == ("CheckNotRun", Level.NOTE)
     for words in (
-        "the list pipelines is not configured: ",
+        "the list `pipelines` is not configured: ",
         "UnknownPipeline",
-        "the list projects is not configured: UnknownProject",
-        "the list colonies is not configured",
+        "the list `projects` is not configured: UnknownProject",
+        "the list `colonies` is not configured",
     ):
         assert words in note.message
     (note,) = read(specimens(mouse("s"), mouse("b", baseline=True, strain="x")), {}, today="").findings
-    for words in ("the list strains is not configured", "the date of today is not known: BirthDateInFuture"):
+    for words in ("the list `strains` is not configured", "the date of today is not known: BirthDateInFuture"):
         assert words in note.message
 
 

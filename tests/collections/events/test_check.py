@@ -55,9 +55,9 @@ def test_each_document_that_differs_from_what_was_read_is_a_fault(workspace):
         store.write(databases.events, [{"_id": "of another program", "datetime": "2026-01-01T00:00:00Z"}])
     messages = [message.partition("_")[2] for message, _ in faults(workspace)]
     assert [message.partition(": ")[2] for message in messages] == [
-        f"{first['_id']}: differs from what was read in: extra, title",
+        f"{first['_id']}: differs from what was read, in extra, title",
         f"{second['_id']}: is missing",
-        f"{log['_id']}: differs from what was read in: insert_count",
+        f"{log['_id']}: differs from what was read, in insert_count",
         f"{later_log['_id']}: is missing",
         "2001-01-01T00:00:00Z - council - success: belongs to no event or run that was read",
     ]

@@ -38,6 +38,8 @@ def test_an_empty_season_is_no_drift_where_there_was_one_before_or_the_source_sa
 
 def test_a_field_that_is_not_filled_any_more_is_drift_and_one_that_never_was_is_not():
     habit = learn(answer(5), answer(4), answer(5))
-    assert detect_drift(habit, answer(5, ""))[1] == ("description is filled in 0% of 5 events; it was in 100%",)
+    assert detect_drift(habit, answer(5, ""))[1] == (
+        "description is filled in 0% of 5 events; before, it was filled in 100%",
+    )
     assert detect_drift(habit, answer(2, ""))[1] == ()  # too few events
     assert detect_drift(learn(*[answer(5, "")] * 4), answer(5, ""))[1] == ()

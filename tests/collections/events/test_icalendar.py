@@ -137,7 +137,10 @@ def test_of_a_document_with_too_many_events_those_to_come_are_read_first_and_it_
         f"{day:%Y-%m-%d}T09:00:00Z" for day in sorted(days)[-3:]
     ]  # fmt: skip
     assert [(part.reason, part.message) for part in unread] == [
-        (Reason.TOO_LARGE, "the document has 6 events; only 3 were read, future ones first, as most_events is 3")
+        (
+            Reason.TOO_LARGE,
+            "the document has 6 events; only 3 were read, future ones first, as the setting `most_events` is 3",
+        )
     ]
     assert read(documents[reader], by=replace(by, most_events=6))[1] == []
 

@@ -206,7 +206,7 @@ def test_a_run_over_several_pages_leaves_one_log_with_all_that_they_brought(tmp_
     log = logs(workspace)[-1]
     assert log["_id"] == f"{log['access_datetime']} - council - ServerError"
     assert (log["insert_count"], log["result"], log["outcome"]) == (1, "ServerError", "partial")
-    assert log["traceback"] == f"ServerError: status 503\n  at {site.url}/3.json"
+    assert log["traceback"] == f"ServerError: its status is 503\n  at {site.url}/3.json"
     before = (events(workspace), logs(workspace))
     assert len(before[1]) == 2
     ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))

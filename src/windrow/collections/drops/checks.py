@@ -105,25 +105,25 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the number, names and type of a series' increments; the first rule has the type, as in the standard."""
+    """Check the number and names of a series' increments; the first rule has the names' type, as in the standard."""
     if not rule.increments:
         return
-    first_rule, name = rule.increments[0], _title(element)
+    first_rule, title = rule.increments[0], _title(element)
     if len(rule.increments) == 1 and len(values) < first_rule.minimum:
-        message = f"{name} has {len(values)} increments; at least {first_rule.minimum} are required"
+        message = f"{title} has {len(values)} increments; at least {first_rule.minimum} are required"
         findings.report("IncrementsTooFew", message, element)
     permitted_names = {increment.text for increment in rule.increments if increment.text}
     for value in values:
         text = value.get("incrementValue", "")
         if first_rule.text and text not in permitted_names:
-            findings.report("IncrementNotPermitted", f"{name}: {quote(text)} is not one of its increments", value)
+            findings.report("IncrementNotPermitted", f"{title}: {quote(text)} is not one of its increments", value)
         value_type = {"datetime": "DATETIME", "float": "FLOAT"}.get(first_rule.kind.lower(), "")
         if value_type and not is_of_type(text, value_type):
-            message = f"{name}: increment {quote(text)} is not of type {value_type}"
+            message = f"{title}: increment {quote(text)} is not of type {value_type}"
             findings.report("IncrementNotCastable", message, value)
     if first_rule.text:
         for text in sorted(permitted_names - {value.get("incrementValue", "") for value in values}):
-            findings.report("IncrementMissing", f"{name} lacks increment {quote(text)}", element)
+            findings.report("IncrementMissing", f"{title} lacks increment {quote(text)}", element)
 
 
 def _check_associations(findings: Findings, element: Node, associable_ids: set[str]) -> None:
@@ -164,7 +164,7 @@ def check_centre(findings: Findings, element: Node) -> None:
     pipeline_name = element.get("pipeline", "")
     pipeline: Pipeline | None = None
     if findings.lists.pipelines is None:
-        findings.skip_checks("the list pipelines is not configured", *PIPELINE_FINDING_KINDS)
+        findings.skip_checks("the list `pipelines` is not configured", *PIPELINE_FINDING_KINDS)
     elif pipeline_name not in findings.lists.pipelines:
         message = f"pipeline {quote(pipeline_name)} is not in IMPReSS; nothing in this centre was checked"
         findings.report("UnknownPipeline", message, element, Level.FATAL)
@@ -185,7 +185,7 @@ def check_line(findings: Findings, element: Node, pipeline: Pipeline | None) -> 
     if _check_status_codes(findings, element, f"line {quote(colony)}"):
         return
     if findings.lists.colonies is None:
-        findings.skip_checks("the list colonies is not configured", "UnknownColony")
+        findings.skip_checks("the list `colonies` is not configured", "UnknownColony")
     elif colony not in findings.lists.colonies:
         findings.report("UnknownColony", f"colony {quote(colony)} of this mouse line is not in iMITS", element)
     _check_procedure_of(findings, element, pipeline, f"line {quote(colony)}")
@@ -311,7 +311,7 @@ def check_specimen(findings: Findings, element: Node) -> None:
     findings.check_project(element.get("project", ""), element)
     status = find_child(element, "statusCode")
     if status is not None and status.text:
-        findings.check_status(status.text, status, f"specimen {quote(element.get('specimenID', ''))}")
+        findings.check_status(status.text, status, _specimen_title(element))
     if element.get("isBaseline", "").strip() in {"true", "1"}:
         check_baseline(findings, element)
     else:
@@ -326,41 +326,41 @@ def check_baseline(findings: Findings, element: Node) -> None:
     """Check that a baseline specimen (one without a mutation) has a known strain."""
     strain = element.get("strainID")
     if not strain:
-        findings.report("StrainMissing", f"baseline {_specimen(element)} has no strainID", element)
+        findings.report("StrainMissing", f"baseline {_specimen_title(element)} has no strainID", element)
     elif findings.lists.strains is None:
-        findings.skip_checks("the list strains is not configured", "UnknownStrain")
+        findings.skip_checks("the list `strains` is not configured", "UnknownStrain")
     elif strain not in findings.lists.strains:
-        findings.report("UnknownStrain", f"{_specimen(element)}: strain {quote(strain)} is not in MGI", element)
+        findings.report("UnknownStrain", f"{_specimen_title(element)}: strain {quote(strain)} is not in MGI", element)
 
 
 def check_mutant(findings: Findings, element: Node) -> None:
     """Check that the colony of a mutant specimen is in iMITS, is ready, and belongs to the specimen's centre."""
     colony = element.get("colonyID")
     if not colony:
-        findings.report("ColonyMissing", f"mutant {_specimen(element)} has no colonyID", element)
+        findings.report("ColonyMissing", f"mutant {_specimen_title(element)} has no colonyID", element)
         return
     colonies = findings.lists.colonies
     if colonies is None:
         finding_kinds = ("UnknownColony", "ColonyNotReady", "WrongProductionCentre")
-        findings.skip_checks("the list colonies is not configured", *finding_kinds)
+        findings.skip_checks("the list `colonies` is not configured", *finding_kinds)
         return
     imits_colony = colonies.get(colony)
     if imits_colony is None:
-        findings.report("UnknownColony", f"{_specimen(element)}: colony {quote(colony)} is not in iMITS", element)
+        findings.report("UnknownColony", f"{_specimen_title(element)}: colony {quote(colony)} is not in iMITS", element)
         return
     parent_colonies = findings.lists.parent_colonies
     if imits_colony.status in UNREADY_STATUSES:
-        message = f"colony {quote(colony)} has the status {quote(imits_colony.status)} in iMITS"
+        message = f"colony {quote(colony)} is not ready: its status in iMITS is {quote(imits_colony.status)}"
         findings.report("ColonyNotReady", message, element)
     elif parent_colonies is None:
-        findings.skip_checks("the list parent_colonies is not configured", "ColonyNotReady (parent colony)")
+        findings.skip_checks("the list `parent_colonies` is not configured", "ColonyNotReady (parent colony)")
     elif parent_colonies.get(imits_colony.parent) != CONFIRMED_STATUS:
         message = f"the parent of colony {quote(colony)} does not have the status {CONFIRMED_STATUS!r} in iMITS"
         findings.report("ColonyNotReady", message, element)
     centre_code = attribute_text(element, "productionCentre") or attribute_text(element, "phenotypingCentre")
     expected_centre = IMITS_CENTRE_NAMES.get(centre_code)
     if expected_centre is None:
-        findings.skip_checks(f"iMITS has no name for centre {centre_code}", "WrongProductionCentre")
+        findings.skip_checks(f"the iMITS name of centre {quote(centre_code)} is not known", "WrongProductionCentre")
     elif expected_centre != imits_colony.centre:
         message = f"colony {quote(colony)} belongs to {quote(imits_colony.centre)} in iMITS, not to {expected_centre}"
         findings.report("WrongProductionCentre", message, element)
@@ -370,11 +370,11 @@ def check_birth(findings: Findings, element: Node) -> None:
     """Check that a mouse has a date of birth that is not in the future."""
     birth_date = element.get("DOB", "").strip()
     if not birth_date:
-        findings.report("BirthDateMissing", f"{_specimen(element)} has no DOB", element)
+        findings.report("BirthDateMissing", f"{_specimen_title(element)} has no DOB", element)
     elif not findings.today:
         findings.skip_checks("the date of today is not known", "BirthDateInFuture")
     elif birth_date[:10] > findings.today:
-        message = f"{_specimen(element)} has a DOB in the future: {quote(birth_date)}"
+        message = f"{_specimen_title(element)} has a DOB in the future: {quote(birth_date)}"
         findings.report("BirthDateInFuture", message, element)
 
 
@@ -382,13 +382,13 @@ def check_stage(findings: Findings, element: Node) -> None:
     """Check an embryo's stage: days post coitum (DPC) from 0 to below 20, or a Theiler stage from 1 to below 26."""
     stage, unit = element.get("stage", ""), element.get("stageUnit", "")
     pattern, minimum, limit = (_DPC_PATTERN, 0, 20) if unit == "DPC" else (_THEILER_PATTERN, 1, 26)
-    match = pattern.fullmatch(stage)
+    match, title = pattern.fullmatch(stage), _specimen_title(element)
     if match is None:
-        findings.report("StageNotRecognised", f"{_specimen(element)}: {quote(stage)} is not a {unit} stage", element)
+        findings.report("StageNotRecognised", f"{title}: {quote(stage)} is not a {unit} stage", element)
     elif not minimum <= float(match[1]) < limit:
-        message = f"{_specimen(element)}: {unit} stage {quote(stage)} must be at least {minimum} and below {limit}"
+        message = f"{title}: {unit} stage {quote(stage)} must be at least {minimum} and below {limit}"
         findings.report("StageOutOfRange", message, element)
 
 
-def _specimen(element: Node) -> str:
+def _specimen_title(element: Node) -> str:
     return f"specimen {quote(element.get('specimenID', ''))}"

@@ -23,7 +23,7 @@ SIDECAR_SUFFIXES = (".sha256", ".md5")  # the stronger one is used if there are 
 
 
 def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-    """Return offers for the zips in a listing and for entries that the listing refused, in its order.
+    """Return offers for the zips in a listing and for entries that the listing refused, in the order of the listing.
 
     An offer that is refused has a reason. In `options`, `centres` are the declared short names (a sequence, or a text
     with commas), and `zip_name` is a pattern that replaces the convention's. The source is not used, because a source
@@ -65,7 +65,7 @@ def declared_centres(options: Mapping[str, Any]) -> list[str]:
     """
     centres = options.get("centres") or ()
     parts = centres.split(",") if isinstance(centres, str) else centres
-    return [short for part in parts if (short := str(part).strip())]
+    return [short_name for part in parts if (short_name := str(part).strip())]
 
 
 def _make_offer(

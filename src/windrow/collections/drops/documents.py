@@ -43,7 +43,7 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed or, such as for a DTD, refused."""
+    """Parse a document and return its root; raise StepError if it is not well-formed or has a DTD or a refused size."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
@@ -120,12 +120,12 @@ def parse_integer(text: str) -> int:
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:
-        raise _make_value_error(text, "does not fit 64 bits", Reason.TOO_LARGE)
+        raise _make_value_error(text, "does not fit into 64 bits", Reason.TOO_LARGE)
     return number
 
 
 def parse_double(text: str) -> float:
-    """Return the value of an xs:double; raise StepError unless it is finite, since databases may refuse INF and NaN."""
+    """Return the value of an xs:double; raise StepError for another text, or INF or NaN, which databases may refuse."""
     try:
         number = float(text.replace("_", "?"))  # Python alone allows an underscore
     except ValueError:

@@ -7,7 +7,7 @@ attributes and single texts are columns. These names differ from those of the sc
 - `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called;
 - `value` is `series_value` or `series_media_value` by its parent; `dim` is `dimension`;
 - `specimenID` of an experiment is a row of `experiment_specimen`: an experiment may have many;
-- `start`, `end` and a dimension's `id` have longer names, because SQL or our own column `id` uses these;
+- `start`, `end` and a dimension's `id` have longer names: SQL or each table's column `id` uses these words;
 - for an element with several possible parents, `parent_table` names the table of its parent.
 """
 
@@ -24,7 +24,7 @@ class ColumnKind(StrEnum):
     TEXT = "text"  # text of any length
     INTEGER = "integer"  # 64 bits, signed
     DOUBLE = "double"  # finite
-    DECIMAL = "decimal"  # text: its digits as received; no engine's own type holds all of them
+    DECIMAL = "decimal"  # text: its digits as received; no number type of a database holds all of them
     BOOLEAN = "boolean"
     DATE = "date"  # spelled YYYY-MM-DD
 
@@ -45,7 +45,7 @@ class ElementTable(NamedTuple):
     """The table of one type of element.
 
     Besides `columns`, it has the columns `id`, `parent_id`, `entity_id`, `submission_id` and `ordinal`. `entity` is the
-    kind of record of which each row is the first one, or empty if rows are only parts of records. `parents` are the
+    kind of record of which each row is the first row, or empty if rows are only parts of records. `parents` are the
     tables to which `parent_id` may refer (ids are unique over all tables).
     """
 
@@ -85,7 +85,7 @@ class ElementField(NamedTuple):
 
 
 class Element(NamedTuple):
-    """A type of element: table, fields, the (name, table) of the elements in it, and which kind of record it is."""
+    """A type of element: table, fields, the (name, table) of the elements in it, and its kind of record, or empty."""
 
     table: str
     fields: tuple[ElementField, ...]

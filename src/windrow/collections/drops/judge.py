@@ -30,12 +30,12 @@ def judge(task: Task) -> Reading:
     """Check the document of `task`; `count` in the returned reading is the number of its records.
 
     Options of the task: `today` is an ISO date, and later dates are in the future; `action` is `add`, `edit` or
-    `delete`, by default the first part of the item's key. Raises StepError if the root element is of neither specimens
-    nor experiments.
+    `delete`, by default the first part of the item's key. Raises StepError if the document or a reference list cannot
+    be parsed, or if the root element is not that of specimens or experiments.
     """
     root = parse_document(read_all(task.view), task.limits)
     if root.tag not in ROOT_TAGS.values():
-        message = f"the root element is {str(root.tag)[:80]}, of neither specimens nor experiments"
+        message = f"the root element {str(root.tag)[:80]} is not that of specimens or experiments"
         raise StepError(message, Reason.WRONG_ROOT)
     findings = Findings(read_lists(task.resources), task.options.get("today", ""))
     action = task.options.get("action") or task.item.key.partition("/")[0]

@@ -122,13 +122,13 @@ def refusal_reason(name: str) -> Reason | None:
 @lru_cache(maxsize=32)
 def compile_zip_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the setting `zip_name`; raise ConfigError if it is malformed or lacks a required group."""
-    return _compile_pattern(pattern, "zip_name", {"centre", "date", "inc"})
+    return _compile_pattern(pattern, "drops.zip_name", {"centre", "date", "inc"})
 
 
 @lru_cache(maxsize=32)
 def compile_xml_pattern(pattern: str) -> re.Pattern[str]:
     """Compile the setting `xml_name`; raise ConfigError if it is malformed or lacks a required group."""
-    return _compile_pattern(pattern, "xml_name", {"centre", "date", "inc", "kind"})
+    return _compile_pattern(pattern, "drops.xml_name", {"centre", "date", "inc", "kind"})
 
 
 def _compile_pattern(pattern: str, setting: str, required_groups: set[str]) -> re.Pattern[str]:

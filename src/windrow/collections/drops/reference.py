@@ -89,7 +89,7 @@ def _read_list(name: str, resource: Resource) -> Any:
         try:
             _parsed_lists[key] = _LIST_PARSERS[name](resource.content)
         except (StepError, ValueError) as error:
-            raise StepError(f"the list {name} is not valid: {error}") from None
+            raise StepError(f"the list `{name}` is not valid: {error}") from None
     return _parsed_lists[key]
 
 
@@ -263,14 +263,14 @@ class Findings:
         """Add a finding if a status does not begin with a known code; `title` names its record or parameter."""
         known_codes = self.lists.status_codes
         if known_codes is None:
-            self.skip_checks("the list status_codes is not configured", "UnknownStatusCode")
+            self.skip_checks("the list `status_codes` is not configured", "UnknownStatusCode")
         elif not text.startswith(known_codes):
             self.report("UnknownStatusCode", f"{title}: {quote(text)} does not begin with a known status code", element)
 
     def check_project(self, name: str, element: Node) -> None:
         """Add a finding if a project is not known."""
         if self.lists.projects is None:
-            self.skip_checks("the list projects is not configured", "UnknownProject")
+            self.skip_checks("the list `projects` is not configured", "UnknownProject")
         elif name not in self.lists.projects:
             self.report("UnknownProject", f"project {quote(name)} is not in the list of projects", element, Level.WARN)
 

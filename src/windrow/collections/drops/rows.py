@@ -44,8 +44,8 @@ class ElementPlan(NamedTuple):
 def read_rows(task: Task) -> Rows:
     """Return the rows of the document of `task` for the tables of `elements.TABLES`.
 
-    Raises StepError if an element has neither table nor column, or if databases cannot store a value, such as a number
-    of more than 64 bits or an id of more than 255 characters.
+    Raises StepError if the document cannot be parsed, has too many elements or one with neither table nor column, or
+    has a value that databases cannot store, such as a number of more than 64 bits or an id of more than 255 characters.
     """
     return RowReader(task.limits).read(task.view)
 
@@ -102,7 +102,7 @@ class RowReader:
             if root.tag == tag:
                 namespace = tag.partition("}")[0] + "}"
                 return prepare_plan(namespace, CENTRE_TABLES[kind])
-        raise StepError(f"the root element is {root.tag}, of neither specimens nor experiments", Reason.WRONG_ROOT)
+        raise StepError(f"the root element {root.tag} is not that of specimens or experiments", Reason.WRONG_ROOT)
 
     def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
         """Add the row of a centre; return the row's number and the centre's id."""
@@ -111,7 +111,7 @@ class RowReader:
         return row_number, element.get("centreID", "")
 
     def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and the entity of a record; `centre` is the (row number, id) of its centre."""
+        """Add the rows and entity of a record in `centre` (row number, id); raise StepError with a line if refused."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)
@@ -129,7 +129,8 @@ class RowReader:
     ) -> None:
         """Add an element's row, followed by the rows of the elements in it unless it is a centre.
 
-        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre.
+        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre. Raises
+        StepError if there are too many elements, or one that has neither table nor column.
         """
         row_number = self._row_count
         if row_number >= self._max_elements:
@@ -166,7 +167,7 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
-    """Return the plan for the elements of a table that are in elements of `containing_table`, and for all in them.
+    """Return the plan for elements of `table` in those of `containing_table`, with the plans for the elements in them.
 
     `namespace` is in braces, or empty. `containing_table` is empty for a centre.
     """

@@ -95,7 +95,7 @@ SETTINGS = (
     Setting("drops.lists.strains", OPTIONAL_PATH, "", "the known strains"),
     Setting("drops.lists.colonies", OPTIONAL_PATH, "", "iMITS: the known colonies (phenotype attempts)"),
     Setting(
-        "drops.lists.parent_colonies", OPTIONAL_PATH, "", "iMITS: the colonies they come from (microinjection attempts)"
+        "drops.lists.parent_colonies", OPTIONAL_PATH, "", "iMITS: the known parent colonies (microinjection attempts)"
     ),
 )
 
@@ -186,7 +186,7 @@ def _read_centres(given: Given) -> tuple[Centre, ...]:
     for values in given.rows[CENTRE_TABLE]:
         centre = Centre(**{name: value.value for name, value in values.items()})
         if not centre.short_name or centre.short_name.lower() in centres:
-            problem = "is given twice" if centre.short_name else "is missing or empty"
+            problem = f"{centre.short_name!r} is given twice" if centre.short_name else "is missing or empty"
             raise ConfigError(f"{given.file}: {values['short_name'].name} {problem}", hint="windrow config")
         centres[centre.short_name.lower()] = centre
     return tuple(centres.values())
@@ -197,9 +197,7 @@ def _read_file_setting(given: Given, setting_name: str) -> Path | None:
     setting = given.values[setting_name]
     path: Path | None = setting.value
     if path is not None and not path.is_file():
-        raise ConfigError(
-            f"{setting.origin}: {setting.name}: the file {path} does not exist", hint=f"edit {given.file}"
-        )
+        raise ConfigError(f"{setting.origin}: {setting.name}: the file {path} does not exist", hint="correct the path")
     return path
 
 

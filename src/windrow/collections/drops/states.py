@@ -18,7 +18,6 @@ DOWNLOAD, ZIP_NAME, ZIP_MD5, UNZIP, XML_NAME, OVERVIEW = map(
     phase_id, ("download", "zip_name", "zip_md5", "unzip", "xml_name", "overview")
 )
 
-
 XmlCounts = Mapping[int, Mapping[State, int]]
 """The number of XML files in each state, by the number of the attempt that fetched them."""
 
@@ -46,7 +45,7 @@ class ZipStates(NamedTuple):
 
     @property
     def shown(self) -> State:
-        """The state that the tracker shows: that of the latest attempt, also after an operator ordered another one."""
+        """The state that the tracker shows: of the latest attempt, even if a retry was ordered; else the zip's own."""
         return self.attempt_states[max(self.attempt_states)] if self.attempt_states else self.state
 
 

@@ -128,7 +128,7 @@ ROOT_NAMES = {DocumentKind.SPECIMEN: "centreSpecimenSet", DocumentKind.EXPERIMEN
 _KINDS_BY_NAME = {kind.value: kind for kind in DocumentKind}
 _VALID_READING = Reading()  # shared, so that pickle sends it once for a batch of documents
 HARMLESS_REASONS = (Reason.NOT_A_FILE, Reason.UNSAFE_NAME)
-"""The faults for which only the entry is left out; for any other fault, the whole zip is refused."""
+"""The faults that concern only the entry itself; for any other fault, the whole zip is refused."""
 
 
 def unzip(task: Task) -> Reading:
@@ -203,7 +203,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return [its member], or [] if it is left out; raise StepError if it is an archive.
+    """Inflate an entry; return [its member], or [] if it is left out; raise StepError for an archive or a faulty entry.
 
     Adds a finding if the entry is left out or its name is refused.
     """

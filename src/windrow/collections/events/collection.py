@@ -34,7 +34,7 @@ _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
 
 
 def _parse_json(setting: Any) -> Any:
-    """Parse a setting that is a text (from the environment) as JSON; return any other one (from the file) unchanged."""
+    """Parse a text (from the environment) as JSON, or raise ConfigError; return any other setting unchanged."""
     if not isinstance(setting, str):
         return setting
     try:
@@ -58,7 +58,7 @@ def _read_versions(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
 
 
 def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Return a version of a parser: its date `since`, and the settings that it changes, as `ParserRules` has them."""
+    """Return the settings of a version, as in `ParserRules`, with its date `since`; raise ConfigError if not valid."""
     since = table.get("since")
     kinds = {setting.name: setting.kind for setting in SOURCE}
     with suppress(ValueError):
@@ -153,7 +153,7 @@ def _read_parser_file(name: str) -> dict[str, Any]:
 
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; `options` of the source has its parser, and its address with the query."""
+    """Build a source with its parser and whole address as options; raise ConfigError if a setting is not valid."""
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
     address = url.value or (built_in.url if built_in else "")
@@ -184,13 +184,13 @@ def _refuse_secrets(table: SourceTable, address: str) -> None:
 def _build_parser(
     table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, built_in: EventParser | None
 ) -> EventParser:
-    """Build the parser of a source from its settings, which override those of `built_in`, if that is not None."""
+    """Build a source's parser from its settings, which override those of `built_in`; raise ConfigError if not valid."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
     if built_in is None and not configured.get("reader"):
         raise ConfigError(
-            f"{name!r} is not a built-in parser, and reader is not set", hint=f"reader: {', '.join(READERS)}; "
-            f"built-in parsers: {', '.join(built_in_names())}",
+            f"{name!r} is not a built-in parser, and the setting `reader` is not set",
+            hint=f"set `reader` to one of {', '.join(READERS)}, or `parser` to one of {', '.join(built_in_names())}",
         )  # fmt: skip
     own_rules = {name: configured[name] for name in _VERSION_SETTINGS if name in configured}
     versions = built_in.versions if built_in else (ParserRules(),)
@@ -255,7 +255,6 @@ CONFIGURATION = Configuration(
 # timezone = "America/New_York"
 """,
 )
-
 
 _DISCOVER = "windrow.collections.events.discover"
 _STEPS = "windrow.collections.events.reading"

@@ -58,7 +58,7 @@ def find_days(text: str) -> DayRange | None:
 
 
 def has_range_within(text: str) -> bool:
-    """Return whether a text has a range of days beside other words; False if it has a time of day and two colons.
+    """Return whether a text has a range of days beside other words, but not a time of day and at least two colons.
 
     >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
     (True, False)

@@ -46,8 +46,8 @@ def detect_drift(
     """Compare the parts of a response with the statistics of the earlier responses of its address.
 
     `statistics` is empty for the first response, and otherwise has `row`, the number of the latest responses in a row
-    with events, `empty`, whether any response had none, and `shares`, by field the share of the events of the latest
-    response that had it. A response that drifts leaves the statistics unchanged.
+    with events, `empty`, whether any response had none, and `shares`, by field the share of events that had it
+    in the latest response with events. A response that drifts leaves the statistics unchanged.
     """
     events = [part for part in parts if isinstance(part, ReadEvent)]
     answers_in_a_row, was_empty = int(statistics.get("row", 0)), bool(statistics.get("empty", False))
@@ -63,7 +63,7 @@ def detect_drift(
     shares_now = {name: round(count / len(events), 3) for name, count in counts_now.items()}
     is_comparable = answers_in_a_row >= _MIN_ANSWERS and len(events) >= _MIN_EVENTS
     drifts = tuple(
-        f"{name} is filled in {share:.0%} of {len(events)} events; it was in {shares[name]:.0%}"
+        f"{name} is filled in {share:.0%} of {len(events)} events; before, it was filled in {shares[name]:.0%}"
         for name, share in shares_now.items()
         if is_comparable and shares.get(name, 0.0) >= _MIN_SHARE_BEFORE and share <= _MAX_SHARE_NOW
     )
@@ -130,9 +130,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     remembered: dict[str, Any] = {}
     if answer.request.name in {"", _FIRST_PAGE}:
         statistics_key = f"habits of {document.url}"[:300]
-        verdict = detect_drift(learned.get(statistics_key, {}), parts)
-        remembered[statistics_key] = verdict.statistics
-        findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in verdict.drifts), *findings]
+        drift_result = detect_drift(learned.get(statistics_key, {}), parts)
+        remembered[statistics_key] = drift_result.statistics
+        findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drift_result.drifts), *findings]
     if not parser.complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
         return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings[:100]))

@@ -189,7 +189,7 @@ def id_of(event: Mapping[str, Any]) -> str:
 
 
 def distinct_id(plain_id: str, uid: str) -> str:
-    """Return the id of an event's document if `plain_id`, which `id_of` returns for it, is the id of another event."""
+    """Return the id for an event's document if its `plain_id`, from `id_of`, is that of another event's document."""
     return f"{plain_id} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
@@ -239,7 +239,7 @@ class RequestedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """One run of a parser; `attempt` is the number of its first attempt, or 0, and `text` its response."""
+    """One run of a parser; `attempt` is the number of its first attempt, or 0, and `text` the response to it."""
 
     parser_name: str
     parser_version: str

@@ -22,7 +22,7 @@ from windrow.model import Source
 from windrow.reasons import Reason
 
 MAX_LINE_CHARACTERS = 1000
-"""The most characters of a title, a location or an id that are kept in one line."""
+"""The most characters that are kept of a title, an id, or a branch or entity in the source's words."""
 
 MAX_UID_CHARACTERS = 480
 """The most characters of a uid; a longer one is cut."""
@@ -116,10 +116,9 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
         if len(kept_numbers) == max_events or (kept_numbers and size > MAX_TEXT_CHARACTERS):
             break
         kept_numbers.add(number)
-    is_full = len(kept_numbers) == max_events
-    limit = (
-        f"most_events is {max_events}" if is_full else f"the limit of their texts is {MAX_TEXT_CHARACTERS} characters"
-    )
+    limit = f"the setting `most_events` is {max_events}"
+    if len(kept_numbers) < max_events:
+        limit = f"the limit of their texts is {MAX_TEXT_CHARACTERS} characters"
     limited = [part for number, part in enumerate(parts) if isinstance(part, SkippedPart) or number in kept_numbers]
     return [*limited, SkippedPart(Reason.TOO_LARGE, describe_left_out(len(events), len(kept_numbers), limit))]
 
@@ -135,7 +134,7 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
 
 
 def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a key that sorts events since the day before `visited` before earlier ones, each by nearness."""
+    """Return a key that sorts events from a day before `visited` on before earlier ones, both by nearness to it."""
     if start is None:  # withdrawn
         return False, timedelta(0)
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
@@ -144,7 +143,7 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    An id that half of the parts have (rounded down, but at least 2) does not, unless there are only 2 parts.
+    If there are more than 2 parts, an id that at least half of them (rounded down) and at least 2 have does not.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, len(ids) // 2)

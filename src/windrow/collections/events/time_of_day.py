@@ -82,7 +82,10 @@ class TimeOfDay(NamedTuple):
     zone: str = ""
 
     def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
-        """Return this time on a day, None if it or its zone is not valid; aware only if its zone is not `zone`."""
+        """Return this time on a day as a datetime, or None if the time or its zone is not valid.
+
+        It is naive if the time has no zone, or that of `zone`.
+        """
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
         local_time = day.replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None) + timedelta(
@@ -184,11 +187,11 @@ def _without_season(name: str) -> str:
 
 def _find_zone(name: str) -> tzinfo | None:
     """Return the zone with a usual name, an IANA name or an offset from UTC, or None if it is not known."""
-    upper = name.upper().replace("\u2212", "-")
-    if offset := _OFFSET.fullmatch(upper):
+    upper_name = name.upper().replace("\u2212", "-")
+    if offset := _OFFSET.fullmatch(upper_name):
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
         return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes)) if minutes <= 14 * 60 else None
-    iana_name = _IANA_ZONES.get(_without_season(upper)) or _IANA_ZONES.get(upper.split()[0])
+    iana_name = _IANA_ZONES.get(_without_season(upper_name)) or _IANA_ZONES.get(upper_name.split()[0])
     try:
         return ZoneInfo(iana_name or name)
     except (ValueError, OSError, KeyError):

@@ -18,6 +18,7 @@ from windrow.formats.moment import read_page_time
 
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
 _UNIX_TIME = re.compile(r"\d{9,13}")
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_SECONDS = 100_000_000_000  # since 1970; a larger number is in milliseconds
 _MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
@@ -25,7 +26,6 @@ _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [
 """A date of mail and feeds with the name of a zone, which by RFC 5322 means a fixed offset in summer and winter."""
 
 _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
-
 
 UNKNOWN_ZONE = "unknown_zone"
 """The note of a time for which the source names a zone that is not known, so that another one was used."""
@@ -52,8 +52,8 @@ def format_utc(moment: datetime) -> str:
     >>> format_utc(datetime(2009, 8, 19, 13, 43, 21, 999, tzinfo=UTC))
     '2009-08-19T13:43:21Z'
     """
-    aware = moment.astimezone(UTC) if moment.tzinfo else moment
-    return aware.replace(tzinfo=None, microsecond=0).isoformat() + "Z"
+    utc = moment.astimezone(UTC) if moment.tzinfo else moment
+    return utc.replace(tzinfo=None, microsecond=0).isoformat() + "Z"
 
 
 def parse_utc(text: str) -> datetime:
@@ -117,11 +117,11 @@ def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
         return event_time
     event_time = event_time._replace(zone=own_zone.key if own_zone.key != zone.key else "")
     try:
-        other_fold = moment.replace(fold=1 - moment.fold).astimezone(UTC).replace(microsecond=0)
+        other_utc = moment.replace(fold=1 - moment.fold).astimezone(UTC).replace(microsecond=0)
         round_trip = event_time.utc.astimezone(moment.tzinfo).replace(tzinfo=None)
     except (OverflowError, ValueError):
         return event_time
-    if other_fold == event_time.utc:
+    if other_utc == event_time.utc:
         return event_time
     return event_time._replace(
         note="ambiguous"
@@ -131,7 +131,7 @@ def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone, without a note; `local` is in `zone`. Return None if a year is not 1 to 9999."""
+    """Convert a time with a zone, with `local` in `zone` and no note; return None if a year is not 1 to 9999."""
     try:
         utc = moment.astimezone(UTC).replace(microsecond=0)
         return EventTime(utc, local=utc.astimezone(zone).replace(tzinfo=None).isoformat())
@@ -202,9 +202,6 @@ def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime 
     except OverflowError:
         return None
     return _event_time(local_time, zone, naive_zone, has_time=True) if local_time else None
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def _event_time(parsed: datetime, zone: ZoneInfo, naive_zone: str, *, has_time: bool) -> EventTime | None:

@@ -137,7 +137,7 @@ def test_several_documents_in_one_transaction(store: TableStore, store_url: str)
     assert store.stage_all(documents[:2]) == [1, 2]
     assert store.stage_all(documents) == [1, 2, 3, 4, 5]
     bad = (submission(9, b"", "destroy"), load(contents[0]))
-    with pytest.raises(StoreError, match="'destroy' is none of add"):
+    with pytest.raises(StoreError, match="the action 'destroy' is not one of add"):
         store.stage_all([(submission(8, b"x"), load(contents[0])), bad])
     assert query_store(store_url, "SELECT COUNT(*) FROM mouse") == [(5,)]
 

@@ -53,7 +53,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each state in which the tracker has more or fewer zips or XML files than the ledger."""
+    """Yield the faults of the tracker: missing or emptied tables, or states with a wrong number of items."""
     drops = workspace.section(Drops)
     shown_counts = count_shown_states(ledger)
     expected = {(kind, phase, int(status)): count for (kind, (phase, status)), count in shown_counts.items()}
@@ -62,7 +62,7 @@ def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     engine = connect(with_database(drops.tracker.url, DATABASE), read_password(drops.tracker))
     with closing_all(engine.dispose), map_errors(engine), engine.connect().execution_options(**READ_ONLY) as connection:
         tables = set(sa.inspect(connection).get_table_names())
-        if "zip_action" not in tables:
+        if tables.isdisjoint(TRACKER.tables):
             yield Fault("tracker", "has no tables yet; windrow run creates them")
             return
         if missing := sorted(TRACKER.tables.keys() - tables):
@@ -89,7 +89,7 @@ def _find_emptied(connection: sa.Connection) -> Iterator[str]:
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each state with another number of rows than expected, except rows moved to the last phase."""
+    """Yield a fault for each state with a wrong number of rows; rows may be missing if others moved them to `qc`."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():

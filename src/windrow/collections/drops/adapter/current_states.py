@@ -51,7 +51,7 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
 
 
 def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return (states of zips, states of XML files) by item; zips are those among `items` and those of its XML files."""
+    """Return (states of zips, states of XML files), by item, of `items` and of the zips of the XML files among them."""
     zip_numbers: dict[int, None] = {}
     xml_states: dict[int, State] = {}
     for page in _pages(sorted(items)):
@@ -165,7 +165,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count by (kind, state) the zips and XML files, except XML files whose names the tracker cannot store."""
+    """Count by (kind, state) the zips and XML files that the tracker shows: all whose names it can store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
@@ -179,7 +179,7 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and the reason of a failure or a decision, which is None for other statuses."""
+"""Kind of item, phase id, status, and the reason of a failure or decision, which a zip whose XML files failed lacks."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
@@ -217,10 +217,10 @@ def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)
             yield (reading.kind, phase, status, reading.reason), reading.number
-    for passed in ledger.members.passed_between(COLLECTION.name, facts):
-        if passed.passed or passed.failed:
-            status = Status.DONE if passed.passed else Status.FAILED
-            yield (ZIP_KIND, phase_of_step(passed.step), status, None), passed.number
+    for zips in ledger.members.passed_between(COLLECTION.name, facts):
+        if zips.passed or zips.failed:
+            status = Status.DONE if zips.passed else Status.FAILED
+            yield (ZIP_KIND, phase_of_step(zips.step), status, None), zips.number
 
 
 def _count_cancelled(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:

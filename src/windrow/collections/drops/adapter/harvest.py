@@ -49,7 +49,7 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as its siblings, the files in its folder that it imports, also indirectly."""
+    """Read a schema and, as siblings, all that it imports from its folder; raise ConfigError if one cannot be read."""
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}
     unsearched_contents = [content]
@@ -67,14 +67,14 @@ def read_schema(name: str, path: Path) -> Resource:
 
 
 def _read_file(path: Path) -> bytes:
-    """Return the bytes of a file; raise ConfigError if it cannot be read or is larger than 256 MiB."""
+    """Return the bytes of a file; raise ConfigError if it cannot be read or is larger than _MAX_FILE_BYTES."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror}", hint="windrow config") from error
     if len(content) > _MAX_FILE_BYTES:
-        raise ConfigError(f"{path} is larger than 256 MiB", hint="windrow config")
+        raise ConfigError(f"{path} has more than {_MAX_FILE_BYTES:,} bytes", hint="windrow config")
     return content
 
 
@@ -118,7 +118,7 @@ class Tracker:
         return checkpoint
 
     def catch_up(self, ledger: Ledger) -> None:
-        """Project every fact of the ledger after the checkpoint into the tracker."""
+        """Project every fact after the checkpoint; the first call also writes the seed rows, centres and sources."""
         if self._checkpoint is None:
             self._checkpoint = self._begin(ledger)
         for facts in batches(ledger, self._checkpoint):
@@ -167,7 +167,7 @@ class DropsStore:
         return [published.findings if published else () for published in self.tables.judge(documents, now)]
 
     def summarise(self, now: datetime) -> int:
-        """Update the tables `context` and `overview`; return the sum of the numbers of counted submissions and keys."""
+        """Update the tables `context` and `overview`; return how many submissions and keys were counted again."""
         return sum(self.tables.summarise(now))
 
     def close(self) -> None:
@@ -218,8 +218,9 @@ def _check_centres(declarations: Declarations) -> None:
     centre_names = {name.lower() for name in declarations.names}
     for source in declarations.sources:
         if source.owner.lower() not in centre_names:
+            problem = f"its centre {source.owner!r} is not declared" if source.owner else "it has no `centre`"
             raise ConfigError(
-                f"source {source.name}: the centre {source.owner!r} is not declared",
+                f"source {source.name}: {problem}",
                 hint="add a [[drops.centre]] to windrow.toml, or name one of: " + ", ".join(sorted(declarations.names)),
             )
 
@@ -289,7 +290,7 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message: how runs treat a file at the path `name`, or "" if that is not a path of a file."""
+    """Return the end of a message: how runs treat a file at the path `name`, or "" if `name` is not like a file's."""
     folder, _, file_name = name.rpartition("/")
     folder = folder.rpartition("/")[2]
     is_in_action_folder = folder in FOLDERS

@@ -34,7 +34,7 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
     """Rebuild the store of drops from the captures; the new store replaces the old one when all captures are read.
 
     A store on a server is built in the empty database that the configuration names; UsageError is raised if it is not
-    empty. Returns None if the workspace has neither a source of drops nor a store.
+    empty. Returns None if the workspace has neither a source of drops nor a store in a file.
     """
     store_file = workspace.section(Drops).store.url.removeprefix("sqlite:///")
     if not workspace.of(COLLECTION.name) and not Path(store_file).is_file():

@@ -42,7 +42,7 @@ from windrow.settings.kinds import SCHEMES, split_address
 class TrialSetup:
     """The set-up of a trial: the collection, what its steps need (`resources` are schemas and lists), tables by name.
 
-    `sources` are those of the workspace, whose settings hold for addresses below theirs; `agent` is the user agent.
+    An address below that of one of `sources` is fetched with the settings of this source; `agent` is the user agent.
     """
 
     collection: Collection
@@ -66,7 +66,7 @@ def prepare_trial(workspace: Workspace | None, address: str) -> TrialSetup:
 
 
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-    """Fetch the file at `address` into a temporary folder, and yield the findings and records that its steps return."""
+    """Fetch the file at `address` into a temporary folder; yield its size, the findings, records and reports."""
     setup = prepare_trial(workspace, address)
     site, path, name = _locate_file(setup, address)
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as folder:

@@ -147,7 +147,7 @@ def make_declared_rows(declarations: Declarations) -> list[RowChange]:
 
 
 def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
-    """Yield changes for the standard's centres, for those not declared any more, and for the workspace's centres."""
+    """Yield changes for the standard's centres, for centres not declared any more, and for the workspace's centres."""
     created_at = tracker_time(declarations.created_at)
     centres_of_sources = {source.owner.lower() for source in declarations.sources}
     for short_name in CENTRES:
@@ -192,7 +192,7 @@ def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
 
 
 def _state_id(source: Source) -> int:
-    """Return the id of a source's declared state; an inactive centre does not change it."""
+    """Return the id of the state that a source declares; only if it declares none, `active` decides."""
     return _STATE_IDS[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 

@@ -55,7 +55,7 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO)
     """Write the tables of `metadata` and their rows, all as of one moment; return the number of rows.
 
     Rows are streamed, ordered by primary key. Raises UsageError if `dialect` is not one of `DIALECTS`, and StoreError
-    for a value that not every client can load: a text with a NUL, or a number that is not finite.
+    for a value that not every client can load: of an unknown type, a text with a NUL, or a number that is not finite.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")
@@ -111,7 +111,7 @@ def _write_insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, output:
         try:
             texts = [_format_literal(value, style, has_zone) for value, has_zone in zip(row, zone_flags, strict=True)]
         except StoreError as error:
-            raise StoreError(f"{table.name}, {row[0]!r}: {error}") from None
+            raise StoreError(f"{table.name}, row {row[0]!r}: {error}") from None
         output.write(f"({', '.join(texts)})" + (",\n" if number + 1 < len(rows) else ";\n"))
 
 
@@ -127,9 +127,9 @@ def _write_sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> Non
 
 
 class _LiteralStyle(NamedTuple):
-    """How a client spells literals: texts, bytes (a format for the hex digits), (false, true), and the zone UTC.
+    """How a client spells literals.
 
-    `utc_suffix` follows a time in a column with a zone.
+    `bytes_format` is for hex digits; `booleans` are (false, true); `utc_suffix` ends a time in a column with a zone.
     """
 
     quote_text: Callable[[str], str]

@@ -31,7 +31,7 @@ MAX_NAMED_RECORDS = 100
 
 
 class Published(NamedTuple):
-    """The effect of publishing a submission; if `reason` is `ALREADY_LOADED`, nothing was changed."""
+    """The effect of publishing a submission; if `reason` is `ALREADY_LOADED`, no record was changed."""
 
     submission: int
     current: int  # the number of its entities that are in force, tombstones included
@@ -43,10 +43,10 @@ class Published(NamedTuple):
 _FINDINGS_BY_EFFECT = {
     "unknown_edit": ("UnknownRecord", Level.WARN, "is edited but does not exist; it is added"),
     "unknown_delete": ("UnknownRecord", Level.WARN, "is deleted but does not exist"),
-    "replaced": ("AlreadyKnown", Level.NOTE, "exists already; the new version replaced it"),
+    "replaced": ("AlreadyKnown", Level.NOTE, "exists already; the new version replaces the earlier one"),
     "edited": ("Overrides", Level.NOTE, "overrides the earlier version"),
     "deleted": ("Overrides", Level.NOTE, "deletes the earlier version"),
-    "overridden": ("Overridden", Level.NOTE, "is overridden by a version of a later date or increment"),
+    "overridden": ("Overridden", Level.NOTE, "is overridden by a version from a later zip or XML file"),
     "repeated": ("RecordRepeated", Level.WARN, "occurs more than once in the document; the last occurrence counts"),
 }
 """The findings about effects on records, by effect: kind, level, and the end of the message."""
@@ -55,8 +55,8 @@ _FINDINGS_BY_EFFECT = {
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    If `published_at` is before the last publication in the store, the time of that publication is used, so that times
-    do not decrease. A submission that is published already is not changed. Raises StoreError if it is missing.
+    The time is at least that of the last publication in the store. A submission whose bytes are in force already is
+    only marked as published, and one that is published already is not changed. Raises StoreError if it is missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -75,7 +75,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld for a `reason`, and undo its publication if it was published."""
+    """Mark an item's submission as withheld and undo its publication, if any; raise StoreError if it is missing."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -98,7 +98,7 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the identifiers among `keys` that were ever published (question KIND) or are current (KIND:current)."""
+    """Return the `keys` ever published (question KIND) or current (KIND:current); raise StoreError for other states."""
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")
@@ -153,10 +153,10 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another published submission, all in force, with the same bytes, action and kind, or None."""
+    """Return the id of another submission with the same bytes, action and kind that is all in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
-    same_submission: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
-    return same_submission
+    same_id: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
+    return same_id
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
@@ -167,8 +167,8 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
         connection.execute(submission.update().where(submission.c.id == submission_id).values(sort_key=sort_key))
 
 
-def _undo_publication(connection: sa.Connection, schema: TableSchema, submission: int) -> None:
-    """Undo a publication: an earlier version that it ended is valid until the submission's own version was ended.
+def _undo_publication(connection: sa.Connection, schema: TableSchema, submission_id: int) -> None:
+    """Undo a publication: a version that it ended is valid again, up to the time when the own version was ended.
 
     If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
     again.
@@ -186,8 +186,8 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
         .join(own_entity, is_same_record(own_entity, old_entity))
         .join(old_submission, old_submission.c.id == old_entity.c.submission_id)
         .where(
-            old_entity.c.ended_by == submission,
-            own_entity.c.submission_id == submission,
+            old_entity.c.ended_by == submission_id,
+            own_entity.c.submission_id == submission_id,
             own_entity.c.valid_from.is_not(None),
         )
     )
@@ -197,51 +197,51 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
     for row in rows_by_entity.values():
         _update_entities(connection, schema, [row.id], valid_to=row.valid_to, ended_by=row.ended_by)
     _mark_dirty(connection, schema, {row.submission_id for row in rows_by_entity.values()})
-    own_entity_ids = _entity_ids(connection, schema, submission)
+    own_entity_ids = _entity_ids(connection, schema, submission_id)
     _update_entities(connection, schema, own_entity_ids, valid_from=None, valid_to=None, ended_by=None, effect=None)
 
 
 def _describe_publication(
-    connection: sa.Connection, schema: TableSchema, submission: int, same_submission: int | None
+    connection: sa.Connection, schema: TableSchema, submission_id: int, same_id: int | None
 ) -> Published:
-    """Return the effect of a submission's publication; `same_submission` is an earlier one with the same bytes."""
+    """Return the effect of a submission's publication; `same_id` is that of an earlier one with the same bytes."""
     entity = schema.entity
-    if same_submission is not None:
+    if same_id is not None:
         message = "the same bytes with the same action are published already and are still current"
         finding = Finding("AlreadyLoaded", message, Level.NOTE)
-        return Published(submission, 0, 0, (finding,), Reason.ALREADY_LOADED)
-    rows = connection.execute(statement.count_effects(schema), {"its_id": submission})
+        return Published(submission_id, 0, 0, (finding,), Reason.ALREADY_LOADED)
+    rows = connection.execute(statement.count_effects(schema), {"its_id": submission_id})
     counts = {effect: int(count) for effect, count in rows}
     findings: list[Finding] = []
     for effect in (effect for effect in _FINDINGS_BY_EFFECT if counts.get(effect)):
         kind, level, message_end = _FINDINGS_BY_EFFECT[effect]
-        conditions = (entity.c.submission_id == submission, entity.c.effect == effect)
-        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission, effect))
+        conditions = (entity.c.submission_id == submission_id, entity.c.effect == effect)
+        query = sa.select(entity.c.kind, entity.c.identifier, _select_other_zip(schema, submission_id, effect))
         query = query.where(*conditions)
         for record_kind, identifier, zip_ in connection.execute(query.order_by(entity.c.id).limit(MAX_NAMED_RECORDS)):
             message = f"{record_kind} {identifier} {message_end}" + (f": {zip_}" if zip_ else "")
             findings.append(Finding(kind, message, level))
         if (omitted := counts[effect] - MAX_NAMED_RECORDS) > 0:
             findings.append(Finding(kind, f"{omitted} more findings of this kind are not listed", level))
-    ended = connection.scalar(statement.count_ended(schema), {"its_id": submission})
+    ended = connection.scalar(statement.count_ended(schema), {"its_id": submission_id})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
-    return Published(submission, current, ended or 0, tuple(findings))
+    return Published(submission_id, current, ended or 0, tuple(findings))
 
 
-def _select_other_zip(schema: TableSchema, submission: int, effect: str) -> sa.ColumnElement[Any]:
+def _select_other_zip(schema: TableSchema, submission_id: int, effect: str) -> sa.ColumnElement[Any]:
     """Return a subquery for the zip (`action/name`) of the version that an entity overrides, or that overrides it."""
     entity, older, other_submission = schema.entity, schema.older_entity, schema.submission
     name = sa.select(other_submission.c.action + "/" + other_submission.c.zip_name)
     if effect == "overridden":
         return name.where(other_submission.c.id == entity.c.ended_by).scalar_subquery()
-    was_ended = (older.c.ended_by == submission, older.c.effect.is_distinct_from("overridden"))
+    was_ended = (older.c.ended_by == submission_id, older.c.effect.is_distinct_from("overridden"))
     was_ended_by_entity = (*was_ended, is_same_record(older, entity))
     return name.where(other_submission.c.id == older.c.submission_id, *was_ended_by_entity).limit(1).scalar_subquery()
 
 
-def _entity_ids(connection: sa.Connection, schema: TableSchema, submission: int) -> list[int]:
+def _entity_ids(connection: sa.Connection, schema: TableSchema, submission_id: int) -> list[int]:
     entity = schema.entity
-    return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission)))
+    return list(connection.scalars(sa.select(entity.c.id).where(entity.c.submission_id == submission_id)))
 
 
 def _update_entities(connection: sa.Connection, schema: TableSchema, ids: Iterable[int], **values: Any) -> None:

@@ -1,8 +1,8 @@
 """The tracker's rows as a projection of the ledger: pure functions from facts to changes of rows.
 
-The key of a row is a number on the ledger: that of the listed file for a `zip_action`, of the attempt for a
-`zip_download`, of the member for an `xml_file`, of the finding for a line of a log. So the same facts always give the
-same rows. Facts about items of other collections give no rows (specification, section "Settled").
+The key of a row comes from the ledger: the name for a `zip_file`, the number of the listed file for a `zip_action`, of
+the attempt for a `zip_download`, of the member for an `xml_file`, of a fact for a line of a log. So the same facts
+always give the same rows. Facts about items of other collections give no rows (specification, section "Settled").
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in their order; `project_states` has those of states.
+    """Return the changes of the tracker's rows for these facts, in their order; `project_states` returns the states.
 
     The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """
@@ -154,14 +154,14 @@ def _make_name_values(
 
 
 def _project_listed(fact: ledger_facts.Listed, _: Declarations, add_change: _AddChange) -> None:
-    # A host that does not list the zip any more keeps its row: deleting it would delete its downloads.
+    # A source that does not list the zip any more keeps its row: deleting it would delete its downloads.
     if _is_about(fact.subject, ZIP_KIND) and fact.event in {"listed", "refused", "changed"}:
         references = {"za_id": ("zip_action", str(fact.file)), "file_source_id": ("file_source", fact.source)}
-        row = ("file_source_has_zip", _host_row_key(fact))
+        row = ("file_source_has_zip", _mirror_row_key(fact))
         add_change(RowChange(*row, {}, references, {"num_retries": 0}, insert=Insert.AGAIN))
 
 
-def _host_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str:
+def _mirror_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> str:
     return f"{fact.file}@{fact.source}"
 
 
@@ -174,10 +174,10 @@ def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, a
         _add_log_line(add_change, f"cut {fact.cut}", download, Reason.INTERRUPTED.class_name, "")
     if fact.errors:
         values = {"num_retries": min(fact.errors, _MAX_RETRIES)}
-        add_change(RowChange("file_source_has_zip", _host_row_key(fact), values, insert=Insert.NEVER))
+        add_change(RowChange("file_source_has_zip", _mirror_row_key(fact), values, insert=Insert.NEVER))
     opened_at = tracker_time(fact.at)
     times = {"request": opened_at, "received": opened_at}
-    references = {"zf_id": ("file_source_has_zip", _host_row_key(fact))}
+    references = {"zf_id": ("file_source_has_zip", _mirror_row_key(fact))}
     add_change(RowChange("zip_download", str(fact.seq), times, references, _RUNNING_STATE, _UNLESS_IN_QC))
 
 

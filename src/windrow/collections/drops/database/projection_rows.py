@@ -32,7 +32,7 @@ class Insert(IntEnum):
 
 
 class LateReference(NamedTuple):
-    """A reference to a table that is written later; `substitute` replaces an id that is missing or above `max_id`."""
+    """A reference to row `key` of `table`, written later; `substitute` replaces a missing id or one above `max_id`."""
 
     table: str
     key: str
@@ -59,7 +59,7 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch; `unless` is as in these."""
+    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch; see there for `unless`."""
 
     table: str
     keys: Sequence[str]
@@ -99,7 +99,7 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key, in the order of their first change.
+    """Merge the changes of each row; return the rows by table and key, in the order of their first inserting change.
 
     >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
     >>> rows = merge_changes(changes)
@@ -239,7 +239,7 @@ def _qualified_name(engine: sa.Engine, name: str) -> str:
 
 
 def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
-    """Return the tables into which a projection ever wrote rows, even if all rows were deleted since."""
+    """Return the tables with rows that a projection wrote, unless it has recorded that they were all deleted."""
     link, _ = _make_bookkeeping_tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
@@ -287,7 +287,7 @@ class IdLookup:
         self.clear_cache()
 
     def has_rows(self, connection: sa.Connection, table: str) -> bool:
-        """Tell whether the projection ever inserted or adopted a row of the table."""
+        """Tell whether the projection wrote a row of the table that it has not recorded as deleted."""
         conditions = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 
@@ -326,7 +326,7 @@ class IdLookup:
         return cached
 
     def find_keys(self, connection: sa.Connection, table: str) -> list[str]:
-        """Return all keys of a table, in their order."""
+        """Return all keys of a table, sorted, also those of rows that were left out or deleted."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
         return list(connection.scalars(sa.select(link.c.key).where(condition).order_by(link.c.key)))
@@ -359,7 +359,7 @@ class IdLookup:
                 self._ids_by_table.get(table, {}).pop(key, None)
 
     def allot_ids(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
-        """Return the next `count` ids of a table, greater than its present ids and all that were ever recorded."""
+        """Return the next `count` ids of a table, greater than those of its rows and those that are recorded."""
         link = self.link
         if table.name not in self._next_ids:
             condition = (link.c.projection == self._name) & (link.c.table_name == table.name)

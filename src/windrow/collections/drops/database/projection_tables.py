@@ -5,8 +5,8 @@ rows, gives them ids, and writes a batch and its checkpoint in one transaction. 
 facts into empty tables gives the same rows with the same ids, however the facts are divided into batches.
 
 Other programs may delete rows. If another program inserted a row with the natural key (such as the name) of a row to
-insert, its row is adopted: the id is recorded for the key. `unless` is (column, value): a row with this value is not
-changed. `LEFT_OUT` is the id of a key without a row.
+insert, that row is used instead: its id is recorded for the key. `unless` is (column, value): a row with this value is
+not changed. `LEFT_OUT` is the id of a key without a row.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _NaturalKey = tuple[object, ...]
 
 
 class _NewRow(NamedTuple):
-    """A row to insert or to adopt; its key does not have an id yet."""
+    """A row to insert unless one with its natural key exists; its key does not have an id yet."""
 
     key: str
     values: _Values
@@ -98,7 +98,7 @@ class RowBatch:
 
     def _write(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> None:
         """Insert the rows of a table that are new or to be inserted again, and update the others; `rows` are by key."""
-        reinserted_keys = self._find_deleted(table, rows)
+        lost_keys = self._find_deleted(table, rows)
         ids = self._id_lookup.find_ids(self._connection, table.name, rows)
         rows = {key: row for key, row in rows.items() if row.insert is not Insert.NEVER or key in ids}
         for key, row in rows.items():
@@ -111,9 +111,9 @@ class RowBatch:
         complete_keys = {new_row.key for new_row in complete_rows}
         incomplete_keys = [key for key in rows if key not in ids and key not in complete_keys]
         self._id_lookup.record_ids(self._connection, table.name, [(key, LEFT_OUT) for key in incomplete_keys])
-        reinserted = [{"id": ids[key], **rows[key].initial_values, **values_by_key[key]} for key in reinserted_keys]
-        self._insert(table, reinserted)
-        inserted_keys = self._add_rows(table, complete_rows) | set(reinserted_keys)
+        lost_rows = [{"id": ids[key], **rows[key].initial_values, **values_by_key[key]} for key in lost_keys]
+        self._insert(table, lost_rows)
+        inserted_keys = self._add_rows(table, complete_rows) | set(lost_keys)
         known_keys = [key for key in values_by_key if key not in inserted_keys]
         self._update(table, rows, {key: values_by_key[key] for key in known_keys})
 
@@ -121,15 +121,15 @@ class RowBatch:
         ids = self._id_lookup.find_ids(self._connection, table.name, rows)
         for key, row in rows.items():
             for column, (target, target_key, max_id, substitute) in row.late_references.items():
-                number = self._id_lookup.find_ids(self._connection, target, [target_key]).get(target_key, 0)
-                reference = number if 0 < number <= max_id else substitute
-                change = table.update().where(table.c.id == ids.get(key, LEFT_OUT)).values({column: reference})
-                self._connection.execute(_skip_taken_over(change, table, row.unless))
+                target_id = self._id_lookup.find_ids(self._connection, target, [target_key]).get(target_key, 0)
+                reference = target_id if 0 < target_id <= max_id else substitute
+                update = table.update().where(table.c.id == ids.get(key, LEFT_OUT)).values({column: reference})
+                self._connection.execute(_skip_taken_over(update, table, row.unless))
 
     # references and deleted rows
 
     def _resolve(self, rows: Mapping[str, MergedRow]) -> dict[str, _Values]:
-        """Return the values of rows by key; a reference is the id of its row, or None if that row is missing."""
+        """Set the references of rows to ids, or to None if their rows are missing; return the values of rows by key."""
         target_keys: dict[str, dict[str, None]] = {}
         for row in rows.values():
             for target, key in row.references.values():
@@ -155,12 +155,12 @@ class RowBatch:
             return []
         ids = self._id_lookup.find_ids(self._connection, table.name, keys)
         deleted_ids = self._find_lost(table, [ids[key] for key in keys if ids.get(key)])
-        reinserted = [key for key in keys if rows[key].insert is Insert.AGAIN and ids.get(key) in deleted_ids]
-        self._id_lookup.record_deleted(self._connection, table.name, deleted_ids - {ids[key] for key in reinserted})
+        lost_keys = [key for key in keys if rows[key].insert is Insert.AGAIN and ids.get(key) in deleted_ids]
+        self._id_lookup.record_deleted(self._connection, table.name, deleted_ids - {ids[key] for key in lost_keys})
         # If a row was left out of an earlier batch and may be inserted again, its key gets a new id.
-        left_out = [key for key in keys if rows[key].insert is Insert.AGAIN and ids.get(key) == LEFT_OUT]
-        self._id_lookup.drop_keys(self._connection, table.name, left_out)
-        return reinserted
+        left_out_keys = [key for key in keys if rows[key].insert is Insert.AGAIN and ids.get(key) == LEFT_OUT]
+        self._id_lookup.drop_keys(self._connection, table.name, left_out_keys)
+        return lost_keys
 
     def _find_lost(self, table: sa.Table, row_ids: Iterable[int]) -> set[int]:
         """Return those of `row_ids` whose rows are not in the table any more."""
@@ -173,17 +173,17 @@ class RowBatch:
     # new rows
 
     def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
-        """Adopt existing rows with the natural keys of new rows; insert the other new rows and return their keys."""
+        """Use existing rows for new rows with their natural keys; insert the other new rows and return their keys."""
         natural_columns = self._natural_keys.get(table.name, ())
         inserted_keys: set[str] = set()
         for rows in _split_runs(new_rows, natural_columns):
             existing_ids = self._find_existing(table, natural_columns, rows) if natural_columns else {}
             to_insert: list[_NewRow] = []
-            adopted_keys: list[tuple[str, _NaturalKey]] = []
+            reused_keys: list[tuple[str, _NaturalKey]] = []
             for row in rows:
                 natural_key = _natural_key(natural_columns, row.values)
                 if natural_columns and natural_key in existing_ids:
-                    adopted_keys.append((row.key, natural_key))
+                    reused_keys.append((row.key, natural_key))
                     continue
                 existing_ids[natural_key] = LEFT_OUT
                 to_insert.append(row)
@@ -193,7 +193,7 @@ class RowBatch:
                 existing_ids[_natural_key(natural_columns, row.values)] = number
             self._insert(table, [{"id": number, **row.values} for row, number in numbered_rows])
             new_ids = [(row.key, number) for row, number in numbered_rows]
-            new_ids += [(key, existing_ids[natural_key]) for key, natural_key in adopted_keys]
+            new_ids += [(key, existing_ids[natural_key]) for key, natural_key in reused_keys]
             self._id_lookup.record_ids(self._connection, table.name, new_ids)
             inserted_keys.update(row.key for row in to_insert)
         return inserted_keys
@@ -254,13 +254,13 @@ class RowBatch:
                 continue
             self._update_shared(table, row_ids, dict(values), unless)
         for (names, unless), update_rows in single_updates.items():
-            change = table.update().where(table.c.id == sa.bindparam("its_id"))
-            change = _skip_taken_over(change.values({name: sa.bindparam(name) for name in names}), table, unless)
-            self._connection.execute(change, update_rows)
+            update = table.update().where(table.c.id == sa.bindparam("its_id"))
+            update = _skip_taken_over(update.values({name: sa.bindparam(name) for name in names}), table, unless)
+            self._connection.execute(update, update_rows)
 
 
-def _skip_taken_over(change: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
-    return change.where(table.c[unless[0]].is_distinct_from(unless[1])) if unless else change
+def _skip_taken_over(update: sa.Update, table: sa.Table, unless: tuple[str, object] | None) -> sa.Update:
+    return update.where(table.c[unless[0]].is_distinct_from(unless[1])) if unless else update
 
 
 def _has_required_values(table: sa.Table, values: _Values) -> bool:
@@ -375,7 +375,7 @@ class ProjectionTables:
             return self.id_lookup.read_checkpoint(connection)
 
     def keys(self, table: str) -> list[str]:
-        """Return the keys of all rows of a table that this projection ever inserted or adopted."""
+        """Return all keys of a table, sorted, also those of rows that were left out or deleted."""
         with map_errors(self.engine), self.engine.begin() as connection:
             return self.id_lookup.find_keys(connection, table)
 
@@ -415,5 +415,5 @@ class ProjectionTables:
         self.engine.dispose()
 
     def __repr__(self) -> str:
-        """Return the database's address without its password."""
+        """Show the database's address without its password."""
         return f"ProjectionTables({describe_database(self.engine)!r})"

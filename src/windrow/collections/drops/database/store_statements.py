@@ -125,7 +125,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select pairs of an entity of submission `its_id` and the entity of another that is in force for its record."""
+    """Select each entity of submission `its_id` with the entity of another one that is in force for the same record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(
@@ -145,7 +145,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select a published submission except `its_id`, all in force, with `its_digest`, `its_action` and `its_kind`."""
+    """Select a submission except `its_id` that is all in force and has `its_digest`, `its_action` and `its_kind`."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (
@@ -192,7 +192,6 @@ def select_entity_names(schema: TableSchema, submissions: Sequence[int]) -> sa.S
 def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
     """Select those of the submissions that have a record of which another submission has an entity in force."""
     new_entity, old_entity = schema.newer_entity, schema.older_entity
-
     return (
         sa.select(new_entity.c.submission_id)
         .join(old_entity, is_same_record(old_entity, new_entity))

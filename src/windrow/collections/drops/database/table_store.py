@@ -282,9 +282,9 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return the submission ids, by item, of documents that are staged already; delete rows of other bytes."""
+        """Return ids of staged submissions, by item; delete rows of other bytes, or raise StoreError if published."""
         staged_rows: dict[int, Any] = {}
-        for chunk in chunks(document.item for document, _ in documents):
+        for chunk in chunks(submission.item for submission, _ in documents):
             query = statement.select_submissions(self._schema, chunk)
             staged_rows.update((staged_row.item, staged_row) for staged_row in connection.execute(query))
         staged_ids = {}
@@ -296,16 +296,17 @@ class TableStore:
             if staged == (submission.digest, submission.action, rows.count):
                 staged_ids[submission.item] = int(staged_row.id)
             elif staged_row.published_at is not None:
-                raise StoreError(f"item {submission.item} is already published with other bytes: {staged_row.name}")
+                message = f"item {submission.item} is already published with other bytes: {staged_row.name}"
+                raise StoreError(message, hint="windrow replay")
             else:
                 self._delete_rows(connection, staged_row)
         return staged_ids
 
     def _delete_rows(self, connection: sa.Connection, row: Any) -> None:
-        for element in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
-            connection.execute(element.delete().where(element.c.submission_id == row.id))
-        table = self._schema.submission
-        connection.execute(table.delete().where(table.c.id == row.id))
+        for table in (*self._schema.elements.values(), self._schema.entity, self._schema.context):
+            connection.execute(table.delete().where(table.c.submission_id == row.id))
+        submission = self._schema.submission
+        connection.execute(submission.delete().where(submission.c.id == row.id))
 
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
@@ -319,7 +320,8 @@ class TableStore:
         numbered_documents: list[tuple[int, int, Rows]] = []
         for submission, rows in documents:
             if submission.action not in ACTION_NAMES:
-                raise StoreError(f"{submission.name}: {submission.action!r} is none of {', '.join(ACTION_NAMES)}")
+                names = ", ".join(ACTION_NAMES)
+                raise StoreError(f"{submission.name}: the action {submission.action!r} is not one of {names}")
             columns = {"id": submission_id, "first_id": first_id, "element_count": rows.count, "dirty": True}
             submission_rows.append(columns | submission._asdict())
             is_delete = submission.action == "delete"
@@ -335,13 +337,13 @@ class TableStore:
         return {submission_row["item"]: submission_row["id"] for submission_row in submission_rows}
 
     def _allot_ids(self, connection: sa.Connection, submission_count: int, element_count: int) -> tuple[int, int]:
-        """Reserve ids for submissions and for elements; return (first submission id, first element id)."""
+        """Reserve ids; return (first submission id, first element id); raise StoreError if the counters are missing."""
         connection.execute(
             _advance_counters(self._schema), {"elements": element_count, "submissions": submission_count}
         )
         next_ids = {row.name: int(row.value) for row in connection.execute(_read_counters(self._schema))}
         if set(next_ids) != set(COUNTER_NAMES):
-            raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow init")
+            raise StoreError("the store is not set up: its counters of ids are missing", hint="windrow replay")
         return next_ids["submission"] - submission_count + 1, next_ids["element"] - element_count + 1
 
 

@@ -93,7 +93,7 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with today's addresses and the function that derives documents."""
+        """Return the harvest of the configuration, with current addresses and the function that derives documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
@@ -189,7 +189,7 @@ class EventAdapter(RecordAdapter):
         return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the events not read from attempts `facts`; if None, from the last one at each address."""
+        """Count by reason the events not read from attempts in `facts` or, if None, from the last at each address."""
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
         with self._store(workspace) as records:
@@ -198,7 +198,7 @@ class EventAdapter(RecordAdapter):
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an event or an address; `name` is a uid, an address, or the id of a document of an event or run."""
+        """Explain an event or address, given by its name or its document's id; return None if the name is not known."""
         key, document = self._find_named(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:
@@ -237,7 +237,7 @@ class EventAdapter(RecordAdapter):
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with the fields of its address filled in for the present time, and with the option ONCE."""
+    """Return a source with its address filled in for the present time, and with the option ONCE (see there)."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))

@@ -106,7 +106,7 @@ class EventProjection:
                 yield f"{database}: {document['_id']}: is missing"
             # A log is not faulty because the version of its parser in the configuration was changed later.
             elif names := differing_keys(stored, document) - {"parser_version"}:
-                yield f"{database}: {document['_id']}: differs from what was read in: {', '.join(sorted(names))}"
+                yield f"{database}: {document['_id']}: differs from what was read, in {', '.join(sorted(names))}"
 
     def _describe_refused(self) -> dict[str, str]:
         """Return a message for each source with documents that the store refused, by the name of the source."""
@@ -138,7 +138,7 @@ class EventProjection:
         rejected = self._logs.rejected
         unread = f"; {counted(rejected, 'event')} could not be read: see windrow why ADDRESS" if rejected else ""
         shortened_count = self._written["shortened"] + self._logs.shortened
-        shortened = f"; {counted(shortened_count, 'document')} too large, written without source_text"
+        shortened = f"; {counted(shortened_count, 'document')} written without source_text, as the store refused it"
         return (
             f"{events} new, {self._written['changed']:,} changed, {logs}{unread}{shortened if shortened_count else ''}"
         )
@@ -230,7 +230,8 @@ class EventProjection:
 
     def _remove_events(self, ids_by_uid: Mapping[str, Sequence[str]]) -> None:
         """Remove the documents of events by the ids that they had, unless other events have these ids now."""
-        ids = {name for uid, plain in ids_by_uid.items() for id_ in plain for name in (id_, distinct_id(id_, uid))}
+        pairs = [(uid, plain_id) for uid, plain_ids in ids_by_uid.items() for plain_id in plain_ids]
+        ids = {id_ for uid, plain_id in pairs for id_ in (plain_id, distinct_id(plain_id, uid))}
         stored = self._store.get(self._databases.events, sorted(ids)) if ids else {}
         if stale_ids := [id_ for id_, document in stored.items() if document.get("uid") in ids_by_uid]:
             self._store.write(self._databases.events, (), stale_ids)
@@ -244,7 +245,7 @@ class DocumentChanges(NamedTuple):
 
 
 def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChanges]:
-    """Join changes to groups that are small enough for one request, and yield these; a change is not divided."""
+    """Join changes into groups that are small enough for one request, and yield these; a change is not divided."""
     documents: list[dict[str, Any]] = []
     removed_ids: list[str] = []
     size = 0

@@ -106,7 +106,7 @@ class RunLogs:
             ordinal += 1
 
     def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
-        """Write the log of a run if it is new or changed, and add its id to `log_ids`, unless that is None."""
+        """Write the log of a run unless it is stored, and a task if it failed; add its id to `log_ids` unless None."""
         document, stored = self._log_of_run(run)
         self._runs_by_id[document["_id"]] = run.session, run.source
         if log_ids is not None:
@@ -156,8 +156,8 @@ class RunLogs:
     def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
         """Yield the runs of each session whose logs are to be written.
 
-        All its documents are up to `last_attempt`, and some of them above `checkpoint`; a session without documents is
-        not before the one of `checkpoint`. A session with one of `late_attempts` need not be after `checkpoint`.
+        The number of a session's last document is above `checkpoint` and at most `last_attempt`; a session without
+        documents is not before that of `checkpoint`. A session with one of `late_attempts` may be before both.
         """
         numbers = sorted(self._ledger.sessions.numbers())
         first_session = max((start for start in numbers if start <= checkpoint), default=0)
@@ -255,10 +255,10 @@ class RunLogs:
         if reason is None and rejected and not counts[0]:
             reason, message = _describe_rejected(skips)
         if reason is None and attempt.status not in _GOOD_STATUSES:
-            reason, message = reason_of_status(attempt.status or 0), f"status {attempt.status}"
+            reason, message = reason_of_status(attempt.status or 0), f"its status is {attempt.status}"
             if _is_redirect(attempt):
                 reason = Reason.REDIRECTED
-                message = f"redirected to {attempt.location}, which is not an address of this source"
+                message = f"its redirect to {attempt.location} was not followed"
         url = attempt.url
         if attempt.kind == ROBOTS:
             url = str(source.options[ADDRESS]) if source else attempt.url

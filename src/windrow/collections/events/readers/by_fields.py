@@ -61,7 +61,7 @@ _ELEMENTS_WITHOUT_CONTENT = "script, style, nav, svg, form, button, noscript, if
 
 
 def remove_markup(text: str) -> str:
-    """Return the text of a piece of HTML in one line, without navigation, forms and scripts.
+    """Return the text of a piece of HTML in one line, without navigation, forms and scripts; plain text is unchanged.
 
     >>> remove_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
     'Tea & milk'
@@ -82,7 +82,6 @@ STATUSES = {
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
 }  # fmt: skip
 """Our word for the status of an event, by a source's word in lower case."""
-
 
 JsonLookup = Callable[[str], Any]
 """A function that returns the JSON value at a path, or None if the path does not exist."""

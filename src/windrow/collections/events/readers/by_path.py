@@ -53,10 +53,10 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     names = {name for path in paths if _ELEMENT_NAME.fullmatch(name := path.rpartition("/")[2])}
     count = sum(1 for name in names for _ in root.iterdescendants(f"{{*}}{name}"))
     if count:
-        message = f"{rules.items!r} selects nothing, but the document has elements of that name elsewhere: {count}"
+        message = f"the setting `items`, {rules.items!r}, selects nothing; elements of that name elsewhere: {count}"
         raise StepError(message, Reason.WRONG_ROOT)
     if not rules.root:
-        raise StepError(f"{rules.items!r} {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
+        raise StepError(f"the setting `items`, {rules.items!r}, {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
@@ -79,7 +79,7 @@ def any_namespace(path: str) -> str:
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the texts (for `@NAME`, attributes) of all elements at a path, joined by commas; None if there is none."""
+    """Return the texts (for `@NAME`, attributes) of all elements at a path, joined by commas; None without elements."""
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]
@@ -101,7 +101,7 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
         raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
     nodes = _select_all(page.root, rules.items)
     if not nodes and not rules.root:
-        raise StepError(f"{rules.items!r} {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
+        raise StepError(f"the setting `items`, {rules.items!r}, {_SELECTS_NOTHING}", Reason.WRONG_ROOT)
     headings_of_tables: dict[int, list[str]] = {}
     html_size = 0
     for node in nodes:

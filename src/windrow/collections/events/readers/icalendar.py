@@ -75,7 +75,8 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     if event_count > max_events:
         event_texts.sort(key=lambda event_text: _order_by_start(event_text, document.visited))
         del event_texts[max_events:]
-        yield SkippedPart(Reason.TOO_LARGE, describe_left_out(event_count, max_events, f"most_events is {max_events}"))
+        message = describe_left_out(event_count, max_events, f"the setting `most_events` is {max_events}")
+        yield SkippedPart(Reason.TOO_LARGE, message)
     is_cancelled = _CANCEL_LINE.search(text) is not None
     events: list[tuple[str, Any]] = []
     for number, event_text in enumerate(event_texts, 1):
@@ -143,11 +144,11 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts texts of events: future and repeated ones first, then past ones, both by nearness."""
+    """Return a key that sorts repeated events, and those from the day before `visited` on, first; both by nearness."""
     start = _START_DAY.search(event_text)
     day = int(start[1]) if start else 0
-    today = int(f"{visited - timedelta(days=1):%Y%m%d}")
-    return day < today and not _REPETITION_LINE.search(event_text), abs(day - today)  # days are numbers YYYYMMDD
+    first_day = int(f"{visited - timedelta(days=1):%Y%m%d}")  # a number YYYYMMDD
+    return day < first_day and not _REPETITION_LINE.search(event_text), abs(day - first_day)
 
 
 class _Overrides(NamedTuple):
@@ -274,24 +275,24 @@ def _repetitions_in_window(
 
 
 def _all_repetitions(event: Any, zone: tzinfo | None) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return the local starts by RRULE, RDATE and EXDATE, and by start the durations in RDATE; `zone` is DTSTART's."""
+    """Return (local starts, durations in RDATE by start); `zone` is DTSTART's; raise StepError for an endless rule."""
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
-    rules, first_start = rruleset(), _to_naive(event.get("DTSTART").dt, None)
+    starts, first_start = rruleset(), _to_naive(event.get("DTSTART").dt, None)
     for rule in _as_list(event.get("RRULE")):
         _refuse_endless(rule)
         rule_text = _UNTIL.sub(lambda until: _until_in_zone(until, zone), rule.to_ical().decode())
-        rules.rrule(rrulestr(rule_text, dtstart=first_start, ignoretz=True))
-    rules.rdate(first_start)  # it counts even if the rule does not give it (RFC 5545, section 3.8.5.3)
+        starts.rrule(rrulestr(rule_text, dtstart=first_start, ignoretz=True))
+    starts.rdate(first_start)  # it counts even if the rule does not give it (RFC 5545, section 3.8.5.3)
     durations: dict[datetime, timedelta] = {}
     for period in _dates_of(event, "RDATE"):
         begin, end = period if isinstance(period, tuple) else (period, None)
-        rules.rdate(_to_naive(begin, zone))
+        starts.rdate(_to_naive(begin, zone))
         if end is not None:
             durations[_to_naive(begin, zone)] = end if isinstance(end, timedelta) else end - begin
     for period in _dates_of(event, "EXDATE"):
-        rules.exdate(_to_naive(period[0] if isinstance(period, tuple) else period, zone))
-    return rules, durations
+        starts.exdate(_to_naive(period[0] if isinstance(period, tuple) else period, zone))
+    return starts, durations
 
 
 def _refuse_endless(rule: Any) -> None:
@@ -346,7 +347,7 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
-    """Return a property as EventTime, in the calendar's or source's zone if it has none; None for other properties."""
+    """Return a day or time, in the calendar's or source's zone if it has none; None if the property has neither."""
     time = _date_or_duration(ical_property)
     if isinstance(time, datetime):
         return from_zoned(time, document.zone) if time.tzinfo else _from_naive(document, ical_property, time, None)
