@@ -74,7 +74,10 @@ def test_an_export_without_pages_says_what_makes_them(root, windrow) -> None:
         ("UPDATE text_pile SET text = text || 'x'", "does not match its digest"),
         ("UPDATE entity_generation SET marked_duplicate = 1 WHERE entity_generation_id = 1", "but not marked"),
         ("UPDATE entity_generation SET confirmed_end_unix_utc = 5", "ended before it was last seen"),
-        ("UPDATE token_statistics SET occurances = occurances + 1", "other words than those in token_statistics, and"),
+        (
+            "UPDATE token_statistics SET occurances = occurances + 1",
+            "other words or counts than token_statistics; the same is true of",
+        ),
         ("DELETE FROM full_text_entity_index", "is not in the full-text table"),
         ("DELETE FROM url WHERE str_url LIKE '%a.html'", "refers to a row of url"),
         (AHEAD, "the last attempt in the ledger is"),

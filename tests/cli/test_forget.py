@@ -242,7 +242,7 @@ def test_a_page_is_not_forgotten_while_another_process_reads_its_old_bytes(
     root: Path, village, windrow, monkeypatch: pytest.MonkeyPatch, database: str
 ) -> None:
     """A read transaction keeps old pages in the log beside a database, and SQLite says so in an answer alone."""
-    monkeypatch.setattr("windrow.stores.sqlite.empty_wal.__defaults__", (lambda: None, 0.5))
+    monkeypatch.setattr("windrow.stores.sqlite.LOCK_TIMEOUT", 0.5)
     url = f"{village.origin(0)}/secret.html"
     with closing(sqlite3.connect(root / database, isolation_level=None)) as reader:
         reader.execute("BEGIN")

@@ -98,7 +98,7 @@ def test_a_file_that_is_imported_again_keeps_its_source_and_says_so(root, held, 
     assert "already imported" not in windrow("run", file, "--source", "first").err
     output = windrow("run", file, "--source", "second")
     assert output.code == 0, output.err
-    assert "second: 1 file, 0 captures; 1 file imported before; 1 already imported as source first" in output.err
+    assert "second: 1 file, 0 captures; 1 file imported before; 1 file already imported for source first" in output.err
 
 
 def test_a_collection_without_a_declared_source_says_what_to_do(root, held, windrow):

@@ -12,7 +12,7 @@ def test_why_tells_what_was_cancelled_and_what_was_not_had_again(crawled, small,
     (small.roots[0] / "b.html").unlink()
     assert windrow("run", "one", "--again").code == 0
     output = windrow("why", lost)
-    assert "state: open; present at the last successful request, but later requests failed" in output.out
+    assert "state: open; present at the last successful request, but later ones failed" in output.out
     assert "failed 1 time in a row" in output.out
     assert "seen by 1 crawl until" in output.out
 

@@ -127,7 +127,10 @@ def test_twice_is_once(tmp_path):
         ("one.warc.gz",),
         ("other.warc.gz",),
     ]
-    assert task_comments(tmp_path)[1] == "others: 2 files, 0 captures; 2 files imported before; 2 already imported as source them"
+    assert (
+        task_comments(tmp_path)[1]
+        == "others: 2 files, 0 captures; 2 files imported before; 2 files already imported for source them"
+    )
 
 
 def test_what_is_no_warc_file_fails_and_the_others_go_on(tmp_path):
