@@ -153,7 +153,7 @@ def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
 
 
 def read_media_type(fields: Mapping[str, str]) -> str:
-    """Return the media type of Content-Type without parameters, in lower case, or an empty text if it is not valid.
+    """Return Content-Type without parameters, in lower case, or an empty text if it is missing or not valid.
 
     >>> read_media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'
@@ -184,7 +184,7 @@ FREE_BYTES = 1 << 20
 """A body may inflate to this size at any ratio: a short page of one repeated line is not a bomb."""
 
 MAX_CODINGS = HTTP_CODINGS.number
-"""The most content codings of one body that are decoded; a transfer coding may be added."""
+"""The most content codings of one body that are decoded; one transfer coding may be added."""
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read

@@ -276,7 +276,7 @@ def product_token(agent: str) -> str:
 
 
 def _split_line(line: str) -> tuple[str, str]:
-    """Return the key (as in `_KEYS`) and the value of a line, or two empty texts for an unknown line."""
+    """Return the key of a line, as `_KEYS` spells it or empty if it is unknown, and the line's value."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
     key = _KEYS.get(match[1].lower(), "") if match else ""

@@ -33,7 +33,7 @@ MIN_SHINGLES: Final = 16
 """The fewest shingles of a text that has a sketch; shorter texts are not compared."""
 
 MAX_CHARACTERS: Final = 200_000
-"""Only so many characters of a text are used."""
+"""The most characters of a text that are used."""
 
 SHINGLE_BYTES: Final = 20
 """The bytes of a shingle."""
@@ -83,7 +83,7 @@ def split_bands(sketch: bytes) -> list[int]:
 
 
 def _spell_plainly(text: str) -> bytes:
-    """Return a text in UTF-8, in lower case, without punctuation, with a space before each word."""
+    """Return a text in UTF-8, in lower case, without punctuation; a space precedes each word, and spaces follow."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
     return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES

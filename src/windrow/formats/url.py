@@ -175,7 +175,7 @@ _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 
 def normalise_other_scheme(href: str) -> Resolved:
-    """Normalise as browsers do an address that `normalise` refused for its scheme, and remove its credentials.
+    """Normalise an address that `normalise` refused for its scheme, as browsers do, and remove its credentials.
 
     The result has a reason for an invalid address (BAD_ADDRESS) and for too many characters.
 

@@ -128,7 +128,7 @@ SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
 
 @dataclass(frozen=True, slots=True)
 class SchemaFiles:
-    """A schema's content, that of the files it imports by their names, and the digest of all of them together."""
+    """A schema's content, the content of each file that it imports, by file name, and one digest of them all."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)

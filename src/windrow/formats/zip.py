@@ -363,7 +363,7 @@ def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
 
 
 def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content block by block; raise StepError at the end if size or checksum are wrong."""
+    """Yield a member's content block by block; raise StepError if it has a `reason`, or size or checksum are wrong."""
     return open_inflated(view, member).blocks()
 
 
