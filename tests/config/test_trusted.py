@@ -37,7 +37,7 @@ def test_a_file_of_another_owner_is_refused(root: Path, name: str, monkeypatch: 
         return os.stat_result((*status[:4], owner, *status[5:]))
 
     monkeypatch.setattr(os, "fstat", owned_by_another)
-    with pytest.raises(ConfigError, match=rf"{name} belongs to another user \(number 12345\)") as caught:
+    with pytest.raises(ConfigError, match=rf"{name} belongs to another user \(user id 12345\)") as caught:
         load(root, {})
     assert caught.value.exit_code == 4
     assert "chown" in caught.value.hint

@@ -75,7 +75,7 @@ def is_name(text: str) -> bool:
 
 
 def variable_name(name: str) -> str:
-    """Return the name of the environment variable that sets the setting of a dotted name."""
+    """Return the name of the environment variable for the setting with a dotted name."""
     return PREFIX + "".join(character if character.isalnum() else "_" for character in name).upper()
 
 
