@@ -42,7 +42,7 @@ class Reason(StrEnum):
 
     # names and listings
     BAD_NAME = "bad_name", "the name does not follow the convention of its collection"
-    BAD_DATE = "bad_date", "the date in the name is not a day of the calendar"
+    BAD_DATE = "bad_date", "the date is not a day of the calendar, or the time is not valid"
     UNKNOWN_CENTRE = "unknown_centre", "the name starts with a centre that is not declared"
     OTHER_SPELLING = "other_spelling", "the source also lists the same name in another spelling"
     NAME_TOO_LONG = "name_too_long", "the name is longer than its standard allows"
@@ -105,29 +105,29 @@ class Reason(StrEnum):
     DISK_FULL = "disk_full", "there is not enough room on the disk"
     DISK_FAILED = "disk_failed", "the disk could not be read or written"
 
-    # archives
+    # zips and other compressed bytes
     NOT_A_ZIP = "not_a_zip", "the bytes are not a zip archive"
-    TRUNCATED = "truncated", "the archive or document ends too early"
-    TRAILING_BYTES = "trailing_bytes", "there are bytes after the end of the archive"
-    CORRUPT = "corrupt", "an archive member does not match its own checksum"
-    ENCRYPTED = "encrypted", "an archive member is encrypted"
-    NESTED_ARCHIVE = "nested_archive", "the archive contains another archive"
-    EMPTY_ARCHIVE = "empty_archive", "the archive contains no usable document"
-    TOO_MANY_MEMBERS = "too_many_members", "the archive has more members than the limit"
-    BOMB_RATIO = "bomb_ratio", "a member inflates beyond the allowed ratio"
-    BOMB_TOTAL = "bomb_total", "the members together inflate beyond the limit"
-    BOMB_OVERLAP = "bomb_overlap", "members of the archive share the same bytes, as in a bomb"
-    DUPLICATE_MEMBER = "duplicate_member", "the archive has two members of one name"
+    TRUNCATED = "truncated", "the zip or document ends too early"
+    TRAILING_BYTES = "trailing_bytes", "there are bytes after the end of the zip"
+    CORRUPT = "corrupt", "it is broken, or does not match its own checksum"
+    ENCRYPTED = "encrypted", "it is encrypted, and cannot be read without a password"
+    NESTED_ARCHIVE = "nested_archive", "the zip contains another archive, such as a zip"
+    EMPTY_ARCHIVE = "empty_archive", "the zip contains no usable document"
+    TOO_MANY_MEMBERS = "too_many_members", "the zip has more members than the limit"
+    BOMB_RATIO = "bomb_ratio", "it inflates beyond the allowed ratio"
+    BOMB_TOTAL = "bomb_total", "it inflates to more bytes than the limit"
+    BOMB_OVERLAP = "bomb_overlap", "members of the zip share the same bytes, as in a bomb"
+    DUPLICATE_MEMBER = "duplicate_member", "the zip has two members of one name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 
     NO_ORIGINAL = "no_original", "the bytes to which a revisit record refers are in none of the imported WARC files"
 
     # documents
-    NOT_WELL_FORMED = "not_well_formed", "the document is not well-formed XML"
+    NOT_WELL_FORMED = "not_well_formed", "the document is not well-formed XML or JSON"
     WRONG_ENCODING = "wrong_encoding", "the bytes are not valid in the encoding that the document declares"
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
-    NOT_VALID = "not_valid", "the document is not valid against its schema"
-    WRONG_ROOT = "wrong_root", "the root element is not the one that the document's name requires"
+    NOT_VALID = "not_valid", "the document is not valid against its schema or format"
+    WRONG_ROOT = "wrong_root", "the document is of another kind than expected, as its root shows"
     NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
     TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times the limit in real time"
