@@ -101,7 +101,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the records, of all collections, that could not be read from the attempts `facts` (first, last).
+    """Count by reason the records, of all collections, that could not be read in the attempts `facts` (first, last).
 
     If `facts` is None, count the records that no later attempt has repaired.
     """

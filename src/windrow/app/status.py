@@ -32,8 +32,9 @@ HELD = "held"
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session that requested something from it.
 
-    `items` counts the files that it offers now, or its fetched pages; `same` counts the unchanged ones, `failed` the
-    ones that are failed now. `state` is the configured state, `error` says why its last session failed.
+    `items` counts the files that it offers now, or its fetched pages; `same` counts the unchanged ones, and `failed`
+    those that are failed now. `last_good` is the end of its last session without a failure, `state` is the configured
+    state, and `error` says why its last session failed.
     """
 
     source: str

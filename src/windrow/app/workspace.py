@@ -121,7 +121,8 @@ class Windrow:
     def trust(self, source: str, fingerprint: str) -> bool:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
-        `fingerprint` is written as ssh prints it (`SHA256:...`), or it is a public key.
+        `fingerprint` is written as ssh prints it (`SHA256:...`), or it is a public key. Raises UsageError for any other
+        text, and for an unknown source.
         """
         from windrow.config import trust
 
@@ -183,7 +184,8 @@ class Windrow:
         `first` and `last` are the first and last phase, `limit` is the most items to fetch; items that their source
         dates before `since` are skipped; `again` repeats finished work of the chosen sources. `names` may be WARC files
         in place of sources: they are imported under the source `source`, without any request. They may also be
-        addresses of pages: each is requested once, now; the pages that it links to are not.
+        addresses of pages: each is requested once, now; the pages that it links to are not. `progress` shows how far
+        the run is; `command` is the command line that the ledger records.
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
@@ -369,7 +371,7 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return, by collection, how the results differ from the earlier ones.
+        Returns, by collection, how the results differ from the earlier ones. Raises UsageError for an unknown name.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
