@@ -66,7 +66,7 @@ def _format_day(day: Day | str) -> str:
 
 
 class Windrow:
-    """An open workspace, with a method for each command."""
+    """An open workspace, with a method for each command that works in one."""
 
     def __init__(
         self,
