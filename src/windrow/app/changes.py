@@ -40,8 +40,8 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes within a window, collection by collection.
 
-    `source` selects one source, `kind` one kind of change (new, changed or gone); empty selects all. Raises UsageError
-    for an unknown source.
+    `source` selects one source, `kind` one kind of change (new, changed or gone); an empty text selects all. Raises
+    UsageError for an unknown source.
     """
     collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
     if source and source not in collections_by_source:

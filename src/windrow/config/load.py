@@ -111,7 +111,7 @@ def build_source(
 
 
 def _allowed_addresses(source: Source, file: str) -> Allowed:
-    """Return the private addresses to connect to for a source: those in `private_hosts`, and those of its own host."""
+    """Return the private hosts and networks that a source may request: `private_hosts`, and its own IP address."""
     try:
         return read_allowed(source.options.get("private_hosts", ()), source.site.host)
     except ConfigError as error:

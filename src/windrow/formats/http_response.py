@@ -200,7 +200,7 @@ class _ChunkReader:
         self.is_done = False
 
     def feed(self, block: memoryview) -> int:
-        """Read the next bytes; return how many of them belong to this response."""
+        """Read the next bytes; return how many belong to this response; raise TerminalFailure if they are not valid."""
         position, block_size = 0, len(block)
         small_chunks = bytearray()  # small chunks are collected: there may be a million of them
         while position < block_size and not self.is_done:

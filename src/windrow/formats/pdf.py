@@ -66,7 +66,7 @@ class Pdf:
     created: int | None
     modified: int | None
     pages: list[str]
-    """The text of each page that was read, with its line ends; empty for a page that cannot be read."""
+    """The text of each page that was read, with its line ends; a page that cannot be read has an empty text."""
     contents: list[tuple[int, str]]
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]

@@ -303,7 +303,7 @@ class ZipMember(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Why the entry must not be read, with the name of an unsupported compression method; empty if it may be read.
+        """Why the entry must not be read, with the name of an unsupported compression method, or an empty text.
 
         >>> ZipMember("a.xml", 1, 1, 0, 0, 14, Reason.UNSUPPORTED).refusal
         'the format or compression method is not supported: LZMA'

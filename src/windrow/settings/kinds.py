@@ -172,13 +172,13 @@ def _read_address(value: Any, root: Path) -> str:
     """Return an address unchanged; raises ConfigError if it is not valid or contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address contains a password; name the place of the password in the setting secret")
+        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address contains a password; name the place of the password in the setting secret")
+        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
     return text
 
 
