@@ -276,7 +276,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 
 
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
-    """If a folder is named instead of a source, and a collection adopts its documents, add it as a source of this run.
+    """Add a folder that is named in place of a source as a source of this run, if a collection adopts at `first_phase`.
 
     Returns configuration, names and first phase of the run, unchanged if no folder is adopted. Raises UsageError if
     anything else is named too.

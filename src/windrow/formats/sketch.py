@@ -18,13 +18,13 @@ from typing import Final
 from zlib import crc32
 
 LANES: Final = 96
-"""The bytes of a sketch; each is a lane."""
+"""The number of bytes of a sketch; each of them is a lane."""
 
 BANDS: Final = 12
-"""The bands of a sketch."""
+"""The number of bands of a sketch."""
 
 BAND_BYTES: Final = 5
-"""The bytes of a band: two texts share a band in 99 of 100 cases if their similarity is 0.8, in 33 if it is 0.5."""
+"""The bytes of one band: two texts share a band in 99 of 100 cases if their similarity is 0.8, in 33 if it is 0.5."""
 
 NEAR_DUPLICATE_SIMILARITY: Final = 0.65
 """Texts are near-duplicates if their similarity is at least this."""
@@ -36,7 +36,7 @@ MAX_CHARACTERS: Final = 200_000
 """The most characters of a text that are used."""
 
 SHINGLE_BYTES: Final = 20
-"""The bytes of a shingle."""
+"""The number of bytes of a shingle."""
 
 MAX_ROUNDS: Final = 256
 """The most rounds to fill all lanes: only one in 10^16 of the shortest texts leaves a lane empty after them."""

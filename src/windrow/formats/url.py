@@ -312,7 +312,7 @@ class Resolver:
         return list(urls)
 
     def _resolve_and_cache(self, href: str, base: str) -> Resolved:
-        """Resolve a link that is not cached; cache it if it begins with `/` or a scheme: then `base` is not needed."""
+        """Resolve a link; cache it if it is short and begins with `/` or a scheme, so that it does not need `base`."""
         resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
         if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
             if len(self._resolved_by_href) >= self._max_links:
