@@ -69,7 +69,7 @@ class Reason(StrEnum):
     PERMISSION_DENIED = "permission_denied", "the server or the file system does not allow reading it"
     NOT_FOUND = "not_found", "the server does not have it"
     GONE = "gone", "the server reported that it was removed permanently"
-    NO_TRANSPORT = "no_transport", "no transport is installed for this kind of address"
+    NO_TRANSPORT = "no_transport", "no transport for this kind of address, or no extra that is needed, is installed"
     POLICY_DENIED = "policy_denied", "a rule of this workspace forbids the address"
     ROBOTS_DENIED = "robots_denied", "robots.txt of the host forbids the address"
     REDIRECTED = "redirected", "the server redirects to another address"
@@ -124,11 +124,11 @@ class Reason(StrEnum):
 
     # documents
     NOT_WELL_FORMED = "not_well_formed", "the document is not well-formed XML or JSON"
-    WRONG_ENCODING = "wrong_encoding", "the bytes are not valid in the encoding that the document declares"
+    WRONG_ENCODING = "wrong_encoding", "the encoding of the document is not supported, or its bytes are not valid in it"
     DTD_FORBIDDEN = "dtd_forbidden", "the document has a DTD or entities, which are refused"
     NOT_VALID = "not_valid", "the document is not valid against its schema or format"
     WRONG_ROOT = "wrong_root", "the document is of another kind than expected, as its root shows"
-    NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document"
+    NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document, or one that cannot be used"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
     TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times the limit in real time"
     MEMORY_LIMIT = "memory_limit", "reading it took more memory than the limit"

@@ -23,7 +23,7 @@ def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> P
 
 
 def read_look(path: Path) -> int:
-    """Return the last fact that was seen, or 0 if there is no last look; raise WindrowError for an unreadable file."""
+    """Return the number of the last fact seen, or 0 without a last look; raise WindrowError for an unreadable file."""
     try:
         return int(path.read_text(encoding="ascii"))
     except FileNotFoundError:

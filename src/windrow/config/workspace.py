@@ -208,7 +208,7 @@ def refuse_overlaps(
         for name in values
         if name in written_settings and (location := _location_of_setting(values[name], root))
     ]
-    written_paths = [Path(each.path) for each in written_locations]
+    written_paths = [Path(location.path) for location in written_locations]
     reserved = [
         _make_location(f"the folder {SOURCES_FOLDER} of the workspace", root / SOURCES_FOLDER),
         *(_make_location(f"the file {name} of the workspace", root / name) for name in (MAIN_FILE, HOST_KEYS_FILE)),

@@ -133,10 +133,12 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
 
 def _bound_unreadable(folder: str, entries: Entries) -> Entries:
     """Return the first `MAX_UNREADABLE_LINES` entries, and if there are more, one with the number of the others."""
-    more = len(entries) - MAX_UNREADABLE_LINES
-    if more <= 0:
+    further_count = len(entries) - MAX_UNREADABLE_LINES
+    if further_count <= 0:
         return entries
-    summary = ListingEntry(folder, f"and {more:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR)
+    summary = ListingEntry(
+        folder, f"and {further_count:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR
+    )
     return [*entries[:MAX_UNREADABLE_LINES], summary]
 
 

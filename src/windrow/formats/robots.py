@@ -308,14 +308,14 @@ class Directives(NamedTuple):
     nosnippet: bool = False
     until: datetime | None = None
 
-    def join(self, more: Directives) -> Directives:
+    def join(self, other: Directives) -> Directives:
         """Return the restrictions of both, with the earlier `until`."""
-        times = [time for time in (self.until, more.until) if time]
+        times = [time for time in (self.until, other.until) if time]
         return Directives(
-            self.noindex or more.noindex,
-            self.nofollow or more.nofollow,
-            self.noarchive or more.noarchive,
-            self.nosnippet or more.nosnippet,
+            self.noindex or other.noindex,
+            self.nofollow or other.nofollow,
+            self.noarchive or other.noarchive,
+            self.nosnippet or other.nosnippet,
             min(times, default=None),
         )
 

@@ -205,7 +205,7 @@ def _read_command(value: Any, root: Path) -> tuple[str, ...]:
 def _read_texts(value: Any, root: Path) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise wrong_type("a list of texts", value)
-    return tuple(_read_text(each, root) for each in value)
+    return tuple(_read_text(text, root) for text in value)
 
 
 def _spell_switch(text: str) -> Any:
@@ -273,7 +273,7 @@ DATABASE = ValueKind("path or database address", _read_database)
 COMMAND = ValueKind("command", _read_command, show=shlex.join)
 PATHS = ValueKind(
     "list of paths",
-    lambda value, root: tuple(_read_path(each, root) for each in _read_texts(value, root)),
+    lambda value, root: tuple(_read_path(text, root) for text in _read_texts(value, root)),
     _spell_list,
     lambda paths: ", ".join(map(str, paths)),
 )
