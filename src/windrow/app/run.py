@@ -97,7 +97,7 @@ def preview(
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
-    """Call `run` every `interval` seconds, or only once if `interval` is 0, and yield each exit code.
+    """Call `run` every `interval` seconds, or once if that is 0, and yield each exit code; end after 130 (stopped).
 
     If `run` raises an error, such as that of a lock or of a database that is down, `report` is called with a message
     and the next run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.

@@ -143,7 +143,7 @@ def _bound_unreadable(folder: str, entries: Entries) -> Entries:
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Return the names in the lines of NLST, without the `./` that some servers write before them.
+    """Return the names in the lines of NLST except `.` and `..`, without a `./` before them.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
