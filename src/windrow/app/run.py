@@ -278,8 +278,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
     """Add a folder that is named in place of a source as a source of this run, if a collection adopts at `first_phase`.
 
-    Returns configuration, names and first phase of the run, unchanged if no folder is adopted. Raises UsageError if
-    anything else is named too.
+    Returns configuration, names and first phase, unchanged if none is adopted. Raises UsageError for further names.
     """
     declared_names = {*collection_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in declared_names and Path(name).is_dir()]

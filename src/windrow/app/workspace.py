@@ -121,8 +121,7 @@ class Windrow:
     def trust(self, source: str, fingerprint: str) -> bool:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
-        `fingerprint` is written as ssh prints it (`SHA256:...`), or it is a public key. Raises UsageError for any other
-        text, and for an unknown source.
+        `fingerprint` is as ssh prints it (`SHA256:...`), or a public key. Raises UsageError if it or `source` is wrong.
         """
         from windrow.config import trust
 
@@ -357,8 +356,7 @@ class Windrow:
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
         """Cancel items, so that no run fetches or reads them, and return them.
 
-        Without names, all waiting items with this source and reason are cancelled. With `dry_run` the items are only
-        returned.
+        Without names, all waiting items with this source and reason are cancelled; with `dry_run`, only returned.
         """
         return self._decide("cancel", names, source=source, reason=reason, dry_run=dry_run)
 

@@ -99,9 +99,7 @@ def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def redecode_as_utf_8(value: str) -> str:
-    """Return a field's value as UTF-8, which most servers send, or unchanged if it is not UTF-8.
-
-    `value` was decoded as Latin-1.
+    """Return a field's value, which was decoded as Latin-1, as UTF-8, or unchanged if it is not UTF-8.
 
     >>> redecode_as_utf_8("/caf\u00c3\u00a9"), redecode_as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')

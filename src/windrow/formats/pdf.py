@@ -125,10 +125,7 @@ def read_pages(raw: bytes) -> PdfPages:
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most `width` by `height` pixels; needs the extra `pictures` too.
-
-    Raises what `read_pdf` raises.
-    """
+    """Return the first page as a JPEG of at most this size in pixels; raise as `read_pdf`, also without `pictures`."""
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
     with _open_document(raw) as document, closing(document[0]) as page:

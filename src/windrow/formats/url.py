@@ -266,9 +266,7 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Split a normalised address of safe characters into origin, path, and query with its `?` (may be empty).
-
-    Returns None for any other address.
+    """Split a normalised address of safe characters into origin, path, and query with its `?`, or return None.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)

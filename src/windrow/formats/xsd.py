@@ -264,10 +264,7 @@ def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
 
 
 def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> list[Finding]:
-    """Validate with a tree; return the first `MAX_FINDINGS` findings with their positions.
-
-    If `is_whole` is false, `content` is only the start of a document.
-    """
+    """Validate a document, or only its start, with a tree; return the first `MAX_FINDINGS` findings with positions."""
     root = xml.build_tree(content, recover=not is_whole, strip_blanks=True)
     with schema.lock:
         schema.compiled.validate(root)
