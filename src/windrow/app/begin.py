@@ -97,7 +97,7 @@ def add_source(root: Path, new: NewSource) -> Path:
     registry.collection(new.collection)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
         raise UsageError(
-            "an address may not contain a password: keep the password in a file", hint="windrow new source --help"
+            "an address may not contain a password: `secret` names its place", hint="windrow new source --help"
         )
     path = root / SOURCES_FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):

@@ -27,7 +27,7 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
     """
     if isinstance(page, str) and "://" in page:
         if url:
-            raise UsageError("url can only be given with bytes or a file, not with the address of a page")
+            raise UsageError("`url` can only be given with bytes or a file, not with the address of a page")
         return _extract_address(workspace, page)
     if isinstance(page, bytes):
         html = page

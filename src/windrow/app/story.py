@@ -187,7 +187,7 @@ def _listing_events(ledger: Ledger, file: int) -> list[Event]:
         text = f"{listing.source} {clauses.get(listing.event, listing.event)}"
         if listing.event != "gone":
             text += f" at {listing.path}" + (f", {listing.size:,} bytes" if listing.size is not None else "")
-            text += f" of {listing.modified:%Y-%m-%d %H:%M:%S}" if listing.modified else ""
+            text += f", dated {listing.modified:%Y-%m-%d %H:%M:%S}" if listing.modified else ""
         fact = (listing.at, listing.seq, listing.session, listing.event)
         events.append(Event(*fact, text, listing.source, listing.path, size=listing.size))
     return events

@@ -137,7 +137,7 @@ CAPTURED = (
     Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records of WARC files"),
     Setting("warc", PATHS, [], "WARC files, or folders of them; without `cdx` they are read completely"),
     Setting(
-        "warc_urls", TEXTS, [], "addresses of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+        "warc_urls", TEXTS, [], "folders of the files that `cdx` names, as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
         "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET for s3, or a header Authorization"
