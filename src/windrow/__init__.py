@@ -4,7 +4,8 @@
 
     print(windrow.open("farm").run().exit_code)
 
-`windrow.open(folder)` returns an object with a method for every command: docs/reference/python.md.
+`windrow.open(folder)` returns an object with a method for each command that works in a workspace. All of them are in
+docs/reference/python.md.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """All errors of windrow.
 
     WindrowError
-    ├── UsageError              the command line is not valid                     exit 2
+    ├── UsageError              a command or an argument is not valid             exit 2
     ├── ConfigError             windrow.toml or the environment is wrong          exit 4
     │   └── NotAWorkspace       no windrow.toml here or above
     ├── Locked                  another run uses the workspace                    exit 5
@@ -49,7 +49,7 @@ class WindrowError(Exception):
 
 
 class UsageError(WindrowError):
-    """The command line is not valid."""
+    """A command or an argument is not valid."""
 
     exit_code = 2
 

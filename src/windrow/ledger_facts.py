@@ -102,7 +102,7 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """The listing of a file by a source began, changed or ended, was refused, or was compared with another source."""
+    """A source began or ceased to list a file, or listed it changed; or it was refused, or compared with a copy."""
 
     seq: int
     at: datetime

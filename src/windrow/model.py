@@ -443,7 +443,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A field of which the short text changed; `before` or `after` is empty if the field did not or does not exist."""
+    """A field, with a short text, that changed; `before` or `after` is empty if the field did not or does not exist."""
 
     field: str
     before: str
@@ -462,9 +462,9 @@ class Limits:
     """The limits of one transfer and one document; sizes are in bytes, times in seconds."""
 
     transfer_size: int = 64 * 2**30
-    members: int = 10_000  # of one archive file
+    members: int = 10_000  # of one zip
     member_size: int = 2 * 2**30
-    total_size: int = 8 * 2**30  # of all members of one archive file
+    total_size: int = 8 * 2**30  # of all members of one zip
     ratio: int = 200  # inflated bytes for each compressed byte
     elements: int = 5_000_000  # of one XML document
     cpu_time: float = 120.0  # CPU time, which does not depend on how busy the machine is

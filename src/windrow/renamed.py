@@ -12,7 +12,7 @@ SETTINGS: dict[str, str] = {}
 """New names of settings by old name: of a workspace with its table (`drops.attempts`), of a source (`delay`)."""
 
 COMMANDS: dict[str, str] = {}
-"""New names of commands by old name, as typed (`windrow config trust`); both are in one group of commands."""
+"""New names of commands by old name, as typed (`windrow config trust`); the new one is in the group of the old one."""
 
 OPTIONS: dict[str, str] = {}
 """New names of options by old name, with their command (`windrow run --limit`)."""

@@ -66,7 +66,7 @@ def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> 
     ("words", "code", "message"),
     [
         (("nowhere.html",), 2, "there is no file nowhere.html"),
-        (("https://site.example/", "--url", "https://x.example/"), 2, "url can only be given with bytes or a file"),
+        (("https://site.example/", "--url", "https://x.example/"), 2, "`url` can only be given with bytes or a file"),
         (("gopher://x/",), 2, "is not a web address"),
         (("https://site.example/",), 4, "contact is missing"),
     ],

@@ -229,7 +229,7 @@ def test_a_source_that_may_read_captures_names_all_settings_of_which_one_is_miss
     (farm / "sources" / "library.toml").write_text('collection = "papers"\n')
     output = windrow("run", "--workspace", str(farm))
     assert output.code == 4
-    assert "source.library needs url or one of from, cdx, warc, warc_urls" in output.err
+    assert "source.library needs the setting `url` or one of `from`, `cdx`, `warc`, `warc_urls`" in output.err
 
 
 def test_why_of_a_source_names_an_address_that_failed(crawled, small, windrow) -> None:

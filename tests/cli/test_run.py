@@ -192,7 +192,7 @@ def test_a_failing_command_of_notify_is_told(workspace, windrow) -> None:
     setting(workspace, '[run]\nnotify = "false"')
     output = windrow("run")
     assert output.code == 0
-    assert "the command of run.notify, false, ended with 1" in output.err
+    assert "the command of run.notify, false, ended with code 1" in output.err
 
 
 def test_the_pace_is_checked_and_taken(workspace, windrow) -> None:

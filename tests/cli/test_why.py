@@ -79,7 +79,7 @@ def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
     put(partner, "add/H.2026-01-20.1.impc.zip", pack({"H.2026-01-20.1.specimen.impc.xml": broken}))
     windrow("run")
     output = windrow("why", "H.2026-01-20.1.specimen.impc.xml")
-    assert "is at xsd: failed, the document is not valid against its schema" in output.out
+    assert "is at xsd: failed, the document is not valid against its schema or format" in output.out
     line = next(line for line in output.out.splitlines() if "finding" in line)
     assert re.search(r"error, line \d+ column \d+: \w+: ", line)
     (event,) = [message for message in windrow("why", "H.2026-01-20.1.specimen.impc.xml", "--json").of("event")
@@ -117,7 +117,10 @@ def test_what_a_rule_left_out_of_a_zip_leads_to_it(workspace, partner, windrow) 
     [
         ("nonsense", "'nonsense' is not known\n"),
         ("add/readme.txt", "runs ignore files of this name at sources of drops"),
-        ("add/H.2026-02-30.1.impc.zip", "would be refused: the date in the name is not a day of the calendar"),
+        (
+            "add/H.2026-02-30.1.impc.zip",
+            "would be refused: the date is not a day of the calendar, or the time is not valid",
+        ),
         ("H.2026-03-30.1.impc.zip", "its name is valid, but no source has listed it so far"),
         ("99999999999999999999", "'99999999999999999999' is not known"),
         ("\udcff", "is not known"),

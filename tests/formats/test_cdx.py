@@ -60,6 +60,9 @@ def test_a_legend_says_where_the_fields_stand():
     lacking = parse_line(b" CDX N b a m s")
     assert isinstance(lacking, CdxFault)
     assert lacking.message == "the legend does not name digest, offset, warc"
+    malformed = parse_line(b"CDX N b a m s sha1 r M S V g x")
+    assert isinstance(malformed, CdxFault)
+    assert malformed.message == "the line begins as a legend, but does not name its fields by single letters"
 
 
 @pytest.mark.parametrize(

@@ -103,6 +103,18 @@ def test_what_is_no_answer_is_refused_before_it_ends(text, step):
     assert caught.value.reason is Reason.PROTOCOL_ERROR
 
 
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (b"ICY 200 OK\r\n\r\n", "does not begin with a valid HTTP status line"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 1234567890123456789\r\n\r\n", "is not one number of at most 18 digits"),
+    ],
+)
+def test_a_refused_head_says_what_is_wrong(text, problem):
+    with pytest.raises(TransportError, match=problem):
+        take(text, ended=False)
+
+
 def test_a_huge_chunk_is_not_waited_for():
     """Its size is only announced: the caller bounds the bytes that come."""
     _, body, reader = take(CHUNKED + b"ffffffffffffffff\r\nhello", ended=False)

@@ -122,6 +122,10 @@ def test_lines_are_bounded() -> None:
     with pytest.raises(TerminalFailure):
         for _ in range(listing.MAX_BYTES // (8000 * 100) + 1):
             lines.feed((b"x" * 7999 + b"\n") * 100)
+    with pytest.raises(TerminalFailure, match="a line of the listing has more than 8,192 bytes"):
+        listing.LineSplitter("ftp://h").feed(b"x" * 8193)
+    with pytest.raises(TerminalFailure, match="a line of the manifest has more than 8,192 characters"):
+        listing.read_manifest("", "https://h/list.txt", "x" * 8193)
 
 
 APACHE = b"""<html><body><table>

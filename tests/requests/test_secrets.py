@@ -105,11 +105,12 @@ def test_a_secret_that_is_missing_fails_the_source_and_names_its_place_alone(tmp
 @pytest.mark.parametrize(
     ("settings", "wrong"),
     [
-        ({"secret_header": "A", "secret_query": "b"}, "either secret_header or secret_query"),
-        ({"secret_header": "Host"}, "secret_header: 'Host' cannot be used as the header of a secret"),
-        ({"secret_header": "a b"}, "secret_header: 'a b' cannot be used as the header of a secret"),
-        ({"secret_query": "a&b"}, "secret_query: expected only a parameter's name: letters, digits, and"),
-        ({"secret_prefix": "Bearer "}, "either secret_header or secret_query"),
+        ({"secret_header": "A", "secret_query": "b"}, "either `secret_header` or `secret_query`"),
+        ({"secret_header": "Host"}, "`secret_header`: 'Host' cannot be used as the header of a secret"),
+        ({"secret_header": "a b"}, "`secret_header`: 'a b' cannot be used as the header of a secret"),
+        ({"secret_query": "a&b"}, "`secret_query` may have only letters, digits, and . _ ~ -"),
+        ({"secret_query": "key", "secret_prefix": "Bearer "}, "and no `secret_prefix` with it"),
+        ({"secret_prefix": "Bearer "}, "either `secret_header` or `secret_query`"),
     ],
 )
 def test_where_a_secret_goes_is_said_once_and_well(settings, wrong):

@@ -34,7 +34,7 @@ class Prepared(NamedTuple):
 
 
 def prepare(folder: Path) -> Prepared:
-    """Make a workspace in a folder, or upgrade it; no file is overwritten. Only its owner can read a new folder."""
+    """Make or upgrade a workspace in a folder, overwriting no file; raise ConfigError if it cannot be written."""
     created: list[str] = []
     kept: list[str] = []
     try:
@@ -91,13 +91,13 @@ class NewSource(NamedTuple):
 def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml` in the workspace `root`, and return its path.
 
-    Raises UsageError, and leaves no new file, if the source exists already, if its name or address is not allowed, or
-    if the configuration would not be valid.
+    Leaves no new file if it raises: UsageError if the source exists already, if its name or address is not allowed, or
+    if the configuration would not be valid; ConfigError if the file cannot be written.
     """
     registry.collection(new.collection)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
         raise UsageError(
-            "an address may not contain a password: keep the password in a file", hint="windrow new source --help"
+            "an address may not contain a password: `secret` names its place", hint="windrow new source --help"
         )
     path = root / SOURCES_FOLDER / f"{new.name}.toml"
     if "/" in new.name or new.name.startswith("."):
@@ -200,7 +200,7 @@ def _check_name(name: str) -> None:
 
 
 def _read_template(folder: Traversable | None = None, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each file below a folder of the template (None: all of it); `prefix` is its path."""
+    """Return (path, text) of each file below `folder` (None: in the whole template), whose path there is `prefix`."""
     texts: list[tuple[str, str]] = []
     for file in (folder or files("windrow.app") / "collection_template").iterdir():
         if file.is_dir():

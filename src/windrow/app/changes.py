@@ -40,8 +40,8 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes within a window, collection by collection.
 
-    `source` selects one source, `kind` one kind of change (new, changed or gone); empty selects all. Raises UsageError
-    for an unknown source.
+    `source` selects one source, `kind` one kind of change (new, changed or gone); an empty text selects all. Raises
+    UsageError for an unknown source.
     """
     collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
     if source and source not in collections_by_source:
@@ -101,7 +101,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the records, of all collections, that could not be read from the attempts `facts` (first, last).
+    """Count by reason the records, of all collections, that could not be read in the attempts `facts` (first, last).
 
     If `facts` is None, count the records that no later attempt has repaired.
     """

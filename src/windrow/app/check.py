@@ -78,7 +78,7 @@ def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
     adapters = registry.capable(ChecksTree)
     collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
     if not collection and folder in adapters:
-        raise UsageError("the folder to check is missing", hint=f"windrow check {folder} FOLDER")
+        raise UsageError("name the folder to check", hint=f"windrow check {folder} FOLDER")
     is_unclear = collection not in adapters if collection else len(adapters) != 1
     if is_unclear or len(arguments) > 2:
         raise UsageError(
@@ -154,7 +154,7 @@ def _find_targets(
             for takedown_target in adapter.takedown_targets(workspace, ledger, name)
         ]
         if not found_targets:
-            raise UsageError(f"{name!r} cannot be taken down: it is not in any collection", hint=f"windrow why {name}")
+            raise UsageError(f"{name!r} cannot be taken down: no collection has it", hint=f"windrow why {name}")
         targets += found_targets
     targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # the first of each stays
     return [*targets_by_key.values()][::-1]

@@ -40,11 +40,11 @@ def decide(
 
     Without `names`, the failed ones (retry) or the waiting ones (cancel) with this source and reason are chosen; an
     empty `source` or `reason` selects all. With `dry_run` nothing is written. Raises UsageError for an unknown name or
-    reason, and if a finished item is to be cancelled.
+    reason, without any selection, and if a finished item is to be cancelled.
     """
     if not names and not reason and not source:
         hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
-        raise UsageError("a name, a source or a reason is missing", hint=hint)
+        raise UsageError("name items or addresses, or give a source or a reason", hint=hint)
     reason = current_name(REASONS, reason)
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")

@@ -88,9 +88,9 @@ def _with_csv(export: Export) -> Export:
     """Return an export that can be written as CSV too, if it consists of lines of JSON."""
     if "jsonl" not in export.forms or "csv" in export.forms:
         return export
-    selected = export.write_selected and partial(write_csv, export.write_selected)
+    write_selected = export.write_selected and partial(write_csv, export.write_selected)
     return export._replace(
-        forms=(*export.forms, "csv"), write=partial(write_csv, export.write), write_selected=selected
+        forms=(*export.forms, "csv"), write=partial(write_csv, export.write), write_selected=write_selected
     )
 
 

@@ -23,11 +23,11 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
     """Extract a page, given as bytes, as a file, or as an address (`https://...`); only an address uses `workspace`.
 
     `url` is the address against which relative links in bytes or a file are resolved. Raises UsageError if the file
-    does not exist, if the page is larger than `MAX_PAGE_SIZE`, or if `url` is given together with an address.
+    does not exist or is larger than `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an address.
     """
     if isinstance(page, str) and "://" in page:
         if url:
-            raise UsageError("url can only be given with bytes or a file, not with the address of a page")
+            raise UsageError("`url` can only be given with bytes or a file, not with the address of a page")
         return _extract_address(workspace, page)
     if isinstance(page, bytes):
         html = page

@@ -23,7 +23,7 @@ def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> P
 
 
 def read_look(path: Path) -> int:
-    """Return the number of the last fact that was seen, or 0 if there is no last look."""
+    """Return the number of the last fact seen, or 0 without a last look; raise WindrowError for an unreadable file."""
     try:
         return int(path.read_text(encoding="ascii"))
     except FileNotFoundError:
@@ -36,7 +36,7 @@ def read_look(path: Path) -> int:
 
 
 def write_look(path: Path, fact: int) -> None:
-    """Record the number of the last fact that was seen."""
+    """Record the number of the last fact that was seen; raise WindrowError if the file cannot be written."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".part")

@@ -22,7 +22,7 @@ MAX_NAME_LENGTH = 1024
 
 
 class Meaning(NamedTuple):
-    """An item that a name may mean, or a document of an archive, with its state."""
+    """An item that a name may mean, or a document in a zip, with its state."""
 
     number: int
     kind: str

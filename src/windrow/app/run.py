@@ -97,7 +97,7 @@ def preview(
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
-    """Call `run` every `interval` seconds, or only once if `interval` is 0, and yield each exit code.
+    """Call `run` every `interval` seconds, or once if that is 0, and yield each exit code; end after 130 (stopped).
 
     If `run` raises an error, such as that of a lock or of a database that is down, `report` is called with a message
     and the next run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
@@ -139,7 +139,7 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
     The command's output is written to our standard error.
 
     >>> notify(["false"], {"session": 1}, Path("."))
-    'the command of run.notify, false, ended with 1'
+    'the command of run.notify, false, ended with code 1'
     """
     text = json.dumps(report) + "\n"
     name = Path(command[0]).name
@@ -151,7 +151,7 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
         return f"the command of run.notify, {name}, took more than {MAX_NOTIFY_SECONDS:g} seconds and was ended"
     except OSError as error:
         return f"the command of run.notify, {name}, cannot be started: {error.strerror}"
-    return f"the command of run.notify, {name}, ended with {completed.returncode}" if completed.returncode else ""
+    return f"the command of run.notify, {name}, ended with code {completed.returncode}" if completed.returncode else ""
 
 
 def _standard_error() -> int:
@@ -266,7 +266,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
         if source.name in names and state in {"maintenance", "removed"}:
             raise UsageError(
                 f"source {source.name} is not fetched, because its state is {state}",
-                hint=f"set state in sources/{source.name}.toml to available",
+                hint=f"set source.{source.name}.state to available in the configuration",
             )
     chosen: dict[str, set[str]] = {}
     for source_name, collection_name in collections_by_source.items():
@@ -276,9 +276,9 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 
 
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
-    """If a folder is named instead of a source, and a collection adopts its documents, add it as a source of this run.
+    """Add a folder that is named in place of a source as a source of this run, if a collection adopts at `first_phase`.
 
-    Return the configuration, the names and the first phase of the run; they are unchanged if no folder is adopted.
+    Returns configuration, names and first phase, unchanged if none is adopted. Raises UsageError for further names.
     """
     declared_names = {*collection_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in declared_names and Path(name).is_dir()]
@@ -341,7 +341,7 @@ def _open_harvest(config: Workspace, collection_name: str, source_names: Abstrac
 
 
 def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) -> dict[str, Harvest]:
-    """Return the harvest that imports the named WARC files, by its collection; empty if no WARC file is named.
+    """Return the harvest that imports the named WARC files, by its collection, or {} if no WARC file is named.
 
     The WARC files in WACZ files are unpacked into `folder`.
     """

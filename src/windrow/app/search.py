@@ -77,7 +77,7 @@ def search(
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
-    """Return the query with similar words in place of those that no document has; empty if there is none to replace."""
+    """Return the query with similar words in place of those that no document has, or an empty text without any."""
     suggestions: dict[str, Suggestion] = {}
     known_words = {word for answer in answers for word, number in answer.frequency.items() if number}
     for answer in answers:

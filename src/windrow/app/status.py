@@ -32,8 +32,9 @@ HELD = "held"
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session that requested something from it.
 
-    `items` counts the files that it offers now, or its fetched pages; `same` counts the unchanged ones, `failed` the
-    ones that are failed now. `state` is the configured state, `error` says why its last session failed.
+    `items` counts the files that it offers now, or its fetched pages; `same` counts the unchanged ones, and `failed`
+    those that are failed now. `last_good` is the end of its last session without a failure, `state` is the configured
+    state, and `error` says why its last session failed.
     """
 
     source: str
@@ -143,7 +144,7 @@ def _source_states(
 ) -> tuple[SourceState, ...]:
     """Return the state of each source; `sessions_by_source` has the sessions that requested something from it."""
     frontiers = count_frontiers(ledger)
-    failing, failed_captures = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
+    failing_files, failed_captures = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources})
     records_by_source = {name: adapter.holdings(workspace) for name, adapter in adapters.items()}
     summaries: dict[int, SessionSummary] = {}
@@ -162,7 +163,7 @@ def _source_states(
         records = None if record_counts is None else record_counts.get(source.name, 0)
         frontier = frontiers.get(source.name, FrontierCount())
         state = _source_state(workspace, source, sessions, (count or SourceCount(source.name), frontier, records))
-        failed = frontier.failing + failing.get(source.name, 0) + failed_captures.get(source.name, 0)
+        failed = frontier.failing + failing_files.get(source.name, 0) + failed_captures.get(source.name, 0)
         states.append(state._replace(failed=failed))
     return tuple(states)
 
@@ -170,10 +171,10 @@ def _source_states(
 def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
     """Return the sources that are on the ledger, such as those of imported files, but are not declared."""
     declared = {source.name for source in workspace.sources}
-    offered = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
+    collections_by_source = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
     return [
         Source(name, collection, Site("warc"), active=False, options={"state": HELD})
-        for name, collection in {**offered, **dict(ledger.imports.sources())}.items()
+        for name, collection in {**collections_by_source, **dict(ledger.imports.sources())}.items()
         if name not in declared
     ]
 

@@ -24,14 +24,14 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
-"""The story of an archive has the findings of at most 50 documents, and at most 20 findings of each."""
+"""The story of a zip has the findings of at most 50 documents, and at most 20 findings of each."""
 
 
 class Event(NamedTuple):
     """One event of a story; fields that do not apply are None or empty.
 
-    `number` is the fact's `seq` on the ledger; `event` is seen, listed, changed, gone, refused, fetch,
-    capture, reading, start, finding, decision or task; `message` is a sentence.
+    `number` is the fact's `seq` on the ledger; `event` is seen, listed, changed, compared, gone, refused, fetch,
+    capture, reading, start, finding, decision or task; `message` says what happened.
     """
 
     at: datetime
@@ -60,7 +60,7 @@ class Event(NamedTuple):
 class Story(NamedTuple):
     """The history of an item, a source or a refused name: its state, its members and its events in order.
 
-    `within` is the key of the archive that contains the item, `offered_by` the sources that list it.
+    `within` is the key of the zip that contains the item, `offered_by` the sources that list it.
     """
 
     number: int
@@ -75,7 +75,7 @@ class Story(NamedTuple):
     within: str
     events: tuple[Event, ...]
     members: tuple[Meaning, ...] = ()
-    others: tuple[int, ...] = ()  # item numbers of the same document in other fetches of its archive
+    others: tuple[int, ...] = ()  # item numbers of the same document in other fetches of its zip
 
 
 class StoryAnswer(NamedTuple):
@@ -90,7 +90,7 @@ class StoryAnswer(NamedTuple):
 
 
 def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
-    """Return what is known about a name or number. Raises WindrowError for an unknown name."""
+    """Return what is known about a name or number. Raises WindrowError for an unknown or empty name."""
     name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
     if not name:
         raise UsageError("the name is empty", hint="windrow why --help")
@@ -154,11 +154,11 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     number, collection_name = item.seq, item.collection
     seen_text = f"seen for the first time, as {item.key}"
     events = [Event(item.at, number, item.session, "seen", seen_text, digest=item.digest, size=item.size)]
-    archive_key = ""
+    zip_key = ""
     collection = installed().get(collection_name)
     fetch_phase = frontier_of(ledger, collection).fetch_phase if collection else ""
-    if item.file and (archive := ledger.items.get(item.file)):
-        archive_key = archive.key
+    if item.file and (zip_item := ledger.items.get(item.file)):
+        zip_key = zip_item.key
         attempts = [*filter(None, [ledger.attempts.get(item.attempt)])]
     else:
         attempts = ledger.attempts.of_file(number)
@@ -166,13 +166,13 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
     events += _reading_events(ledger, number) + _finding_events(ledger, collection_name, number)
     events += _decision_events(ledger, number)
     latest_attempt = item.latest
-    members = () if archive_key else _zip_members(ledger, latest_attempt)
+    members = () if zip_key else _zip_members(ledger, latest_attempt)
     phase, status = states(ledger, [number])[number]
     events += _member_finding_events(ledger, collection_name, members)
     sources = [mirror.source for mirror in ledger.mirrors.of_files([item.file or number])]
     return Story(
         number, collection_name, item.kind, item.key, item.owner, phase, status, item.reason or "",
-        offered_by=(*sources, *ledger.imports.names(number)), within=archive_key,
+        offered_by=(*sources, *ledger.imports.names(number)), within=zip_key,
         events=tuple(sorted(events, key=lambda event: event.number)),
         members=members, others=tuple(duplicate for duplicate in numbers if duplicate != number),
     )  # fmt: skip
@@ -187,7 +187,7 @@ def _listing_events(ledger: Ledger, file: int) -> list[Event]:
         text = f"{listing.source} {clauses.get(listing.event, listing.event)}"
         if listing.event != "gone":
             text += f" at {listing.path}" + (f", {listing.size:,} bytes" if listing.size is not None else "")
-            text += f" of {listing.modified:%Y-%m-%d %H:%M:%S}" if listing.modified else ""
+            text += f", dated {listing.modified:%Y-%m-%d %H:%M:%S}" if listing.modified else ""
         fact = (listing.at, listing.seq, listing.session, listing.event)
         events.append(Event(*fact, text, listing.source, listing.path, size=listing.size))
     return events
@@ -272,7 +272,7 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
 
 
 def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning]) -> list[Event]:
-    """Return events for findings in an archive's failed documents; each message begins with the document's name."""
+    """Return events for findings in a zip's failed documents; each message begins with the document's name."""
     failed = [member for member in members if member.status == "failed"][:MAX_STORY_DOCUMENTS]
     return [
         event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")

@@ -25,10 +25,10 @@ Phases = Mapping[str, tuple[str, ...]]
 class ContentCounts(NamedTuple):
     """Functions that count changes by content; the ledger can only compare bytes and names.
 
-    Each takes a range of facts (first, last). `visited` counts new, changed and gone records by source for the attempts
-    in the range, `written` for the sessions in the range, which may have written earlier attempts. `outcomes` takes a
-    collection and the ledger's counts of how its requests ended, and returns the corrected counts. `skipped` counts by
-    reason the records that could not be read from the attempts in the range.
+    Each takes a range of facts (first, last). `visited` counts new, changed, moved and gone records by source for the
+    attempts in the range, `written` for the sessions in the range, which may have written earlier attempts. `outcomes`
+    takes a collection and the ledger's counts of how its requests ended, and returns the corrected counts. `skipped`
+    counts by reason the records that could not be read in the attempts in the range.
     """
 
     visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
@@ -96,7 +96,7 @@ class ReasonCount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SessionSummary:
-    """One session; `ended` and `exit_code` are None while it runs.
+    """What one session did; `ended` and `exit_code` are None while it runs.
 
     The names of the WARC files that it wrote begin with `warc_prefix`.
     """
@@ -240,18 +240,18 @@ def _count_by_content(
     `visited` and `written` are the results of the functions of `ContentCounts` with these names.
     """
     counts = {source: Counter(counter) for source, counter in session_counts.sources.items()}
-    for source, count in counts.items():
+    for source, counter in counts.items():
         if source in visited:
             by_content = visited[source]
             real_changes = by_content["new"] + by_content["changed"] + by_content["moved"]
-            count["failed"] += max(0, count["gone"] - by_content["gone"])
-            count["same_text"] += max(0, count["new"] + count["changed"] - real_changes)
-            count["redirected"] += by_content["moved"]
+            counter["failed"] += max(0, counter["gone"] - by_content["gone"])
+            counter["same_text"] += max(0, counter["new"] + counter["changed"] - real_changes)
+            counter["redirected"] += by_content["moved"]
     for source, by_content in written.items():
         if source in counts or any(by_content[kind] for kind in _CHANGE_KINDS):
-            count = counts.setdefault(source, Counter())
+            counter = counts.setdefault(source, Counter())
             for kind in _CHANGE_KINDS:
-                count[kind] = by_content[kind]
+                counter[kind] = by_content[kind]
     return counts
 
 

@@ -29,11 +29,12 @@ def import_collection() -> str:
 
 
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
-    """Return the WARC files that are named; an empty tuple if none of the names is a file, or a folder of WARC files.
+    """Return the WARC files among names; an empty tuple if none of the names is a file, or a folder of WARC files.
 
-    A folder stands for all files below it whose suffix is that of a WARC file. A file that is not a WARC or WACZ file
-    is a list of paths relative to its own folder, one on each line. Each file is imported under the source `source`, or
-    if that is empty, under a source named after the file. Raises UsageError for names that cannot be imported together.
+    Names of sources and collections are skipped. A folder stands for all files below it whose suffix is that of a WARC
+    file. A file that is not a WARC or WACZ file is a list of paths relative to its own folder, one on each line. Each
+    file is imported under the source `source`, or if that is empty, under one named after the file. Raises UsageError
+    for names that cannot be imported together, and if `source` is not valid, or is set although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
@@ -104,8 +105,8 @@ def _read_list(path: Path) -> Iterator[Path]:
     listed_paths = [path.parent / line.strip() for line in lines if line.strip() and not line.startswith("#")]
     missing_path = next((listed_path for listed_path in listed_paths if not listed_path.is_file()), None)
     if not listed_paths or len(content) > _MAX_LIST_SIZE or missing_path:
-        explanation = f": it is larger than {_MAX_LIST_SIZE:,} bytes" if len(content) > _MAX_LIST_SIZE else ""
-        explanation = f": it names {str(missing_path)[:200]}, which does not exist" if missing_path else explanation
+        explanation = f": it names {str(missing_path)[:200]}, which is not a file" if missing_path else ""
+        explanation = f": it is larger than {_MAX_LIST_SIZE:,} bytes" if len(content) > _MAX_LIST_SIZE else explanation
         raise UsageError(f"{path} is neither a WARC file nor a list of them{explanation}")
     yield from listed_paths
 

@@ -66,7 +66,7 @@ def _format_day(day: Day | str) -> str:
 
 
 class Windrow:
-    """An open workspace, with a method for each command."""
+    """An open workspace, with a method for each command that works in one."""
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class Windrow:
     def trust(self, source: str, fingerprint: str) -> bool:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
-        `fingerprint` is written as ssh prints it (`SHA256:...`), or it is a public key.
+        `fingerprint` is as ssh prints it (`SHA256:...`), or a public key. Raises UsageError if it or `source` is wrong.
         """
         from windrow.config import trust
 
@@ -183,7 +183,8 @@ class Windrow:
         `first` and `last` are the first and last phase, `limit` is the most items to fetch; items that their source
         dates before `since` are skipped; `again` repeats finished work of the chosen sources. `names` may be WARC files
         in place of sources: they are imported under the source `source`, without any request. They may also be
-        addresses of pages: each is requested once, now; the pages that it links to are not.
+        addresses of pages: each is requested once, now; the pages that it links to are not. `progress` shows how far
+        the run is; `command` is the command line that the ledger records.
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
@@ -355,8 +356,7 @@ class Windrow:
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
         """Cancel items, so that no run fetches or reads them, and return them.
 
-        Without names, all waiting items with this source and reason are cancelled. With `dry_run` the items are only
-        returned.
+        Without names, all waiting items with this source and reason are cancelled; with `dry_run`, only returned.
         """
         return self._decide("cancel", names, source=source, reason=reason, dry_run=dry_run)
 
@@ -369,7 +369,7 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Return, by collection, how the results differ from the earlier ones.
+        Returns, by collection, how the results differ from the earlier ones. Raises UsageError for an unknown name.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress

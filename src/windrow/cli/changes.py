@@ -90,9 +90,9 @@ _SIGN_COLOURS = {"+": "\x1b[32m", "-": "\x1b[31m", "@": "\x1b[2m"}
     ],
 )
 @click.argument("url", metavar="URL")
-@option("--old", default="", metavar="DATE", help="Date of the old version (the one before the new).")
-@option("--new", default="", metavar="DATE", help="Date of the new version (the latest).")
-@option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Unchanged lines around changes (2).")
+@option("--old", default="", metavar="DATE", help="Date of the old version (default: the one before the new).")
+@option("--new", default="", metavar="DATE", help="Date of the new version (default: the latest).")
+@option("--context", type=click.IntRange(0, 1000), default=2, metavar="N", help="Lines around changes (default: 2).")
 def diff_command(console: Console, url: str, old: str, new: str, context: int) -> None:
     """Show the difference between two versions of a page: its title and other metadata, then the lines of its text.
 

@@ -199,11 +199,11 @@ class _HelpLayout(click.Command):
 
 
 class Command(_HelpLayout):
-    """A command."""
+    """A command without subcommands, with windrow's layout of the help."""
 
 
 class CommandGroup(_HelpLayout, click.Group):
-    """A command with subcommands."""
+    """A command with subcommands, with windrow's layout of the help."""
 
     command_class = Command
 

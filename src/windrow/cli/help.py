@@ -18,7 +18,7 @@ _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
 
 
 def manual_pages() -> dict[str, Path]:
-    """Return the manual's pages by name, such as `howto/export`, from the package, or from the source tree's `docs`."""
+    """Return the manual's pages by name (`howto/export`) in the package or `docs`; raise WindrowError without them."""
     package = Path(windrow.__file__).parent
     for folder in (package / "manual", package.parent.parent / "docs"):
         if (folder / "glossary.md").is_file():

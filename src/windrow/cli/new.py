@@ -73,7 +73,7 @@ def source(console: Console, *, name: str, url: str, collection: str, **flags: s
 )
 @click.argument("name", metavar="NAME")
 @option("--into", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default=Path(),
-        help="Where the package's folder is made (here).")  # fmt: skip
+        help="The folder in which the package is made (default: the current one).")  # fmt: skip
 def collection(console: Console, name: str, into: Path) -> None:
     """Write a Python package with a new collection, ready to run.
 

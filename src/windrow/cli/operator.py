@@ -131,7 +131,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
             console.message("forgotten", takedown)
         else:
             captures, versions = counted(takedown.captures, "capture"), counted(takedown.records, "version")
-            removed = f"{captures} of {spell_size(takedown.bytes)}, {versions}"
+            removed = f"{captures}, {spell_size(takedown.bytes)} in total, {versions}"
             console.print(f"{takedown.target}: {'removed' if takedown.done else 'partly removed'}: {removed}")
         for message in takedown.errors:
             console.inform(f"{takedown.target}: {message}")
@@ -178,7 +178,7 @@ def check_command(console: Console, place: tuple[str, ...]) -> int:
         counts = {"captures": checkup.captures, "bytes": checkup.bytes, "faults": len(checkup.faults)}
         console.message("check", counts)
     result = counted(len(checkup.faults), "fault") if checkup.faults else "all agree"
-    console.inform(f"{counted(checkup.captures, 'capture')} of {checkup.bytes:,} bytes read back: {result}")
+    console.inform(f"{counted(checkup.captures, 'capture')} read back, {checkup.bytes:,} bytes in total: {result}")
     return 1 if checkup.faults else 0
 
 
@@ -199,5 +199,5 @@ def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
     if console.json:
         console.message("folder_check", {"files": file_count, "bytes": byte_count, "faults": fault_count})
     result = counted(fault_count, "fault") if fault_count else "all follow the standard"
-    console.inform(f"{counted(file_count, 'file')} of {byte_count:,} bytes: {result}")
+    console.inform(f"{counted(file_count, 'file')}, {byte_count:,} bytes in total: {result}")
     return 1 if fault_count else 0

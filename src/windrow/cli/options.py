@@ -158,7 +158,7 @@ class DeclaredOptions(Command):
         raise NotImplementedError
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Add the declared options on the first call."""
+        """Add the declared options on the first call; return all parameters."""
         existing = {name for param in self.params for name in param.opts}
         for setting in self.declared():
             if setting.flag and setting.flag not in existing:

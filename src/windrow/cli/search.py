@@ -42,8 +42,8 @@ class SearchCommand(Command):
     shape=SearchCommand,
 )
 @click.argument("words", nargs=-1, required=True, metavar="QUERY...", type=click.UNPROCESSED)
-@option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Results on a page (10).")
-@option("--page", type=click.IntRange(1), default=1, metavar="N", help="The number of the page (1).")
+@option("--limit", type=click.IntRange(1, 1000), default=10, metavar="N", help="Results on a page (default: 10).")
+@option("--page", type=click.IntRange(1), default=1, metavar="N", help="The number of the page (default: 1).")
 @option("--collection", metavar="COLLECTION", multiple=True, shell_complete=complete_collections,
         choices=list_collections, help="Search only this collection; may be repeated.")  # fmt: skip
 @option("--explain", is_flag=True, help="Show how each score was calculated.")

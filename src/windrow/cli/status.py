@@ -37,8 +37,8 @@ def summary_lines(summary: SessionSummary) -> list[str]:
     text += [f"  {line}" for line in summary.notes]
     if summary.outcomes:
         head = ["collection", "answer", "times"]
-        first = 0 if len({outcome.collection for outcome in summary.outcomes}) > 1 else 1
-        text.append(table(head[first:], [outcome[first:] for outcome in summary.outcomes], "  "))
+        first_column = 0 if len({outcome.collection for outcome in summary.outcomes}) > 1 else 1
+        text.append(table(head[first_column:], [outcome[first_column:] for outcome in summary.outcomes], "  "))
     text += left_out_table(summary.left_out)
     if summary.phases:
         head = ["item", "phase", "done", "cancelled", "failed"]
@@ -65,7 +65,7 @@ def _summary_head(summary: SessionSummary) -> str:
 
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a table of the numbers of addresses that rules left out, as a list; empty if no address was left out."""
+    """Return a list with a table of how many addresses each rule left out, or [] if no address was left out."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def try_command(console: Console, address: str, collection: str, limit: int) -> int:
     """Read one file or address, and print what is in it.
 
-    ADDRESS is the path of a file, an archive, a page or a document, or an address on a server; an address below a
+    ADDRESS is the path of a zip, a page or a document, or an address on a server; an address below a
     source of this workspace is fetched with that source's credentials. Members, findings with their
     line and column, and records are printed; nothing is written. Without a workspace, the standard's
     own schemas and centres are used. The exit code is 1 if something was refused.

@@ -105,13 +105,13 @@ def build_source(
     layers = Layers({}, context.environ, toml_values, prefix)
     values = resolve_values(source_settings[name].values(), layers, context.root)
     source = collections[name].configuration.build(table, values, context)
-    if collections[name].takes_answers:
+    if collections[name].takes_answers:  # others, such as pages, set what their sources allow in `build`
         source = replace(source, site=replace(source.site, allowed=_allowed_addresses(source, table.file)))
     return source, tuple(values.values())
 
 
 def _allowed_addresses(source: Source, file: str) -> Allowed:
-    """Return the private addresses to connect to for a source: those in `private_hosts`, and those of its own host."""
+    """Return the private hosts and networks that a source may request: `private_hosts`, and its own IP address."""
     try:
         return read_allowed(source.options.get("private_hosts", ()), source.site.host)
     except ConfigError as error:
@@ -246,7 +246,7 @@ def _build_if_needed(
 
 
 def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:
-    """Return windrow.toml without the tables of unusable collections: those installed, or named by a source."""
+    """Return windrow.toml without the tables of unusable collections that are installed or named by a source."""
     broken = set(registry.names()) - set(usable)
     sources = files.main.tree.get("source", {})
     trees = [file.tree for file in files.sources]
@@ -302,7 +302,7 @@ folder = "archive"   # captures, as WARC files
 
 
 def default_toml(name: str) -> str:
-    """Return the windrow.toml that `windrow init` writes: short, commented, and valid without an edit."""
+    """Return the windrow.toml that `windrow init` writes; raise ConfigError if `name` is not one printable line."""
     if not name.isprintable():
         raise ConfigError("the name of a workspace must be one line of printable text")
     templates = [collection.configuration.template for collection in registry.installed().values()]

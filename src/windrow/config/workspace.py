@@ -149,7 +149,7 @@ def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
     owner = os.fstat(file.fileno()).st_uid
     if owner not in {os.geteuid(), 0}:
         raise ConfigError(
-            f"{name} belongs to another user (user id {owner}), and its commands would run as you",
+            f"{name} belongs to another user (user id {owner}): windrow would run its commands, or trust its servers",
             hint=f"read the file; if you trust it: chown {os.geteuid()} {path}",
         )
 
@@ -208,7 +208,7 @@ def refuse_overlaps(
         for name in values
         if name in written_settings and (location := _location_of_setting(values[name], root))
     ]
-    written_paths = [Path(each.path) for each in written_locations]
+    written_paths = [Path(location.path) for location in written_locations]
     reserved = [
         _make_location(f"the folder {SOURCES_FOLDER} of the workspace", root / SOURCES_FOLDER),
         *(_make_location(f"the file {name} of the workspace", root / name) for name in (MAIN_FILE, HOST_KEYS_FILE)),
@@ -240,20 +240,18 @@ def _location_of_setting(value: Value, root: Path | None = None) -> _Location | 
 
     With a `root`, the setting is known to name one, and a text without a scheme is a path below `root`.
     """
-    location = value.value
-    if root and isinstance(location, str) and location and "://" not in location:
-        location = root / location
-    if isinstance(location, Secret):
-        kind, _, location = location.place.partition(":")
-        if kind != "file":
-            return None
-    elif isinstance(location, str) and location.startswith("sqlite"):
-        location = location.partition(":///")[2].partition("?")[0].removeprefix("file:")
-        if location in {"", ":memory:"}:
-            return None
-    elif not isinstance(location, Path):
-        return None
-    return _make_location(value.name, Path(location), value.origin)
+    setting_value = value.value
+    path: str | Path = ""
+    if isinstance(setting_value, Path):
+        path = setting_value
+    elif isinstance(setting_value, Secret):
+        kind, _, secret_location = setting_value.place.partition(":")
+        path = secret_location if kind == "file" else ""
+    elif isinstance(setting_value, str) and root and setting_value and "://" not in setting_value:
+        path = root / setting_value
+    elif isinstance(setting_value, str) and setting_value.startswith("sqlite"):
+        path = setting_value.partition(":///")[2].partition("?")[0].removeprefix("file:")
+    return None if path in {"", ":memory:"} else _make_location(value.name, Path(path), value.origin)
 
 
 def _make_location(name: str, path: Path, origin: str = "") -> _Location:
@@ -323,7 +321,7 @@ def trust(root: Path, source: str, key: str) -> bool:
     """Trust a host key of a source: add it to host_keys.toml. Return False if it was trusted already.
 
     `key` is a fingerprint as ssh prints it (`SHA256:...`) or a public key (`ssh-ed25519 AAAA...`).
-    The file is replaced as a whole, so that a reader sees the old file or the new one, never a part.
+    Raises ConfigError for any other text. The file is replaced as a whole: a reader sees the old file or the new one.
     """
     if not _HOST_KEY.fullmatch(key) or not is_name(source):
         raise ConfigError(f"{source!r}: expected a source's name and a host key (SHA256:... or a public key)")

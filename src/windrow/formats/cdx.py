@@ -68,7 +68,7 @@ def _reverse_host_name(host_name: str) -> str:
 
 
 def _surt_of_bytes(address: bytes) -> str:
-    """Return the SURT key of an address in UTF-8; return an address without scheme and host unchanged."""
+    """Return the SURT key of an address in UTF-8; return an address that has neither scheme nor host unchanged."""
     match = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
     if match is None or not (match[1] or match[2]):
         return address.decode("utf-8", "replace")
@@ -203,10 +203,10 @@ class Layout(NamedTuple):
 
 
 CDX_11 = Layout(11, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=8, offset=9, warc=10)
-"""`CDX N b a m s k r M S V g`."""
+"""The fields of the legend `CDX N b a m s k r M S V g`."""
 
 CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=-1, offset=7, warc=8)
-"""`CDX N b a m s k r V g`, without the length."""
+"""The fields of the legend `CDX N b a m s k r V g`, without the length."""
 
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
 _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
@@ -286,9 +286,10 @@ def _read_numbers(texts: Sequence[str]) -> Iterable[int | None]:
 def parse_lines(
     lines: Sequence[bytes], layout: Layout | None = None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Parse lines in order as `parse_line` does; a legend applies to the lines after it.
+    """Yield what `parse_line` returns for each line, except None; a legend applies to the lines after it.
 
-    Five or more valid CDX lines in a row may become columns, which is several times as fast if few captures are used.
+    A fault contains the start of its line. Five or more valid CDX lines in a row may become columns, which is several
+    times as fast if few captures are used.
 
     >>> lines = [b" CDX N b a m s k r V g", b"org,example)/ 20240301120000 http://example.org/ a/b 200 A - 7 x.warc"]
     >>> [type(result).__name__ for result in parse_lines(lines)]
@@ -309,7 +310,7 @@ _MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns if all are valid CDX lines; otherwise parse each half, or few lines one by one."""
+    """Yield the lines as columns if all are valid CDX lines; otherwise halve them, and parse a few one by one."""
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
         if columns is not None:
@@ -394,7 +395,7 @@ def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
         record_length = int(length) if length.isdecimal() and len(length) < _MAX_DIGITS else _MISSING[length]
         record_offset = int(offset) if offset.isdecimal() and len(offset) < _MAX_DIGITS else _MISSING[offset]
     except KeyError:
-        return CdxFault(Reason.BAD_LINE, "status, length or offset is not a number")
+        return CdxFault(Reason.BAD_LINE, "the status is not 3 digits, or length or offset is not at most 18 digits")
     if mime == "-" or digest == "-" or warc == "-" or key == "-":
         key, mime, digest, warc = ("" if text == "-" else text for text in (key, mime, digest, warc))
     return CdxLine(key, timestamp, url, mime, status_code, digest, record_length, record_offset, warc)
@@ -410,7 +411,7 @@ def _is_date(timestamp: str) -> bool:
 
 
 def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
-    """Parse a line of CDXJ: key, time, and a JSON object whose values are strings or numbers."""
+    """Parse a line of CDXJ: key, time, and a JSON object whose values are strings or integers."""
     key, timestamp, json_text = line.split(None, 2)
     try:
         members = _decode_json(json_text.decode("utf-8", "surrogateescape").rstrip())
@@ -420,7 +421,7 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
     values = (get("url"), get("mime"), get("status"), get("digest"), get("length"), get("offset"), get("filename"))
     fields = [value if type(value) is str else _spell_json_value(value) for value in values]
     if "" in fields and "" not in values:
-        return CdxFault(Reason.BAD_LINE, "a value of the JSON object is neither a string nor a number")
+        return CdxFault(Reason.BAD_LINE, "a value of the JSON is neither a string nor an integer of up to 18 digits")
     if b"\\u" in json_text and _LONE_SURROGATE.search("".join(fields)):
         return CdxFault(Reason.BAD_LINE, "a value of the JSON object contains a lone surrogate")
     return _build_capture((_decode_field(key), _decode_field(timestamp), *fields))
@@ -439,6 +440,8 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
         return _read_legend(legend[1].decode().split())
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
         return None
+    if line.startswith(b"CDX "):
+        return CdxFault(Reason.BAD_LINE, "the line begins as a legend, but does not name its fields by single letters")
     return CdxFault(Reason.BAD_LINE, f"the line has {len(line.split())} fields; it must have at least {layout.fields}")
 
 

@@ -176,7 +176,7 @@ def _read_json_feed(raw: bytes) -> Feed | None:
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
-        raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
+        raise StepError("the document is not JSON, or is nested too deeply", Reason.NOT_WELL_FORMED) from None
     if not isinstance(document, dict) or not _first_member(document, "version").startswith(JSON_FEED_VERSIONS):
         return None
     item_list = document.get("items")

@@ -99,9 +99,7 @@ def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def redecode_as_utf_8(value: str) -> str:
-    """Return a field's value as UTF-8, which most servers send, or unchanged if it is not UTF-8.
-
-    `value` was decoded as Latin-1.
+    """Return a field's value, which was decoded as Latin-1, as UTF-8, or unchanged if it is not UTF-8.
 
     >>> redecode_as_utf_8("/caf\u00c3\u00a9"), redecode_as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')
@@ -153,7 +151,7 @@ def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
 
 
 def read_media_type(fields: Mapping[str, str]) -> str:
-    """Return the media type of Content-Type without parameters, in lower case, or an empty text if it is not valid.
+    """Return Content-Type without parameters, in lower case, or an empty text if it is missing or not valid.
 
     >>> read_media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'
@@ -184,7 +182,7 @@ FREE_BYTES = 1 << 20
 """A body may inflate to this size at any ratio: a short page of one repeated line is not a bomb."""
 
 MAX_CODINGS = HTTP_CODINGS.number
-"""The most content codings of one body that are decoded; a transfer coding may be added."""
+"""The most content codings of one body that are decoded; one transfer coding may be added."""
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read

@@ -19,10 +19,11 @@ MAX_HEAD_BYTES = HTTP_HEAD_BYTES.number
 """The most bytes of all heads of a response together, and of its trailers."""
 
 _MAX_SIZE_LINE_RATIO = 16
-"""Chunk-size lines may have `MAX_HEAD_BYTES` bytes, and so many more for each byte of the body."""
+"""All chunk-size lines may have `MAX_HEAD_BYTES` bytes together, and this many more for each byte of the body."""
 
 _MAX_SIZE_LINE_BYTES = 4096  # the most bytes of a chunk-size line
 _RESPONSE_START = b"HTTP/"  # the first bytes of every response
+_NO_STATUS_LINE = "the response does not begin with a valid HTTP status line"
 _STATUS_LINE = re.compile(rb"HTTP/(\d)\.(\d) ++(\d{3})(?:[ \t][^\r\n]*+)?\r?\n")
 _HEAD_END = re.compile(rb"\n\r?\n")
 _FRAMING = re.compile(rb"\n(content-length|transfer-encoding|connection)[ \t]*+:[ \t]*+([^\r\n]*+)", re.IGNORECASE)
@@ -92,7 +93,7 @@ class ResponseReader:
         self.is_reusable = False  # the connection may be used again
 
     def feed(self, block: memoryview) -> None:
-        """Read the next bytes of the connection; raise TerminalFailure if they are not HTTP/1.1 or exceed a limit."""
+        """Read the next bytes of the connection; raise TerminalFailure if they are not valid or exceed a limit."""
         self.has_begun = True
         if self._head is not None:
             bytes_after_head = self._read_heads(block)
@@ -146,7 +147,7 @@ class ResponseReader:
                 )
             if blank_line is None:
                 if end - head_start >= len(_RESPONSE_START) and not buffer.startswith(_RESPONSE_START, head_start):
-                    raise TerminalFailure(f"{self._address}: the response is not HTTP/1.1", Reason.PROTOCOL_ERROR)
+                    raise TerminalFailure(f"{self._address}: {_NO_STATUS_LINE}", Reason.PROTOCOL_ERROR)
                 self._skipped_bytes += head_start
                 del buffer[:head_start]
                 return None
@@ -199,7 +200,7 @@ class _ChunkReader:
         self.is_done = False
 
     def feed(self, block: memoryview) -> int:
-        """Read the next bytes; return how many of them belong to this response."""
+        """Read the next bytes; return how many belong to this response; raise TerminalFailure if they are not valid."""
         position, block_size = 0, len(block)
         small_chunks = bytearray()  # small chunks are collected: there may be a million of them
         while position < block_size and not self.is_done:
@@ -286,7 +287,7 @@ def read_response_head(text: bytes, address: str) -> ResponseHead:
     """Read a complete head; raise TerminalFailure, which names `address`, if its status line or length is not valid."""
     status_line = _STATUS_LINE.match(text)
     if not status_line:
-        raise TerminalFailure(f"{address}: the response is not HTTP/1.1", Reason.PROTOCOL_ERROR)
+        raise TerminalFailure(f"{address}: {_NO_STATUS_LINE}", Reason.PROTOCOL_ERROR)
     unfolded, has_odd_fold = text, False
     if b"\n " in text or b"\n\t" in text:
         unfolded = _FOLD.sub(b" ", text)
@@ -327,10 +328,10 @@ def _is_ambiguous(head: bytes) -> bool:
 
 
 def _read_length(text: bytes, address: str) -> int:
-    """Read the value of Content-Length: one number, perhaps repeated; raise TerminalFailure for any other value."""
+    """Read Content-Length: one number of at most 18 digits, perhaps repeated; else raise TerminalFailure."""
     if text.isdigit() and len(text) < 19:
         return int(text)
     length, *other_lengths = {*_split_words(text)}
     if not other_lengths and length.isdigit() and len(length) < 19:
         return int(length)
-    raise TerminalFailure(f"{address}: Content-Length is not a number, or has several values", Reason.PROTOCOL_ERROR)
+    raise TerminalFailure(f"{address}: Content-Length is not one number of at most 18 digits", Reason.PROTOCOL_ERROR)

@@ -21,7 +21,7 @@ _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 class InflatedMember(io.RawIOBase):
     """One member as a read-only file; its checksum and size are checked when its end is reached.
 
-    Every read first seeks in the archive's view, so that several members may be open in one thread. Closing the member
+    Every read first seeks in the zip's view, so that several members may be open in one thread. Closing the member
     does not close the view. Reading raises StepError if the member is broken or is larger than announced.
     """
 
@@ -113,13 +113,13 @@ class InflatedMember(io.RawIOBase):
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 
     def _read_packed(self) -> Iterator[bytes]:
-        """Yield the member's packed bytes block by block; raise StepError if the archive ends before their end."""
+        """Yield the member's packed bytes block by block; raise StepError if the zip ends before their end."""
         bytes_read = 0
         while bytes_read < self._packed:
             self._view.seek(self._start + bytes_read)
             block = self._view.read(min(BLOCK_BYTES, self._packed - bytes_read))
             if not block:
-                raise StepError("the archive ends within the member", Reason.TRUNCATED)
+                raise StepError("the zip ends within the member", Reason.TRUNCATED)
             bytes_read += len(block)
             yield block
 

@@ -50,19 +50,18 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
 def _authors(meta: Any) -> list[str]:
     """Return the names of the authors: of persons, and of groups that are authors together."""
     names = []
-    for person in meta.iterfind("contrib-group/contrib"):
-        if person.get("contrib-type", "author") != "author":
+    for contributor in meta.iterfind("contrib-group/contrib"):
+        if contributor.get("contrib-type", "author") != "author":
             continue
-        surname = _text(person.find("name/surname"))
-        name = (
-            f"{_text(person.find('name/given-names'))} {surname}".strip() if surname else _text(person.find("collab"))
-        )
+        surname = _text(contributor.find("name/surname"))
+        given_names, group = _text(contributor.find("name/given-names")), _text(contributor.find("collab"))
+        name = f"{given_names} {surname}".strip() if surname else group
         names += [name] if name else []
     return names
 
 
 def _spell_reference(reference: re.Match[bytes]) -> bytes:
-    """Spell a named reference as numeric ones, or return it unchanged if its name is unknown in HTML and JATS."""
+    """Spell a named character reference as numeric ones, or return it unchanged if HTML does not have its name."""
     spelled = html.unescape(reference[0].decode())
     return reference[0] if spelled.startswith("&") else "".join(f"&#{ord(letter)};" for letter in spelled).encode()
 

@@ -32,7 +32,7 @@ MAX_BYTES = LISTING_BYTES.number
 """The most bytes of a listing."""
 
 MAX_SHOWN_CHARACTERS = 1000
-"""The most characters of an unreadable line that the entry which reports it shows."""
+"""The most characters of an unreadable line that its entry contains."""
 
 MAX_UNREADABLE_LINES = UNREADABLE_LINES.number
 """The most unreadable lines of a listing that get an entry each; one more entry has the number of the others."""
@@ -133,15 +133,17 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
 
 def _bound_unreadable(folder: str, entries: Entries) -> Entries:
     """Return the first `MAX_UNREADABLE_LINES` entries, and if there are more, one with the number of the others."""
-    more = len(entries) - MAX_UNREADABLE_LINES
-    if more <= 0:
+    further_count = len(entries) - MAX_UNREADABLE_LINES
+    if further_count <= 0:
         return entries
-    summary = ListingEntry(folder, f"and {more:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR)
+    summary = ListingEntry(
+        folder, f"and {further_count:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR
+    )
     return [*entries[:MAX_UNREADABLE_LINES], summary]
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Return the names in the lines of NLST, without the `./` that some servers write before them.
+    """Return the names in the lines of NLST except `.` and `..`, without a `./` before them.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
@@ -168,7 +170,8 @@ class LineSplitter:
         *lines, self._unfinished_line = (self._unfinished_line + block).split(b"\n")
         self._lines += lines
         if len(self._unfinished_line) > MAX_LINE_BYTES or any(len(line) > MAX_LINE_BYTES for line in lines):
-            raise TerminalFailure(f"{self._address}: a line of the listing is longer than 8 kB", Reason.TOO_LARGE)
+            message = f"{self._address}: a line of the listing has more than {MAX_LINE_BYTES:,} bytes"
+            raise TerminalFailure(message, Reason.TOO_LARGE)
         self._size += len(block)
         refuse_too_many(len(self._lines), self._address)
         refuse_too_large(self._size, self._address)
@@ -223,7 +226,8 @@ def read_manifest(folder: str, address: str, text: str) -> Entries:
     for line in text.split("\n"):
         path = line.strip("\r").removeprefix("./")
         if len(path) > MAX_LINE_BYTES:
-            raise TerminalFailure(f"{address}: a line of the manifest is longer than 8 kB", Reason.TOO_LARGE)
+            message = f"{address}: a line of the manifest has more than {MAX_LINE_BYTES:,} characters"
+            raise TerminalFailure(message, Reason.TOO_LARGE)
         if path.strip() and path.startswith(folder_prefix) and path != folder_prefix:
             entries[path] = ListingEntry(folder, path[len(folder_prefix) :])
             refuse_too_many(len(entries), address)
@@ -243,7 +247,7 @@ def refuse_too_large(size: int, address: str) -> None:
 
 
 def _read_size(text: str) -> int | None:
-    """Read a size in bytes, perhaps with commas between thousands and too large for a database; None for other text."""
+    """Return a size in bytes, also one too large for a database, from digits with or without commas, or None."""
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 

@@ -66,7 +66,7 @@ class Pdf:
     created: int | None
     modified: int | None
     pages: list[str]
-    """The text of each page that was read, with its line ends; empty for a page that cannot be read."""
+    """The text of each page that was read, with its line ends; a page that cannot be read has an empty text."""
     contents: list[tuple[int, str]]
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
@@ -125,10 +125,7 @@ def read_pages(raw: bytes) -> PdfPages:
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most `width` by `height` pixels; needs the extra `pictures` too.
-
-    Raises what `read_pdf` raises.
-    """
+    """Return the first page as a JPEG of at most this size in pixels; raise as `read_pdf`, also without `pictures`."""
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
     with _open_document(raw) as document, closing(document[0]) as page:

@@ -276,7 +276,7 @@ def product_token(agent: str) -> str:
 
 
 def _split_line(line: str) -> tuple[str, str]:
-    """Return the key (as in `_KEYS`) and the value of a line, or two empty texts for an unknown line."""
+    """Return the key of a line, as `_KEYS` spells it or empty if it is unknown, and the line's value."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
     key = _KEYS.get(match[1].lower(), "") if match else ""
@@ -308,14 +308,14 @@ class Directives(NamedTuple):
     nosnippet: bool = False
     until: datetime | None = None
 
-    def join(self, more: Directives) -> Directives:
+    def join(self, other: Directives) -> Directives:
         """Return the restrictions of both, with the earlier `until`."""
-        times = [time for time in (self.until, more.until) if time]
+        times = [time for time in (self.until, other.until) if time]
         return Directives(
-            self.noindex or more.noindex,
-            self.nofollow or more.nofollow,
-            self.noarchive or more.noarchive,
-            self.nosnippet or more.nosnippet,
+            self.noindex or other.noindex,
+            self.nofollow or other.nofollow,
+            self.noarchive or other.noarchive,
+            self.nosnippet or other.nosnippet,
             min(times, default=None),
         )
 

@@ -18,13 +18,13 @@ from typing import Final
 from zlib import crc32
 
 LANES: Final = 96
-"""The bytes of a sketch; each is a lane."""
+"""The number of bytes of a sketch; each of them is a lane."""
 
 BANDS: Final = 12
-"""The bands of a sketch."""
+"""The number of bands of a sketch."""
 
 BAND_BYTES: Final = 5
-"""The bytes of a band: two texts share a band in 99 of 100 cases if their similarity is 0.8, in 33 if it is 0.5."""
+"""The bytes of one band: two texts share a band in 99 of 100 cases if their similarity is 0.8, in 33 if it is 0.5."""
 
 NEAR_DUPLICATE_SIMILARITY: Final = 0.65
 """Texts are near-duplicates if their similarity is at least this."""
@@ -33,10 +33,10 @@ MIN_SHINGLES: Final = 16
 """The fewest shingles of a text that has a sketch; shorter texts are not compared."""
 
 MAX_CHARACTERS: Final = 200_000
-"""Only so many characters of a text are used."""
+"""The most characters of a text that are used."""
 
 SHINGLE_BYTES: Final = 20
-"""The bytes of a shingle."""
+"""The number of bytes of a shingle."""
 
 MAX_ROUNDS: Final = 256
 """The most rounds to fill all lanes: only one in 10^16 of the shortest texts leaves a lane empty after them."""
@@ -83,7 +83,7 @@ def split_bands(sketch: bytes) -> list[int]:
 
 
 def _spell_plainly(text: str) -> bytes:
-    """Return a text in UTF-8, in lower case, without punctuation, with a space before each word."""
+    """Return a text in UTF-8, in lower case, without punctuation; a space precedes each word, and spaces follow."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
     return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES

@@ -175,7 +175,7 @@ _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 
 def normalise_other_scheme(href: str) -> Resolved:
-    """Normalise as browsers do an address that `normalise` refused for its scheme, and remove its credentials.
+    """Normalise an address that `normalise` refused for its scheme, as browsers do, and remove its credentials.
 
     The result has a reason for an invalid address (BAD_ADDRESS) and for too many characters.
 
@@ -266,9 +266,7 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Split a normalised address of safe characters into origin, path, and query with its `?` (may be empty).
-
-    Returns None for any other address.
+    """Split a normalised address of safe characters into origin, path, and query with its `?`, or return None.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)
@@ -312,7 +310,7 @@ class Resolver:
         return list(urls)
 
     def _resolve_and_cache(self, href: str, base: str) -> Resolved:
-        """Resolve a link that is not cached; cache it if it begins with `/` or a scheme: then `base` is not needed."""
+        """Resolve a link; cache it if it is short and begins with `/` or a scheme, so that it does not need `base`."""
         resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
         if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
             if len(self._resolved_by_href) >= self._max_links:

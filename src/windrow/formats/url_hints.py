@@ -108,7 +108,7 @@ def read_json_feed_items(content: bytes) -> Iterator[_Row]:
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
-        raise StepError("the document is not JSON", Reason.NOT_WELL_FORMED) from None
+        raise StepError("the document is not JSON, or is nested too deeply", Reason.NOT_WELL_FORMED) from None
     if not isinstance(document, dict) or not str(document.get("version", "")).startswith(JSON_FEED_VERSIONS):
         raise StepError("the document is not a JSON Feed", Reason.WRONG_ROOT)
     item_list = document.get("items")
@@ -263,7 +263,7 @@ def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
 
 
 def _inflate(content: bytes) -> bytes:
-    """Inflate at most a thousand members of gzip (RFC 1952); raise StepError if it is broken or exceeds `MAX_BYTES`."""
+    """Inflate up to a thousand members of gzip (RFC 1952); raise StepError for broken, cut or too many bytes."""
     inflated = bytearray()
     remaining = content
     for _ in range(_MAX_GZIP_MEMBERS):

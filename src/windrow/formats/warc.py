@@ -1,8 +1,8 @@
 """Write and read headers of WARC/1.1 records (ISO 28500:2017), and read those of ARC, its predecessor.
 
-The Internet Archive wrote ARC, which has two versions, from 1996 on, and later its crawler Heritrix. A record's line
-has the address, the IP address, a time of 14 digits, the media type and the length, and in version 2 five fields
-between the last two. Some addresses contain blanks, and some media types have one before a parameter.
+The Internet Archive, and later its crawler Heritrix, wrote ARC from 1996 on, in two versions. The line of a record has
+the address, the IP address, a time of 14 digits, the media type and the length, and in version 2 five fields between
+the last two. Some addresses contain blanks, and some media types have one before a parameter.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
 
 @dataclass(frozen=True, slots=True)
 class SchemaFiles:
-    """A schema's content, that of the files it imports by their names, and the digest of all of them together."""
+    """A schema's content, the content of each file that it imports, by file name, and one digest of them all."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)
@@ -153,7 +153,7 @@ class _NullTarget:
 
 
 class _Imports(etree.Resolver):
-    """Finds the files that a schema imports by their names, in memory only."""
+    """Finds by name, in memory only, the files that a schema imports."""
 
     def __init__(self, imports: Mapping[str, bytes]) -> None:
         self.imports = imports
@@ -264,10 +264,7 @@ def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
 
 
 def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> list[Finding]:
-    """Validate with a tree; return the first `MAX_FINDINGS` findings with their positions.
-
-    If `is_whole` is false, `content` is only the start of a document.
-    """
+    """Validate a document, or only its start, with a tree; return the first `MAX_FINDINGS` findings with positions."""
     root = xml.build_tree(content, recover=not is_whole, strip_blanks=True)
     with schema.lock:
         schema.compiled.validate(root)

@@ -52,7 +52,7 @@ class DirectoryRecord(NamedTuple):
     flags: int
     method: int
     crc: int
-    packed: int  # bytes in the archive
+    packed: int  # bytes in the zip
     size: int  # bytes after inflation
     offset: int
     mode: int  # the Unix file mode, or 0 if the entry was made on another system
@@ -64,20 +64,20 @@ class _DirectoryEnd(NamedTuple):
     start: int
     size: int
     announced_count: int
-    archive_start: int  # the bytes before the archive, such as a program that unpacks it
+    zip_start: int  # the bytes before the zip, such as a program that unpacks it
 
 
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
-    """Return the records of an archive, and the offset of its directory.
+    """Return the records of a zip, and the offset of its directory.
 
     Raises StepError if the directory is broken, or too large for `limits.members` records (then it is not read).
     """
     end = _find_directory_end(view)
     directory_bytes = _read_directory_bytes(view, end, limits)
     positions = _record_offsets(directory_bytes, limits)
-    records = [_read_record(directory_bytes, position, end.archive_start) for position in positions]
+    records = [_read_record(directory_bytes, position, end.zip_start) for position in positions]
     if len(records) != end.announced_count:
-        raise StepError(f"the archive announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
+        raise StepError(f"the zip announces {end.announced_count} members and has {len(records)}", Reason.CORRUPT)
     return records, end.start
 
 
@@ -88,17 +88,17 @@ def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
     records = [
         record
         for position in positions
-        if (record := _read_record(directory.content, position, directory.archive_start)).name == name
+        if (record := _read_record(directory.content, position, directory.zip_start)).name == name
     ]
     if not records:
-        raise StepError(f"the archive does not have a member {name!r}", Reason.NOT_FOUND)
+        raise StepError(f"the zip does not have a member {name!r}", Reason.NOT_FOUND)
     if len(records) > 1:
-        raise StepError(f"the archive has several members with the name {name!r}", Reason.DUPLICATE_MEMBER)
+        raise StepError(f"the zip has several members with the name {name!r}", Reason.DUPLICATE_MEMBER)
     return records[0]
 
 
 def _encode_name(name: str) -> set[bytes]:
-    """Return the two encodings of a name that an archive may use."""
+    """Return the two encodings of a name that a zip may use."""
     return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
 
 
@@ -106,17 +106,17 @@ class _Directory(NamedTuple):
     """A directory's bytes, and by encoded name the offsets of records in them; `limits` are those it was read with."""
 
     content: bytes
-    archive_start: int
+    zip_start: int
     offsets_by_name: dict[bytes, list[int]]
     limits: Limits
 
 
 _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
-"""The directories of open archives: reading one again for each member would take quadratic time."""
+"""The directories of open zips: reading one again for each member would take quadratic time."""
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
-    """Return the directory of an open archive; it is read again only if the limits differ from the last ones."""
+    """Return the directory of an open zip; it is read again only if the limits differ from the last ones."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)
@@ -124,14 +124,14 @@ def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
         positions: dict[bytes, list[int]] = {}
         for position in _record_offsets(directory_bytes, limits):
             positions.setdefault(_raw_name(directory_bytes, position), []).append(position)
-        directory = _DIRECTORIES[view] = _Directory(directory_bytes, end.archive_start, positions, limits)
+        directory = _DIRECTORIES[view] = _Directory(directory_bytes, end.zip_start, positions, limits)
     return directory
 
 
 def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
     """Return exactly `size` bytes at `offset`; raise StepError with TRUNCATED if the file ends earlier."""
     if offset >= MAX_OFFSET:
-        raise StepError("the offset of a record is far beyond the end of the archive", Reason.TRUNCATED)
+        raise StepError("the offset of a record is far beyond the end of the zip", Reason.TRUNCATED)
     view.seek(offset)
     pieces = []
     bytes_left = size
@@ -139,7 +139,7 @@ def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
         pieces.append(piece)
         bytes_left -= len(piece)
     if bytes_left:
-        raise StepError("the archive ends within a record", Reason.TRUNCATED)
+        raise StepError("the zip ends within a record", Reason.TRUNCATED)
     return b"".join(pieces)
 
 
@@ -157,13 +157,13 @@ def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
         position = tail.rfind(b"PK\x05\x06", 0, position + 3)
     if file_size and read_exactly(view, 0, min(4, file_size)) == b"PK\x03\x04":
         if trailing_count := _count_trailing_bytes(view, file_size):
-            raise StepError(f"{trailing_count} bytes follow the end of the archive", Reason.TRAILING_BYTES)
-        raise StepError("the archive has no directory at its end", Reason.TRUNCATED)
+            raise StepError(f"{trailing_count} bytes follow the end of the zip", Reason.TRAILING_BYTES)
+        raise StepError("the zip has no directory at its end", Reason.TRUNCATED)
     raise StepError("the file has no zip directory", Reason.NOT_A_ZIP)
 
 
 def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
-    """Return the number of bytes after the archive's end record, or 0 if no end record fits a directory before it."""
+    """Return the number of bytes after the zip's end record, or 0 if no end record fits a directory before it."""
     for start in range(0, file_size, SLICE_BYTES):
         slice_bytes = read_exactly(view, start, min(SLICE_BYTES + END_RECORD.size, file_size - start))
         position = slice_bytes.find(b"PK\x05\x06")
@@ -171,7 +171,7 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
             _, _, _, _, count, size, offset, comment = END_RECORD.unpack_from(slice_bytes, position)
             record_start = start + position
             end = record_start + END_RECORD.size + comment
-            # For the end record of an archive that is stored in this one, the condition is false.
+            # For the end record of a zip that is stored in this one, the condition is false.
             if count and size + offset == record_start and read_exactly(view, offset, 4) == b"PK\x01\x02":
                 return max(0, int(file_size - end))
             position = slice_bytes.find(b"PK\x05\x06", position + 1)
@@ -197,7 +197,7 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
             if signature != b"PK\x06\x06":
                 raise StepError("the 64-bit end record is missing", Reason.CORRUPT)
     if disk or first_disk or count_on_disk != record_count:
-        raise StepError("the archive is one part of a split archive", Reason.UNSUPPORTED)
+        raise StepError("the zip is one part of a split zip", Reason.UNSUPPORTED)
     start = record_start - size
     if start < 0 or offset > start:
         raise StepError("the directory is not where the end record says", Reason.CORRUPT)
@@ -227,7 +227,7 @@ def _record_offsets(directory_bytes: bytes, limits: Limits) -> Iterator[int]:
         if record_end > len(directory_bytes):
             raise StepError("the directory ends within a record", Reason.CORRUPT)
         if record_count > limits.members:
-            raise StepError(f"the archive has more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
+            raise StepError(f"the zip has more than {limits.members} members", Reason.TOO_MANY_MEMBERS)
         yield position
         position = record_end
 
@@ -238,7 +238,7 @@ def _raw_name(directory_bytes: bytes, position: int) -> bytes:
     return directory_bytes[start : start + int.from_bytes(directory_bytes[position + 28 : position + 30], "little")]
 
 
-def _read_record(directory_bytes: bytes, position: int, archive_start: int) -> DirectoryRecord:
+def _read_record(directory_bytes: bytes, position: int, zip_start: int) -> DirectoryRecord:
     """Return the record at a position in the directory, with its offset counted from the start of the file."""
     fields = CENTRAL_RECORD.unpack_from(directory_bytes, position)
     _, _, made_on, _, flags, method, _, _, crc, packed, size, name_length, extra_length, _, _, _, attributes, offset = (
@@ -248,7 +248,7 @@ def _read_record(directory_bytes: bytes, position: int, archive_start: int) -> D
     start = position + CENTRAL_RECORD.size + name_length
     size, packed, offset = _read_zip64_values(directory_bytes[start : start + extra_length], size, packed, offset)
     mode = attributes >> 16 if made_on == _UNIX_SYSTEM else 0  # its upper half is a Unix file mode
-    return DirectoryRecord(raw, _read_name(raw, flags), flags, method, crc, packed, size, offset + archive_start, mode)
+    return DirectoryRecord(raw, _read_name(raw, flags), flags, method, crc, packed, size, offset + zip_start, mode)
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
@@ -282,10 +282,10 @@ UNSAFE_NAME = re.compile(r"[\x00-\x1f\x7f\\]|\A/|\A[A-Za-z]:|(\A|/)\.\.(/|\Z)|\A
 
 
 class ZipMember(NamedTuple):
-    """An entry of an archive; `reason` is why it must not be read, or None if it may be read.
+    """An entry of a zip; `reason` is why it must not be read, or None if it may be read.
 
     `size` and `packed` are its bytes after and before inflation, as the entry announces them; `start` is the offset of
-    the packed bytes in the archive's view. `crc` is the CRC-32 of its content. Reading checks size and CRC.
+    the packed bytes in the zip's view. `crc` is the CRC-32 of its content. Reading checks size and CRC.
     """
 
     name: str
@@ -303,7 +303,7 @@ class ZipMember(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Why the entry must not be read, with the name of an unsupported compression method; empty if it may be read.
+        """Why the entry must not be read, with the name of an unsupported compression method, or an empty text.
 
         >>> ZipMember("a.xml", 1, 1, 0, 0, 14, Reason.UNSUPPORTED).refusal
         'the format or compression method is not supported: LZMA'
@@ -316,9 +316,9 @@ class ZipMember(NamedTuple):
 
 
 def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
-    """Return the entries of an archive in its directory's order.
+    """Return the entries of a zip in its directory's order.
 
-    Raises StepError, for the whole archive, if it is not a zip, is truncated or split, has too many entries, announces
+    Raises StepError, for the whole zip, if it is not a zip, is truncated or split, has too many entries, announces
     more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
     Any other fault is the `reason` of a single entry.
 
@@ -345,7 +345,7 @@ def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     """Open the member with this name as a seekable, read-only file.
 
-    `read_members` must have accepted the archive before; only this entry is checked again. Raises StepError if the
+    `read_members` must have accepted the zip before; only this entry is checked again. Raises StepError if the
     entry must not be read; reading raises it if the content does not have the announced size and checksum.
     """
     record = find_record(view, name, limits)
@@ -363,7 +363,7 @@ def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
 
 
 def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content block by block; raise StepError at the end if size or checksum are wrong."""
+    """Yield a member's content block by block; raise StepError if it has a `reason`, or size or checksum are wrong."""
     return open_inflated(view, member).blocks()
 
 
@@ -385,10 +385,10 @@ def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
     own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
     signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
     if signature != b"PK\x03\x04":
-        raise StepError(f"{record.name!r} is not at the offset that the directory of the archive gives", Reason.CORRUPT)
+        raise StepError(f"{record.name!r} is not at the offset that the directory of the zip gives", Reason.CORRUPT)
     name = read_exactly(view, record.offset + LOCAL_RECORD.size, name_length)
     if name != record.raw or method != record.method or (flags ^ record.flags) & 1:
-        raise StepError(f"the header of {record.name!r} contradicts the directory of the archive", Reason.CORRUPT)
+        raise StepError(f"the header of {record.name!r} contradicts the directory of the zip", Reason.CORRUPT)
     return record.offset + LOCAL_RECORD.size + int(name_length) + int(extra_length)
 
 
@@ -403,7 +403,7 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
             raise StepError(f"{record.name!r} overlaps another member", Reason.BOMB_OVERLAP)
         end_of_previous = start + record.packed
     if end_of_previous > directory_start:
-        raise StepError("a member overlaps the directory of the archive", Reason.CORRUPT)
+        raise StepError("a member overlaps the directory of the zip", Reason.CORRUPT)
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:

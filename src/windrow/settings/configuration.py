@@ -80,9 +80,9 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
         no_site = Site("", agent=context.agent)
         return Source(table.name, values["collection"].value, no_site, active=is_active, options=options)
     if not url.value:
-        capture_settings = [name for name in _CAPTURE_SETTINGS if name in options]
-        problem = f" needs url or one of {', '.join(capture_settings)}" if capture_settings else " needs url"
-        raise ConfigError(f"{table.file}: source.{table.name}{problem}", hint=f"edit {table.file}")
+        names = ", ".join(f"`{name}`" for name in _CAPTURE_SETTINGS if name in options)
+        needed = f"the setting `url` or one of {names}" if names else "the setting `url`"
+        raise ConfigError(f"{table.file}: source.{table.name} needs {needed}", hint=f"edit {table.file}")
     try:
         address = split_address(url.value, context.root)
     except ConfigError as error:
@@ -116,23 +116,23 @@ _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "c
 def credentials_of(
     secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
 ) -> tuple[Credential, ...]:
-    """Return a secret with the header or parameter in which it is sent, or () if it is the password of the address.
+    """Return a secret with the header or parameter it is sent in; () without one, or if it is the address's password.
 
     Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a prefix is set without
     them, or if one is not valid.
     """
     if not isinstance(secret, Secret):  # drops has a setting of the same name for its passwords
         if secret_header or secret_query:
-            raise ConfigError("secret is missing, but secret_header or secret_query is set")
+            raise ConfigError("the setting `secret` is not set, but `secret_header` or `secret_query` is")
         return ()
     if not secret_header and not secret_query and not secret_prefix:
         return ()  # it is the password of the source's own address
     if bool(secret_header) == bool(secret_query):
-        raise ConfigError("expected either secret_header or secret_query, which say how the secret is sent")
+        raise ConfigError("expected either `secret_header` or `secret_query`, which say how the secret is sent")
     if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
-        raise ConfigError(f"secret_header: {secret_header[:40]!r} cannot be used as the header of a secret")
+        raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header of a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
-        raise ConfigError("secret_query: expected only a parameter's name: letters, digits, and . _ ~ -")
+        raise ConfigError("`secret_query` may have only letters, digits, and . _ ~ -, and no `secret_prefix` with it")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
 
 
@@ -250,9 +250,10 @@ def _hint_for(origin: str, root: Path) -> str:
 def flatten_tables(
     tree: Mapping[str, Any], names: Iterable[str], file: str, table_path: str = ""
 ) -> dict[str, RawValue]:
-    """Return the values in nested tables by dotted name; raises ConfigError for a name that is not one of `names`.
+    """Return the values in nested tables by dotted name; warn of old names, and return their values under the new ones.
 
-    `table_path` is the dotted path of `tree` itself, with a dot at its end, for messages.
+    Raises ConfigError for a name that is not one of `names`, is that of a table, or is set twice. `table_path` is the
+    dotted path of `tree` itself, with a dot at its end, for messages.
     """
     known_names = set(names)
     renamed = {old: new for old, new in SETTINGS.items() if new in known_names}
@@ -295,9 +296,10 @@ def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> Config
 
 
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
-    """Return the environment with the variables of renamed settings under their new names.
+    """Return the environment with the variables of renamed settings under their new names, and warn of each of them.
 
-    `prefixes` are those of the settings' public names: "" and `source.NAME.` of each source.
+    If the variable with the new name is set too, the old one is left out without a warning. `prefixes` are those of the
+    settings' public names: "" and `source.NAME.` of each source.
     """
     new_names = {
         variable_name(prefix + old): variable_name(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()

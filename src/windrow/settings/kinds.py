@@ -24,7 +24,7 @@ _MAX_SIZE = 2**62  # bytes
 
 
 def read_size(value: object) -> int:
-    """Return a number of bytes, given as a whole number or as a text with a unit (kB is 1000, KiB is 1024).
+    """Return a number of bytes, given as such or as a text with a unit (kB: 1000, KiB: 1024); else raise ConfigError.
 
     >>> read_size("64 MB"), read_size("1.5 GiB"), read_size(10)
     (64000000, 1610612736, 10)
@@ -37,7 +37,7 @@ def read_size(value: object) -> int:
     else:
         byte_count = -1
     if not 0 <= byte_count < _MAX_SIZE:
-        raise ConfigError('expected a size like "64 MB", "2 GiB" or a number of bytes')
+        raise ConfigError('expected a size below 4 EiB, like "64 MB", "2 GiB" or a number of bytes')
     return int(byte_count)
 
 
@@ -55,7 +55,7 @@ def show_size(byte_count: int) -> str:
 
 
 def read_duration(value: object) -> float:
-    """Return seconds, given as a number or as a text with units: w, d, h, m or min, s, ms, or words (4 weeks).
+    """Return seconds, given as such or as a text with units (w, d, h, m or min, s, ms, weeks); else raise ConfigError.
 
     >>> read_duration("6h"), read_duration("1 h 30 min"), read_duration(0.5), read_duration("4 weeks")
     (21600.0, 5400.0, 0.5, 2419200.0)
@@ -70,7 +70,7 @@ def read_duration(value: object) -> float:
     else:
         seconds = -1.0
     if not 0 <= seconds <= 3650 * 86400:
-        raise ConfigError('expected a duration like "30 s", "6h", "1h 30m" or a number of seconds')
+        raise ConfigError('expected a duration up to ten years, like "30 s", "6h", "1h 30m" or a number of seconds')
     return seconds
 
 
@@ -155,8 +155,8 @@ def _read_pattern(value: Any, root: Path) -> str:
     return text
 
 
-def read_secret(value: Any, root: Path) -> Secret | None:
-    """Return where a secret is stored, or None for an empty text. The ConfigError does not repeat the value."""
+def read_secret_place(value: Any, root: Path) -> Secret | None:
+    """Return where a secret is stored, or None for an empty text; raise ConfigError, without the value, for another."""
     text = _read_text(value, root)
     if not text:
         return None
@@ -172,13 +172,13 @@ def _read_address(value: Any, root: Path) -> str:
     """Return an address unchanged; raises ConfigError if it is not valid or contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address contains a password; name the place of the password in the setting secret")
+        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address contains a password; name the place of the password in the setting secret")
+        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
     return text
 
 
@@ -205,7 +205,7 @@ def _read_command(value: Any, root: Path) -> tuple[str, ...]:
 def _read_texts(value: Any, root: Path) -> tuple[str, ...]:
     if not isinstance(value, list):
         raise wrong_type("a list of texts", value)
-    return tuple(_read_text(each, root) for each in value)
+    return tuple(_read_text(text, root) for text in value)
 
 
 def _spell_switch(text: str) -> Any:
@@ -267,13 +267,13 @@ OPTIONAL_DURATION = ValueKind(
     lambda value: "" if value is None else show_duration(value),
 )
 PATTERN = ValueKind("regular expression", _read_pattern)
-SECRET = ValueKind("place of a secret", read_secret, show=_show_secret)
+SECRET = ValueKind("place of a secret", read_secret_place, show=_show_secret)
 URL = ValueKind("address without a password", _read_address)
 DATABASE = ValueKind("path or database address", _read_database)
 COMMAND = ValueKind("command", _read_command, show=shlex.join)
 PATHS = ValueKind(
     "list of paths",
-    lambda value, root: tuple(_read_path(each, root) for each in _read_texts(value, root)),
+    lambda value, root: tuple(_read_path(text, root) for text in _read_texts(value, root)),
     _spell_list,
     lambda paths: ", ".join(map(str, paths)),
 )

@@ -75,7 +75,7 @@ def is_name(text: str) -> bool:
 
 
 def variable_name(name: str) -> str:
-    """Return the name of the environment variable that sets the setting of a dotted name."""
+    """Return the name of the environment variable for the setting with a dotted name."""
     return PREFIX + "".join(character if character.isalnum() else "_" for character in name).upper()
 
 
@@ -137,7 +137,7 @@ CAPTURED = (
     Setting("cdx", PATHS, [], "CDX or CDXJ files, or folders of them, that select records of WARC files"),
     Setting("warc", PATHS, [], "WARC files, or folders of them; without `cdx` they are read completely"),
     Setting(
-        "warc_urls", TEXTS, [], "addresses of the files that `cdx` names: https://HOST/PATH/ or s3://BUCKET/PREFIX/"
+        "warc_urls", TEXTS, [], "folders of the files that `cdx` names, as https://HOST/PATH/ or s3://BUCKET/PREFIX/"
     ),
     Setting(
         "warc_secret", SECRET, "", "place of the secret for `warc_urls`: KEY:SECRET for s3, or a header Authorization"
