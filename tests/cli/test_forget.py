@@ -208,7 +208,7 @@ from windrow.ledger.takedowns import TakedownWriter
 from windrow.archive import erase
 from windrow.cli import main
 kill_at(int(sys.argv[1]), (
-    (TakedownWriter, "begin"), (takedown, "_mark_records"), (takedown, "erase"), (erase, "_write_at"), (forget, "remove"),
+    (TakedownWriter, "begin"), (takedown, "_mark_records"), (takedown, "erase"), (erase, "_write_at"), (forget, "forget_versions"),
     (forget, "forget_crawls"), (forget, "update_touched"), (forget, "make_index_phase"), (forget, "vacuum"),
 ))
 main(["forget", sys.argv[2], "--yes", "--reason", "asked"])
