@@ -15,7 +15,7 @@ from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
 NEVER_REQUESTED = 0
-"""The due time of an address that was never requested; `windrow retry` sets 1, and all greater ones are UNIX times."""
+"""The due time of an address that was never requested; 1 means next (`windrow retry`), greater ones are UNIX times."""
 
 ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
@@ -29,15 +29,15 @@ class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due until `until` (included), new ones first.
+        """Return at most `limit` addresses of a host that are due until `until` (included), in the order of due time.
 
-        Of the new addresses, only those with an order number less than `below` are returned.
+        Addresses that were never requested come first, and only those with an order number less than `below`.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
-        new_addresses = self.due_between(host, NEVER_REQUESTED, NEVER_REQUESTED, below, limit)
-        return new_addresses + self.due_between(
-            host, NEVER_REQUESTED + 1, until, ABOVE_EVERY_ORDER, limit - len(new_addresses)
+        never_requested = self.due_between(host, NEVER_REQUESTED, NEVER_REQUESTED, below, limit)
+        return never_requested + self.due_between(
+            host, NEVER_REQUESTED + 1, until, ABOVE_EVERY_ORDER, limit - len(never_requested)
         )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
@@ -68,10 +68,10 @@ class AddressWriter:
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Add addresses found at the address with the digest `via` (0: seeds); known addresses change in two cases.
+        """Add addresses found at the address with the digest `via` (0: seeds); known ones change in two cases.
 
-        A known address of the kind `beside` (a file kept beside a page) becomes a page if it is found as one (with the
-        kind `page`). An address that was known only from a WARC file of another program becomes due.
+        One of the kind `beside` (a file kept beside a page) that is found with the kind `page` becomes a page and due,
+        unless it is never due. One that was known only from a WARC file of another program becomes due.
         """
         found_urls = [*urls]
         rows = [
@@ -97,7 +97,7 @@ class AddressWriter:
         self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
 
     def hint(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
-        """Make addresses due whose hint is later than their last attempt, at least `min_pause` seconds after that."""
+        """Make each address whose hint is later than its last attempt due at most `min_pause` seconds after that."""
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
     def record_pause(self, origin: str, until: int) -> None:
@@ -105,7 +105,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts due that are due later, and request them after new ones; return their number."""
+        """Make due the addresses of hosts that were requested before and are not never due; return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
@@ -117,17 +117,23 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make a source's addresses of a kind never due if they are seeds or outside `origins`, except `digests`."""
+        """Make a source's addresses of a kind never due if they are old seeds or outside `origins`.
+
+        The source has new seeds, whose digests are `digests`; these are not changed.
+        """
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Record the seconds after which an address is due again, if `recorded` is its last attempt."""
+        """Make an address due `interval` seconds after its last attempt `recorded`, unless it failed or is due earlier.
+
+        Nothing is changed if another attempt followed.
+        """
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
     def due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make an address due at the time `until` at the latest, if `recorded` is its last attempt."""
+        """Make an address due at `until` at the latest, if `recorded` is its last attempt, unless it is never due."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

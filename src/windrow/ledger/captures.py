@@ -46,11 +46,11 @@ class CaptureWriter:
         self._batch.database.execute("capture_index_count", index, taken)
 
     def leave_out(self, index: int, rule: RuleRow) -> None:
-        """Add the lines that `rule` counts to the number of lines of an index that the rule left out."""
+        """Add `rule.lines` to the number of lines of an index that this rule has left out."""
         self._batch.database.execute("capture_leave_out", index, *rule)
 
     def fail(self, attempt: int, collection: str, source: str, row: FailedRow) -> None:
-        """Record that the WARC record of a wanted index line could not be read; `attempt` has the reason."""
+        """Record that an attempt failed to read the WARC record of a wanted index line."""
         columns = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
         self._batch.row("capture_failed", collection, source, *columns, attempt)
 

@@ -87,7 +87,7 @@ SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "numb
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return the decisions about a collection's items between two facts, by item.
+-- Return the last decision (retried, cancelled) between two facts about each item of a collection, by item.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
@@ -241,7 +241,7 @@ ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = e
 DELETE FROM reading;
 
 -- name: forget_starts
--- ... their begins ...
+-- ... the facts that steps began ...
 DELETE FROM step_start;
 
 -- name: forget_pending

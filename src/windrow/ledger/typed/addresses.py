@@ -175,8 +175,8 @@ class TypedAddresses(LedgerQueries):
         """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 
         Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit,
-        `at` is the date of the record with the bytes. An address whose kind has changed since its last response is
-        requested without conditions.
+        `at` is the date of the record with the bytes. Without conditions, because `last` is empty, an address is
+        requested whose kind has changed since its last response.
         """
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
 
@@ -243,7 +243,10 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return addresses of a source (empty: any) that are new or next; with a `reason`, those that failed for it."""
+        """Return addresses of a source (empty: any) that are next or were never requested, or that failed for `reason`.
+
+        If `reason` is empty, the former are returned, otherwise the latter.
+        """
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
     def inconsistent(self) -> Iterator[InconsistentAddress]:

@@ -393,7 +393,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the decisions about a collection's items between two facts, by item."""
+        """Return the last decision (retried, cancelled) between two facts about each item of a collection, by item."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
