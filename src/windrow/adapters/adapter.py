@@ -60,7 +60,7 @@ def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
     first_step = "" if workspace else "windrow init, then: "
     path = workspace.root / "windrow.toml" if workspace else "windrow.toml"
     raise ConfigError(
-        f"windrow.toml: contact is missing, but requests to {host_name} must name one",
+        f"requests to {host_name} must name a contact, but none is configured",
         hint=f'{first_step}contact = "https://example.org/our-crawler" at the top of {path}',
     )
 
@@ -89,7 +89,7 @@ class LazyAdapter:
 
 
 class VersionCounts(NamedTuple):
-    """Numbers of versions before and after a replay, and how many of them differ (`changed`)."""
+    """Numbers of versions before and after the replay of a session, and how many of them differ (`changed`)."""
 
     session: int
     before: int

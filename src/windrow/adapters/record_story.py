@@ -66,7 +66,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield findings about the document `url`: those of following it, and a note for each request and the end."""
+    """Yield findings about the document `url`: those of following it, each request, and why no request follows."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -104,7 +104,7 @@ def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
 
 
 def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
-    """Yield lines that describe a takedown of an address or of its whole origin, and whether it was lifted or ended."""
+    """Yield lines that describe a takedown of an address or its origin, and whether it was lifted or interrupted."""
     yield f"  {show(tombstone.at)}  {takedown_line(tombstone.target, tombstone.holder, tombstone.reason)}"
     if tombstone.lifted is not None:
         yield f"  {show(tombstone.lifted)}  lifted: it may be requested again"
@@ -135,7 +135,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     notes = query.notes
     if query.as_of is not None:
-        notes = (*notes, f"the records of {name} can only be searched as they are now: as-of: finds nothing")
+        notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds nothing")
     further = len(entries.entries) > limit
     return SearchAnswer(
         text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,
