@@ -50,12 +50,19 @@ class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server with the HTTP API of CouchDB."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
-        """Create missing databases and views on the server at `url`; `secret` is `user:password`, or empty."""
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        """Create missing databases and views on the server at `url`; `secret` is `user:password`, or empty.
+
+        Raises ConfigError if `url` is not the address of a server, and StoreError if it cannot be used.
+        """
+        try:
+            parts = urlsplit(url)
+            port, is_valid = parts.port, parts.scheme in {"http", "https"} and bool(parts.hostname)
+        except ValueError:  # such as a port above 65,535
+            is_valid = False
+        if not is_valid:
             raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint="http://127.0.0.1:5984/")
         self._url = url
-        self._host_port, self._secure = (parts.hostname, parts.port), parts.scheme == "https"
+        self._host_port, self._secure = (parts.hostname or "", port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if secret:

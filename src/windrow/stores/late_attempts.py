@@ -124,9 +124,9 @@ class LateAttemptStore(RecordStore):
             return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count skipped records, as `count_skipped` does, but only of the last attempt at each address that has any.
+        """Count by reason the records that the last attempt to skip any at each address skipped.
 
-        Addresses at which a later attempt observed a record are left out.
+        Addresses at which a later attempt observed a record are left out; for `ignored` see `count_skipped`.
         """
         with self._guarded():
             return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))

@@ -75,7 +75,7 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return `limit` matching entries from `offset` on, the best first; `kind` is their value in `type:`."""
+        """Return at most `limit` matches from `offset` on, the best first; the filter `type:` calls them `kind`."""
         try:
             return self._find(query, kind, offset, limit, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched

@@ -35,15 +35,15 @@ from windrow.stores.record_versions import (
     RecordVersion,
     Skipped,
     VersionChange,
-    adopt_completed,
     changed_versions,
+    copy_completed,
     latest_values,
     note_completed,
     read_observed,
     read_versions,
     written_versions,
 )
-from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
+from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class RecordStore(SqliteStore):
         """Write the observations of attempts, and the checkpoint, in one transaction.
 
         `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
-        could not be read now. The changes belong to the session `session`, or for 0, to the next that writes.
+        could not be read now. The changes belong to `session`, or if it is 0, to the next session that writes.
         """
         with self._writing():
             touched_records: set[int] = set()
@@ -147,13 +147,12 @@ class RecordStore(SqliteStore):
             run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(pending_asks)))
             if run("SELECT 1 FROM observation WHERE attempt = ?", (entry.attempt,)).fetchone():
                 return set()  # they stay valid until the services have answered
-            observed = [
-                observation
+            observations = [
+                observation._replace(key=replace_lone_surrogates(observation.key))
                 for observation in entry.results
                 if isinstance(observation, Observation) and observation.value is not None
             ]
-            valid = [observation._replace(key=replace_lone_surrogates(observation.key)) for observation in observed]
-            return set[int]().union(*(self._write_observation(entry, observation) for observation in valid))
+            return set[int]().union(*(self._write_observation(entry, observation) for observation in observations))
         touched = {record for (record,) in run("SELECT record FROM observation WHERE attempt = ?", (entry.attempt,))}
         is_unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
         for table in ("skipped", "waiting") if is_unread else ("observation", "skipped", "waiting"):
@@ -191,16 +190,13 @@ class RecordStore(SqliteStore):
             )
             value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
         time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
-        moved = (
-            set_names(self._connection, observation.names, record)
-            if value_id is not None and observation.names
-            else set()
-        )
-        rows = [(moved_record, time_text, entry.attempt, entry.source, url) for moved_record in moved]
+        gives_names = value_id is not None and observation.names
+        gone_records = set_names(self._connection, observation.names, record) if gives_names else set()
+        rows = [(gone_record, time_text, entry.attempt, entry.source, url) for gone_record in gone_records]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
         row = (record, time_text, entry.attempt, value_id, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
-        return {record} | moved
+        return {record} | gone_records
 
     def _mark_unindexed(self, records: Iterable[int]) -> None:
         """Mark records, given by their ids, as unindexed, and remove those without an observation."""
@@ -222,7 +218,7 @@ class RecordStore(SqliteStore):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return, by attempt, the asks whose answers the attempts wait for; for at most some hundred attempts."""
+        """Return, by attempt, the asks whose answers the attempts wait for; at most a few hundred attempts."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -296,7 +292,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(text).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of at most some hundred attempts, in their order; the skipped ones of each are last."""
+        """Return the statements of at most a few hundred attempts, by attempt; the skipped ones of each are last."""
         placeholders = ",".join("?" * len(attempts))
         observed = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
@@ -320,14 +316,14 @@ class RecordStore(SqliteStore):
         The captures of the copied sources cannot be read again. Sessions and takedowns are copied as well.
         """
         with self._writing():
-            adopt_sessions(self._connection, old_store._connection)
+            copy_sessions(self._connection, old_store._connection)
             taken_down = old_store._connection.execute("SELECT key, attempt FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
         entries = old_store.entries_of_other_sources(sources)
         while page := [*islice(entries, _CHUNK_SIZE)]:
             self.settle(page, 0)
         with self._writing():
-            adopt_completed(self._connection, old_store._connection)
+            copy_completed(self._connection, old_store._connection)
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
@@ -363,7 +359,7 @@ class RecordStore(SqliteStore):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return `limit` matching records from `offset` on, the best first; `kind` is their value in `type:`."""
+        """Return at most `limit` matches from `offset` on, the best first; the filter `type:` calls them `kind`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
@@ -427,7 +423,7 @@ class RecordStore(SqliteStore):
         ]
 
     def _rows_of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query for some hundred attempts at a time; `{placeholders}` in its text is replaced by theirs."""
+        """Run a query for `_CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each."""
         with self._guarded():
             for start in range(0, len(attempts), _CHUNK_SIZE):
                 chunk = attempts[start : start + _CHUNK_SIZE]

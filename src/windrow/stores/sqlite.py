@@ -71,10 +71,10 @@ def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> s
 def open_or_read(
     path: Path, open_for_writing: Callable[[Path], sqlite3.Connection] = open_database
 ) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
-    """Open a file for writing, or only for reading if it exists and cannot be written; then return the error too.
+    """Open a file for writing, or only for reading if it exists and cannot be written; return the connection.
 
-    It cannot be written without permission, on a disk that is read-only, or on a full disk. The error is None if the
-    file was opened for writing.
+    It cannot be written without permission, on a disk that is read-only, or on a full disk. This error is returned too,
+    and None if the file was opened for writing.
     """
     refusal: sqlite3.Error | None = None
     if not path.is_file() or os.access(path, os.W_OK):
@@ -246,7 +246,7 @@ class SqliteStore:
 
 
 def close_into_file(path: Path) -> None:
-    """Copy the write-ahead log into the database and remove the log, so that the file is complete without it."""
+    """Copy the write-ahead log into the database and remove it; raise StoreError if that fails."""
     try:
         with closing(sqlite3.connect(path, timeout=30)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

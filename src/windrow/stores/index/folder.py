@@ -80,7 +80,7 @@ def refuse_foreign(folder: Path) -> None:
     )
 
 
-_MOVE_HINT = "set another folder for the index (pages.index), move the store, or empty the folder"
+_MOVE_HINT = "move what is there elsewhere, move the store, or set another folder for the index of pages (pages.index)"
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:

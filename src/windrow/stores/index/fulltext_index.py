@@ -157,13 +157,13 @@ class FullTextIndex:
             searcher = self._index.searcher()
             query = self._translate.query(clause, searcher)
             options: dict[str, Any] = {} if scored else {"order_by_field": field}
-            count = limit
+            hit_limit = limit
             while True:  # until all documents with the same score as the last one are included
-                scored_addresses = searcher.search(query, count, count=False, **options).hits
+                scored_addresses = searcher.search(query, hit_limit, count=False, **options).hits
                 hits = [(round(score, 4), address) for score, address in scored_addresses]
-                if len(hits) < count or hits[-1][0] != hits[limit - 1][0]:
+                if len(hits) < hit_limit or hits[-1][0] != hits[limit - 1][0]:
                     break
-                count = 4 * count + 1
+                hit_limit = 4 * hit_limit + 1
             addresses = [address for _, address in hits]
             ids, numbers = (searcher.fast_field_values(name, addresses) for name in ("id", field))
         sort_keys = sorted(
@@ -337,7 +337,7 @@ def _map_errors(folder: Path) -> Iterator[None]:
     except WindrowError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
-        message = f"the search index in {folder}: {error}"
+        message = f"the search index in {folder} cannot be used: {error}"
         if getattr(error, "errno", None) in DISK_FULL_ERRNOS or "No space left" in str(error):
             raise DiskFull(f"the disk is full: the search index in {folder} cannot be written") from error
         if isinstance(error, OSError):
