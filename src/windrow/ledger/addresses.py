@@ -20,7 +20,6 @@ NEVER_REQUESTED = 0
 ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
 
-
 ELSEWHERE = -1
 """The interval of an address that is only known from a WARC file of another program, and so is never due."""
 
@@ -105,7 +104,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def due_again(self, hosts: Iterable[int]) -> int:
-        """Make due the addresses of hosts that were requested before and are not never due; return their number."""
+        """Make the addresses of hosts that are due later due now, after those never requested; return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
@@ -117,19 +116,13 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make a source's addresses of a kind never due if they are old seeds or outside `origins`.
-
-        The source has new seeds, whose digests are `digests`; these are not changed.
-        """
+        """Make a source's addresses of a kind never due if they are seeds or outside `origins`, except `digests`."""
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Make an address due `interval` seconds after its last attempt `recorded`, unless it failed or is due earlier.
-
-        Nothing is changed if another attempt followed.
-        """
+        """If `recorded` is an address's last attempt, make it due `interval` seconds later, unless it is due before."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 

@@ -156,8 +156,7 @@ AND (:reason = '' OR (SELECT v.reason FROM attempt v
 ORDER BY a.host, a.url;
 
 -- def waiting(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return addresses of a source (empty: any) that are next or were never requested, or that failed for `reason`.
--- If `reason` is empty, the former are returned, otherwise the latter.
+-- Return the next and never requested addresses of a source (empty: any), or those that failed for `reason`.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND

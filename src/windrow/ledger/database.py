@@ -51,10 +51,7 @@ class LedgerDatabase:
     """The ledger's SQLite file, in which `queries()` are run by name; SQLite's errors are raised as LedgerError."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file; create its tables, or upgrade them after copying the file. Raises LedgerError or DiskFull.
-
-        A file that cannot be written is opened for reading, if its schema is the newest.
-        """
+        """Open the file, or raise LedgerError; create its tables, or upgrade them after copying the file."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():

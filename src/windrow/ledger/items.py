@@ -54,10 +54,7 @@ class ItemWriter:
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a fetched file wait for `step`, its first one, and record the fact `since` as the start of the wait.
-
-        If `step` is empty, the file is finished.
-        """
+        """Make a fetched file wait for `step`, its first, from the fact `since` on, or finish it if `step` is empty."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:

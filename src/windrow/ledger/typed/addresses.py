@@ -243,10 +243,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return addresses of a source (empty: any) that are next or were never requested, or that failed for `reason`.
-
-        If `reason` is empty, the former are returned, otherwise the latter.
-        """
+        """Return the next and never requested addresses of a source (empty: any), or those that failed for `reason`."""
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
     def inconsistent(self) -> Iterator[InconsistentAddress]:
