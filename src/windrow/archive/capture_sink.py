@@ -58,7 +58,7 @@ class ArchiveWriter:
     ) -> None:
         """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
 
-        `rotate` is the size in bytes from which on the next file is begun, `agent` the user agent for the warcinfo
+        A file that has `rotate` bytes or more is followed by another one; `agent` is the user agent for the warcinfo
         record. Unless `archived`, the names show that the files may be removed once no step needs their records.
         """
         self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
@@ -137,7 +137,7 @@ def _guess_media_type(suffixes: str) -> str:
 
 
 def _is_dense(body: bytes) -> bool:
-    """Return whether compression saves less than 5 % of the first 4 kB of a body; False for a shorter body."""
+    """Return whether compression saves less than 5 % of the first 4,096 bytes of a body; False for a shorter body."""
     start = body[: 1 << 12]
     return len(start) == 1 << 12 and len(igzip.compress(start, 0)) > len(start) * 0.95
 
@@ -228,7 +228,7 @@ class CaptureSink:
             self.on_grown(self.size)
 
     def content(self, limit: int) -> bytes:
-        """Return the body's first `limit` bytes."""
+        """Return the first `limit` bytes of the body, or those that were received so far if they are fewer."""
         if self._part:
             return self._part.read(min(limit, self.size))
         return self._memory_content() if len(self._memory) <= limit else bytes(self._memory[:limit])

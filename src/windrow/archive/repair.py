@@ -59,7 +59,7 @@ def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, i
         is_foreign = marked_ledger != ledger
     elif not ledger:
         is_foreign = bool(files)
-    else:  # the archive does not have the file
+    else:  # the archive does not have the file `LEDGER_MARK`
         is_foreign = bool(files and recorded_ends) and not any(name in recorded_ends for name in files)
     if is_foreign:
         contrast = "that this ledger did not write" if ledger else "and the ledger is new"
