@@ -183,7 +183,7 @@ def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
     """Return the error for a host key that is not pinned; its hint is the command that pins it."""
     hint = f"ask the server's owner if this key is right, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
-        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned are {', '.join(site.host_keys)}"
+        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned keys are {', '.join(site.host_keys)}"
         return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
     return TerminalFailure(
         f"{public_address(site)}: the host key {fingerprint} is not pinned yet", Reason.HOST_KEY_UNKNOWN, hint=hint
@@ -206,7 +206,7 @@ class SftpConnection(Connection):
         self._opening = asyncio.Lock()
 
     async def open(self) -> SftpChannel:
-        """Return the session; connect and log in if none is open."""
+        """Return the session; connect and log in if none is open. Raises a TransportError if that fails."""
         if self._channel is None or self._channel.connection.is_closed():
             async with self._opening:
                 if self._channel is None or self._channel.connection.is_closed():
@@ -326,7 +326,7 @@ class SftpConnection(Connection):
 
 
 async def connect(site: Site) -> SftpConnection:
-    """Open a session, logged in, to a server whose host key is pinned."""
+    """Open a session, logged in, to a server whose host key is pinned; raises a TransportError if that fails."""
     refuse_proxy(site)
     connection = SftpConnection(site)
     await connection.open()

@@ -156,7 +156,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree with the server on the version of SFTP, and set `block_size` to what it supports."""
+        """Agree with the server on the SFTP version, or raise SFTPBadMessage; set `block_size` to what it supports."""
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")

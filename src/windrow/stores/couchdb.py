@@ -50,10 +50,7 @@ class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server with the HTTP API of CouchDB."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
-        """Create missing databases and views on the server at `url`; `secret` is `user:password`, or empty.
-
-        Raises ConfigError if `url` is not the address of a server, and StoreError if it cannot be used.
-        """
+        """Create missing databases and views at `url`; `secret` is `user:password` or empty. Raises ConfigError."""
         try:
             parts = urlsplit(url)
             port, is_valid = parts.port, parts.scheme in {"http", "https"} and bool(parts.hostname)
