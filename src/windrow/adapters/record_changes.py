@@ -106,10 +106,10 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
     """Return the version of the record `key` at the end of a period, or the latest; raises WindrowError if none."""
     span = read_time_span(period)
-    known = [version for version in versions if span is None or version.at.timestamp() < span.end]
-    if not known:
+    earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
+    if not earlier_versions:
         raise WindrowError(f"{key} was not known yet at the end of {period}", reason=Reason.NOT_FOUND)
-    return known[-1]
+    return earlier_versions[-1]
 
 
 def _fields(value: Any) -> dict[str, str]:

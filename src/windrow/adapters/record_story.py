@@ -89,10 +89,10 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
 def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dict[str, Any]]:
     left_out, line = capture.left_out, capture.line
     verdict = f"left out: {left_out.rule} ({left_out.reason})" if left_out else "wanted: the next run will take it"
-    kind = f"status {line.status or '-'}, {line.mime or 'no media type'}"
+    response = f"status {line.status or '-'}, {line.mime or 'no media type'}"
     message = {"source": source, "index": str(capture.file), "timestamp": line.timestamp, "digest": line.digest}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source}, the line of {line.timestamp} in {capture.file}, {kind}: {verdict}", message | rule_fields
+    return f"  {source}, the line of {line.timestamp} in {capture.file}, {response}: {verdict}", message | rule_fields
 
 
 def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
@@ -145,11 +145,11 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
 
 def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
     """Return an entry of the collection `name` as a search result, with the matches of `find` marked."""
-    shown, title = snippet(entry.text, find), mark_hits(entry.title, find)
+    pieces, title = snippet(entry.text, find), mark_hits(entry.title, find)
     score = round(entry.score, 4)
     published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))
     hit = RecordHit(
-        entry.url, entry.title, snippet="".join(piece for piece, _ in shown), marks=snippet_marks(shown),
+        entry.url, entry.title, snippet="".join(piece for piece, _ in pieces), marks=snippet_marks(pieces),
         published=published, updated=updated, score=score,
         collection=name, key=entry.key, value=json.loads(entry.json),
     )  # fmt: skip
@@ -158,6 +158,6 @@ def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, exp
     description = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
     shown_remarks = remarks if explain else ()
     return SearchResult(
-        title, entry.url, about=description, snippet=shown, remarks=shown_remarks, type="record_result", details=hit,
+        title, entry.url, about=description, snippet=pieces, remarks=shown_remarks, type="record_result", details=hit,
         at=updated,
     )  # fmt: skip

@@ -181,13 +181,13 @@ class RecordAdapter:
         content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
         yield FetchedBytes(url, url, len(content), digest(content), round(answer.seconds, 3))
         source = self._source_at(workspace, url, first_url)
-        answered = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
+        decoded_answer = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
-        follow_result = follow(source, {}, answered) if follow else FollowResult()
+        follow_result = follow(source, {}, decoded_answer) if follow else FollowResult()
         document = Item(0, self._collection.name, "attempt", url)
         task = Task(document, io.BytesIO(content), limits, {}, self._text_options(workspace), fields=answer.fields,
-                    source=source, visited=answered.at, offers=follow_result.offers,
-                    request=answered.request)  # fmt: skip
+                    source=source, visited=decoded_answer.at, offers=follow_result.offers,
+                    request=decoded_answer.request)  # fmt: skip
         parts_read = results_of(self._step.run(task))
         if follow_result.skip and any(isinstance(part, Observation) for part in parts_read):
             follow_result = FollowResult()  # a document that leads nowhere and is itself a record, such as an article

@@ -73,9 +73,9 @@ def mark_ledger(folder: Path, ledger: str) -> None:
     """Write the identity of the archive's ledger into the archive, unless it is there already."""
     path = folder / LEDGER_MARK
     if not path.exists() or path.read_text() != ledger:
-        part = folder / f"{LEDGER_MARK}.part"
-        part.write_text(ledger)
-        part.replace(path)
+        draft = folder / f"{LEDGER_MARK}.part"
+        draft.write_text(ledger)
+        draft.replace(path)
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:

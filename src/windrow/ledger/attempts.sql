@@ -63,7 +63,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 {attempt} WHERE v.seq = :attempt;
 
 -- row: OpenAttempt
--- An attempt to fetch a file that was interrupted.
+-- An interrupted attempt to fetch a listed file.
 
 -- def open() -> list[OpenAttempt]
 -- Return attempts at files that were interrupted before their end, if no other attempt at the file followed.

@@ -41,7 +41,7 @@ class CaptureWriter:
         """Record the position up to which an index was read, and add `seen` to the number of lines read."""
         self._batch.database.execute("capture_index_reach", index, position, seen)
 
-    def count(self, index: int, taken: int) -> None:
+    def add_taken(self, index: int, taken: int) -> None:
         """Add `taken` to the number of captures taken from an index."""
         self._batch.database.execute("capture_index_count", index, taken)
 
@@ -80,11 +80,11 @@ class ImportWriter:
         """Record that all records before an offset of an imported file are on the ledger."""
         self._batch.row("intake_at", offset, intake)
 
-    def name(self, intake: int, name: str) -> None:
+    def add_name(self, intake: int, name: str) -> None:
         """Add another name of an imported file, cut to 1,024 characters."""
         self._batch.row("intake_named", intake, name[:1024])
 
-    def payload(self, spelled: str, kept: KeptResponse) -> None:
+    def add_payload(self, spelled: str, kept: KeptResponse) -> None:
         """Record the place of the bytes to which revisits refer by the digest `spelled`, unless it is recorded."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 

@@ -148,7 +148,7 @@ SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
 
 -- row: ReadingRow
--- The result of a step for an item: a reason if it failed, and a number such as that of rows.
+-- The result of a step for an item: a reason if it failed, and `number`, a count such as that of rows.
 
 -- def readings(item: int) -> list[ReadingRow]
 -- Return the results of steps for an item, in order.
@@ -162,7 +162,7 @@ SELECT seq, at, session, step, version, digest, reason, number FROM reading WHER
 SELECT seq, at, session, phase, kind, level, message, line, col AS column FROM finding WHERE item = :item ORDER BY seq;
 
 -- row: DecisionRow
--- An operator's decision about an item.
+-- A decision about an item, of an operator or because a listing changed: `act` is retried or cancelled.
 
 -- def decisions(item: int) -> list[DecisionRow]
 -- Return the decisions about an item, in order.

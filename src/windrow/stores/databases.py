@@ -59,8 +59,8 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
             parsed = parsed.set(query={})
         return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
     except exc.NoSuchModuleError:
-        kind = f"databases of the kind {parsed.drivername[:80]!r} are not supported"
-        raise ConfigError(f"{kind}: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
+        problem = f"databases of the kind {parsed.drivername[:80]!r} are not supported"
+        raise ConfigError(f"{problem}: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
     except exc.ArgumentError:
         raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
     except ImportError:

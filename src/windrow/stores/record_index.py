@@ -127,8 +127,8 @@ class RecordIndex:
                 for statement in _MARK_ALL_UNINDEXED:
                     self._run(statement)
                 self._run(_SET_COMMIT, (-1,))
-        text = "SELECT number, record FROM unindexed ORDER BY number LIMIT ?"
-        while changes := self._run(text, (BATCH_SIZE,)).fetchall():
+        changes_query = "SELECT number, record FROM unindexed ORDER BY number LIMIT ?"
+        while changes := self._run(changes_query, (BATCH_SIZE,)).fetchall():
             records = [*dict.fromkeys(record for _, record in changes)]
             last_number, _ = changes[-1]
             placeholders = ",".join("?" * len(records))

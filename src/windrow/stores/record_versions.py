@@ -83,11 +83,11 @@ VersionChange = tuple[RecordVersion | None, RecordVersion]
 
 def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
     """Yield rows of the view `history`; `clauses` follow it in the query, with `parameters` for placeholders."""
-    text = f"""
+    query = f"""
         SELECT key, at, attempt, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
         FROM history {clauses}
     """
-    for key, at, *others in connection.execute(text, parameters):
+    for key, at, *others in connection.execute(query, parameters):
         yield RecordVersion(key, datetime.fromisoformat(at), *others)
 
 

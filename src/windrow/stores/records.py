@@ -164,8 +164,8 @@ class RecordStore(SqliteStore):
                     touched |= self._write_observation(entry, result._replace(key=replace_lone_surrogates(key)))
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_lone_surrogates(result.message[:2000])
-                skipped = (entry.attempt, replace_lone_surrogates(result.key), entry.url, reason, message)
-                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", skipped)
+                skipped_row = (entry.attempt, replace_lone_surrogates(result.key), entry.url, reason, message)
+                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", skipped_row)
         return touched
 
     def _write_observation(self, entry: AttemptObservations, observation: Observation) -> set[int]:
@@ -283,30 +283,30 @@ class RecordStore(SqliteStore):
 
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""
-        text = """
+        query = """
             SELECT source, count(*) FROM (
                 SELECT source, value, max(at || printf('%020d', attempt)) FROM observation GROUP BY record
             ) WHERE value IS NOT NULL GROUP BY source
         """
         with self._guarded():
-            return dict(self._connection.execute(text).fetchall())
+            return dict(self._connection.execute(query).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
         """Return the statements of at most a few hundred attempts, by attempt; the skipped ones of each are last."""
         placeholders = ",".join("?" * len(attempts))
-        observed = f"""
+        observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
             FROM observation o
             JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
             WHERE o.attempt IN ({placeholders}) ORDER BY o.attempt, r.id
         """
-        skipped = f"""
+        skipped_query = f"""
             SELECT attempt, key, url, reason, message FROM skipped
             WHERE attempt IN ({placeholders}) ORDER BY attempt, key
         """
         with self._guarded():
-            statements = [AttemptStatement(*row) for row in self._connection.execute(observed, attempts)]
-            for attempt, key, url, reason, message in self._connection.execute(skipped, attempts):
+            statements = [AttemptStatement(*row) for row in self._connection.execute(observed_query, attempts)]
+            for attempt, key, url, reason, message in self._connection.execute(skipped_query, attempts):
                 statements.append(AttemptStatement(attempt, key, url, "", "", Reason(reason), message))
         return sorted(statements, key=lambda statement: statement.attempt)
 
@@ -336,7 +336,7 @@ class RecordStore(SqliteStore):
 
     def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
         """Yield the observations of other sources than `sources` by attempt, in the order of attempts."""
-        text = """
+        query = """
             SELECT o.attempt, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
                     (SELECT json_group_array(n.name) FROM other_name n WHERE n.record = o.record) END,
@@ -345,7 +345,7 @@ class RecordStore(SqliteStore):
             WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.attempt
         """
         with self._guarded():
-            rows = self._connection.execute(text, (json.dumps([*sources]),))
+            rows = self._connection.execute(query, (json.dumps([*sources]),))
             for attempt, attempt_rows in groupby(rows, key=itemgetter(0)):
                 group = [*attempt_rows]
                 _, _, time_text, source, url, *_ = group[0]
@@ -381,7 +381,7 @@ class RecordStore(SqliteStore):
 
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
         """Return the keys of the records that the attempts (first, last) changed, whenever that was written."""
-        text = """
+        query = """
             SELECT key FROM record WHERE id IN (
                 SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (
                     SELECT p.value FROM observation p
@@ -390,7 +390,7 @@ class RecordStore(SqliteStore):
             ) ORDER BY key
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(text, attempts)]
+            return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
         """Return, by attempt, how many records it observed, and how many of these it was the first to observe.
@@ -398,13 +398,13 @@ class RecordStore(SqliteStore):
         `without` is a field and a value: a record whose field has this value is not counted.
         """
         field, excluded = without
-        text = """
+        query = """
             SELECT o.attempt, count(*), sum(NOT EXISTS (
                 SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
             FROM observation o LEFT JOIN value v ON v.id = o.value
             WHERE o.attempt IN ({placeholders}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
         """
-        rows = self._rows_of_attempts(text, attempts, field, f"$.{field}", excluded)
+        rows = self._rows_of_attempts(query, attempts, field, f"$.{field}", excluded)
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
@@ -412,38 +412,38 @@ class RecordStore(SqliteStore):
 
         An empty key or address is ignored. One that meets several of these conditions is returned several times.
         """
-        text = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
-        rows = [*self._rows_of_attempts(text.format("attempt IN ({placeholders})"), attempts)]
+        query = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
+        rows = [*self._rows_of_attempts(query.format("attempt IN ({placeholders})"), attempts)]
         with self._guarded():
-            for column, content in (("key", key), ("url", url)):
-                rows += self._connection.execute(text.format(f"{column} = ?"), (content,)).fetchall() if content else ()
+            for column, value in (("key", key), ("url", url)):
+                rows += self._connection.execute(query.format(f"{column} = ?"), (value,)).fetchall() if value else ()
         return [
             Skipped(attempt, skipped_key, skipped_url, Reason(reason), message)
             for attempt, skipped_key, skipped_url, reason, message in rows
         ]
 
-    def _rows_of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
+    def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
         """Run a query for `_CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each."""
         with self._guarded():
             for start in range(0, len(attempts), _CHUNK_SIZE):
                 chunk = attempts[start : start + _CHUNK_SIZE]
                 placeholders = ",".join("?" * len(chunk))
-                yield from self._connection.execute(text.format(placeholders=placeholders), (*chunk, *parameters))
+                yield from self._connection.execute(query.format(placeholders=placeholders), (*chunk, *parameters))
 
     def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
-        text = "SELECT attempt FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY attempt"
+        query = "SELECT attempt FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY attempt"
         with self._guarded():
-            return [attempt for (attempt,) in self._connection.execute(text, (key,))]
+            return [attempt for (attempt,) in self._connection.execute(query, (key,))]
 
     def keys_of(self, attempt: int, limit: int) -> list[str]:
         """Return the first `limit` keys of records that an attempt observed."""
-        text = """
+        query = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
             WHERE o.attempt = ? ORDER BY r.key LIMIT ?
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(text, (attempt, limit))]
+            return [key for (key,) in self._connection.execute(query, (attempt, limit))]
 
     def faults(self) -> Iterator[str]:
         """Yield a message for each fault in the tables."""
@@ -467,11 +467,11 @@ class RecordStore(SqliteStore):
             for start in range(0, len(numbers), _CHUNK_SIZE):
                 chunk = numbers[start : start + _CHUNK_SIZE]
                 placeholders = ",".join("?" * len(chunk))
-                removed = self._connection.execute(
+                observed_rows = self._connection.execute(
                     f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
                     f" WHERE o.attempt IN ({placeholders})", chunk)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
-                                       [(hash64(key), attempt) for key, attempt in removed])  # fmt: skip
+                                       [(hash64(key), attempt) for key, attempt in observed_rows])  # fmt: skip
                 touched_records |= {record for (record,) in self._connection.execute(
                     f"SELECT record FROM observation WHERE attempt IN ({placeholders})", chunk)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
@@ -483,6 +483,6 @@ class RecordStore(SqliteStore):
 
     def taken_down(self, key: str) -> list[int]:
         """Return the attempts that observed the record `key` and were taken down."""
-        text = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
+        query = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
         with self._guarded():
-            return [attempt for (attempt,) in self._connection.execute(text, (hash64(key),))]
+            return [attempt for (attempt,) in self._connection.execute(query, (hash64(key),))]

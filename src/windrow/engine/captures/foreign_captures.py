@@ -317,7 +317,7 @@ class ForeignCapturing:
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
             for payload_digest, response in payloads.items():
-                writer.imports.payload(payload_digest, response)
+                writer.imports.add_payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
         """Return whether a record failed before; False if it is retried, or if its line has another digest now."""

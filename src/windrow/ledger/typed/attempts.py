@@ -49,7 +49,7 @@ class AttemptRow(NamedTuple):
 
 
 class OpenAttempt(NamedTuple):
-    """An attempt to fetch a file that was interrupted."""
+    """An interrupted attempt to fetch a listed file."""
 
     seq: int
     file: int

@@ -124,7 +124,7 @@ class ItemRow(NamedTuple):
 
 
 class ReadingRow(NamedTuple):
-    """The result of a step for an item: a reason if it failed, and a number such as that of rows."""
+    """The result of a step for an item: a reason if it failed, and `number`, a count such as that of rows."""
 
     seq: int
     at: datetime
@@ -151,7 +151,7 @@ class FindingRow(NamedTuple):
 
 
 class DecisionRow(NamedTuple):
-    """An operator's decision about an item."""
+    """A decision about an item, of an operator or because a listing changed: `act` is retried or cancelled."""
 
     seq: int
     at: datetime
