@@ -354,7 +354,7 @@ class CaptureSink:
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
-        """Append a record to the archive, after the request's record if there is a request."""
+        """Append a record to the archive, uncompressed if `plain`, after the request's record if there is a request."""
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:

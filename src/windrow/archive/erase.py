@@ -39,7 +39,7 @@ class ErasedSpan(NamedTuple):
 
 
 def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime) -> int:
-    """Overwrite records of the file `warc`, flush it to the disk, and return the number of bytes overwritten.
+    """Overwrite the records `spans` of the file `warc`, flush it, and return the number of bytes overwritten.
 
     `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported
     file, is copied first. Raises ArchiveError if the file is not in the archive `folder`, or cannot be written.

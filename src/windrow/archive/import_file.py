@@ -306,7 +306,7 @@ def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
 
 
 def _describe_content(temporary: Path) -> ImportedFile:
-    """Return the path that a file will have below the archive's folder, with its digest and size."""
+    """Describe the file `temporary` by its content: its future path below the archive's folder, digest and size."""
     hasher = Hasher()
     with map_write_errors(temporary), temporary.open("rb") as file:
         magic = file.read(len(GZIP))

@@ -20,7 +20,6 @@ LEDGER_MARK = ".ledger"
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """The names of the WARC files that a session writes."""
 
-
 _LOCK_TIMEOUT = 30.0
 """Seconds to wait for the processes of another run to end: the fetchers of a killed run end a moment later."""
 

@@ -271,8 +271,8 @@ def status_error(
 ) -> TransportError:
     """Return the error for a response from `address` with a status that is not a success.
 
-    `reason` is the text after the status. `target` is the Location and `retry_after` the Retry-After of
-    the response, or an empty text.
+    `reason` is the text after the status, `target` the Location and `retry_after` the Retry-After of the response
+    (empty: it has none), which counts from `now` on.
     """
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:

@@ -26,8 +26,7 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 -- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
 -- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 -- Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit, `at`
--- is the date of the record with the bytes. Without conditions, because `last` is empty, an address is requested whose
--- kind has changed since its last response.
+-- is the date of the record with the bytes. An address whose kind has changed since then has no validators.
 SELECT a.digest, a.url, a.kind, a.place, a.interval, a.failures, coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",

@@ -65,7 +65,7 @@ class CaptureWriter:
 
 
 class ImportWriter:
-    """Writes imported WARC files."""
+    """Writes imported WARC files and what is known of their records; `intake` is the number of such a file."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -85,7 +85,7 @@ class ImportWriter:
         self._batch.row("intake_named", intake, name[:1024])
 
     def add_payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record the place of the bytes to which revisits refer by the digest `spelled`, unless it is recorded."""
+        """Record the response `kept` to which revisits refer by the digest `spelled`, unless one is recorded."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:

@@ -79,7 +79,7 @@ class SessionWriter:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Record that the process `holder` begins a session; return the session's number among the facts."""
+        """Record that the process `holder` begins a session for `command`; return its number among the facts."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)
@@ -93,7 +93,7 @@ class SessionWriter:
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
-        """Record the end of a task; return the fact's number."""
+        """Record the end of a task: whether and why it `failed`, and a comment; return the fact's number."""
         return self._batch.fact("task_end", task, int(failed), reason, comment)
 
 

@@ -67,7 +67,7 @@ class TakedownWriter:
         return seq
 
     def record_spans(self, tombstone: int, places: Iterable[ArchivePlace]) -> None:
-        """Record which records of the archive must be erased for a tombstone."""
+        """Record the places of the records in the archive that must be erased for a tombstone."""
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:

@@ -70,7 +70,6 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
     """Make an engine for an SQLite file; for `durable` see `connect`."""
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
-
     pragmas = (
         "foreign_keys = ON",
         f"busy_timeout = {_BUSY_TIMEOUT}",

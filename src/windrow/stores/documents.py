@@ -88,7 +88,7 @@ class DocumentStore(Protocol):
         ...
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in its order."""
         ...
 
     def count(self, database: str) -> int:
@@ -266,7 +266,7 @@ class SqliteDocuments(SqliteStore):
         return documents
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in its order."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
         conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
@@ -291,7 +291,7 @@ class SqliteDocuments(SqliteStore):
     def search(
         self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND
     ) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view that have all words of a text, in the order of `DocumentDatabase`.
+        """Yield documents in the range `bounds` of a view with all words of a text, in the order of `DocumentDatabase`.
 
         Any text is valid. The range is one of times. A ranking by the rarity of words would have to read every document
         with one of the words.

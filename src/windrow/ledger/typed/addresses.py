@@ -175,8 +175,7 @@ class TypedAddresses(LedgerQueries):
         """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 
         Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit,
-        `at` is the date of the record with the bytes. Without conditions, because `last` is empty, an address is
-        requested whose kind has changed since its last response.
+        `at` is the date of the record with the bytes. An address whose kind has changed since then has no validators.
         """
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
 

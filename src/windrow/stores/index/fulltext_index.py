@@ -134,9 +134,9 @@ class FullTextIndex:
         self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
-        """Return `limit` documents from `offset` on, by score, or if `newest` is a field, by the largest number in it.
+        """Return at most `limit` matches of a clause from `offset` on, by score, or by the number field `newest`.
 
-        Documents with equal scores are in the order of the index, so that pages of results do not overlap.
+        The largest are first. Documents with equal ones are in the order of the index, so that pages do not overlap.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -149,7 +149,7 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first `limit` documents: by score if `scored`, then by the largest number in `field`, then by id.
+        """Return the first `limit` matches of a clause: by score if `scored`, then by largest `field`, then by id.
 
         The order in which the documents were written does not matter.
         """
