@@ -347,10 +347,10 @@ class Compares(Protocol):
     """Can compare two versions of a page or record."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions at the ends of two periods; return None if this collection does not have the page.
+        """Compare the versions at the ends of two periods; return None if this collection does not have `name`.
 
         If `until` is empty, the latest version is compared, if `since` is empty, the one before. `context` is the
-        number of unchanged lines shown around a change.
+        number of unchanged lines shown around a change. Raises WindrowError if there are no two versions to compare.
         """
 
 

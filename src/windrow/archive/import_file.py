@@ -226,19 +226,19 @@ IMPORTED_FOLDER = "foreign"
 """The folder of the archive for imported files; their names are their digests, so that each is stored once."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
-"""The temporary names of a file that is being imported, of its decompressed bytes and of its repacked form."""
+"""Matches the temporary names of a file that is being imported, of its decompressed bytes and repacked form."""
 
 
 class ImportedFile(NamedTuple):
     """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
-    `digest` is that of the original file; `trouble` is a clause on where the original is broken, or an empty text.
+    `digest` is that of the original file; `problem` is a clause on where the original is broken, or an empty text.
     """
 
     warc: str
     digest: str
     size: int
-    trouble: str = ""
+    problem: str = ""
 
 
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:

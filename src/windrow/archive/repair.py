@@ -18,7 +18,7 @@ MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
 """The name of the file in an archive that contains the identity of the archive's ledger."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
-"""The names of the WARC files that a session writes."""
+"""Matches the names of the WARC files that a session writes."""
 
 _LOCK_TIMEOUT = 30.0
 """Seconds to wait for the processes of another run to end: the fetchers of a killed run end a moment later."""

@@ -90,7 +90,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         while block_end - offset >= 4:
             packet_size = int.from_bytes(block_view[offset : offset + 4], "big")
             if not 5 <= packet_size <= _MAX_PACKET_SIZE:
-                self._fail(asyncssh.SFTPBadMessage(f"a packet has {packet_size:,} bytes, not 5 to {_MAX_PACKET_SIZE:,}"))
+                self._fail(asyncssh.SFTPBadMessage(f"a packet has {packet_size:,} bytes, not 5 to {_MAX_PACKET_SIZE}"))
                 return
             if block_end - offset < packet_size + 4:
                 self._needed_size = packet_size + 4

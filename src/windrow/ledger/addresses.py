@@ -95,7 +95,7 @@ class AddressWriter:
         """Record an address from a WARC file of another program, which is never due; a known address is not changed."""
         self._batch.row("known", url.digest, host, url.url, url.place, url.kind)
 
-    def hint(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
+    def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
         """Make each address whose hint is later than its last attempt due at most `min_pause` seconds after that."""
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
@@ -103,12 +103,12 @@ class AddressWriter:
         """Record the UNIX time until which an origin asked not to be requested; it is valid for all collections."""
         self._batch.row("rest", origin, until)
 
-    def due_again(self, hosts: Iterable[int]) -> int:
+    def make_due_again(self, hosts: Iterable[int]) -> int:
         """Make the addresses of hosts that are due later due now, after those never requested; return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
-    def due_at(self, collection: str, digests: Iterable[int], due: int | None) -> None:
+    def set_due(self, collection: str, digests: Iterable[int], due: int | None) -> None:
         """Make addresses of a collection due at a time; 1 means next, and None never again."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
@@ -126,7 +126,7 @@ class AddressWriter:
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
-    def due_by(self, recorded: RecordedAttempt, until: int) -> None:
+    def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
         """Make an address due at `until` at the latest, if `recorded` is its last attempt, unless it is never due."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

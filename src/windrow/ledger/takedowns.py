@@ -105,7 +105,7 @@ class TakedownWriter:
             database.execute("takedown_send_from", json.dumps(attachments), shared.digest, shared.host)
             database.execute("takedown_found_from", shared.attempt, shared.digest, shared.host)
 
-    def done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
+    def record_done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
         """Record that a takedown is done; `counts` are the numbers of captures, of their bytes, and of records."""
         return self._batch.fact("tombstone_end", session, tombstone, "done", *counts)
 
@@ -113,7 +113,7 @@ class TakedownWriter:
         """Record that the target of a tombstone may be requested again."""
         return self._batch.fact("tombstone_end", session, tombstone, "lifted", 0, 0, 0)
 
-    def due_again(self, address: int, host: int) -> None:
+    def make_due_again(self, address: int, host: int) -> None:
         """Make the target of a lifted tombstone due again, except addresses that have tombstones of their own."""
         self._batch.flush()
         name, target = ("lift_host", host) if host else ("lift_address", address)

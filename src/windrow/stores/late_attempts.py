@@ -85,7 +85,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the deleted values, by key, of each record that these listed attempts observe or observed."""
+        """Return, by key of each record that these listed attempts observe or observed, its deleted values."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):

@@ -184,7 +184,7 @@ class RecordIndex:
             yield str(error)
             return
         if is_fresh or commit != recorded_commit:
-            yield "the search index is missing, or was not written from this file"
+            yield "the search index is missing, or was not written from this store"
             return
         wrong_count = abs(count - self._run("SELECT count(*) FROM indexed").fetchone()[0])
         stamps = dict(self._run("SELECT record, stamp FROM indexed"))

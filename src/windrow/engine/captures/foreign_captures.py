@@ -270,7 +270,7 @@ class ForeignCapturing:
                     paths = [self._warc_paths.get(_file_name(line.warc)) for line in batch]
                     self._copy_records(index, map(_WantedRecord, batch, paths, keys))
             with run.ledger.writing() as writer:
-                writer.addresses.due_at(run.collection.name, [failure.address for failure in failures], None)
+                writer.addresses.set_due(run.collection.name, [failure.address for failure in failures], None)
 
     def _copy_records(self, index: int, wanted: Iterable[_WantedRecord]) -> None:
         """Verify and copy wanted records, and store each as an attempt; `index` is the number of their index."""

@@ -169,8 +169,8 @@ class WarcImporter:
         run = self._run
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
-        if imported.trouble:
-            tally.errors.append(f"{warc_file.path} {imported.trouble}")
+        if imported.problem:
+            tally.errors.append(f"{warc_file.path} {imported.problem}")
         number, offset, source = self._add_file(warc_file, imported)
         tally.other_sources += Counter([source] if source != warc_file.source else [])
         if not imported.size:

@@ -34,7 +34,7 @@ _TANTIVY_FILE = re.compile(
     r"(?:meta|\.managed)\.json|\.tantivy-(?:meta|writer)\.lock|\.tmp[0-9A-Za-z]{6}"
     r"|[0-9a-f]{32}(?:\.[0-9]{1,20})?\.(?:idx|pos|term|store|fast|fieldnorm|del)(?:\.temp)?"
 )
-"""The names of Tantivy's files."""
+"""Matches the names of the files that Tantivy writes."""
 _POLL_INTERVAL = 0.1  # seconds between attempts to lock a folder
 
 
