@@ -110,7 +110,7 @@ class RecordAdapter:
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield faults of the store and its index, and one if its checkpoint is above the last attempt on the ledger."""
+        """Yield faults of the store and its index, and one if its checkpoint is above the ledger's last attempt."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:

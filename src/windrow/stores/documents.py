@@ -111,7 +111,7 @@ class DocumentStore(Protocol):
 def check_name(name: str) -> str:
     """Return the name of a database unchanged; raise ConfigError if a store does not allow it."""
     if not _DATABASE_NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} cannot be a database's name: use lower-case letters, digits and _, a letter first")
+        raise ConfigError(f"{name!r} cannot be a database's name: use one of a-z, then at most 62 of a-z, 0-9 and _")
     return name
 
 
