@@ -130,7 +130,7 @@ class FtpSession(ftplib.FTP):
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
-        """Read a line without its line break until `deadline` (time.monotonic()); TimeoutError, Broken or EOFError."""
+        """Read a line without its break until `deadline` (time.monotonic()); raises TimeoutError, Broken or EOFError."""
         assert self.sock is not None
         while (line_end := self._unread.find(b"\n")) < 0:
             if len(self._unread) > _MAX_LINE:
@@ -300,7 +300,7 @@ def reply_error(reply: str) -> ftplib.Error:
 
 
 def passive_port(reply: str) -> int:
-    """Return the port in a reply to EPSV (229) or PASV (227), whose IP address is ignored; raises an ftplib error.
+    """Return the port in a reply to EPSV (229) or PASV (227), or raise an ftplib error; its IP address is ignored.
 
     >>> passive_port("229 Extended Passive (|||50001|)"), passive_port("227 Now passive (10,0,0,9,195,81).")
     (50001, 50001)

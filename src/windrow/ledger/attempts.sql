@@ -162,7 +162,7 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 -- A failed request for the robots.txt of an origin.
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
--- Return the last request for each robots.txt between two facts if it failed; they have the kind `kind`.
+-- Return, for each robots.txt, the last request between two facts if it failed; `kind` is that of robots.txt.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
@@ -177,7 +177,7 @@ SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h O
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
--- Return the last requests for the robots.txt of an origin, the latest first; they have the kind `kind`.
+-- Return the last requests for the robots.txt of an origin, the latest first; `kind` is that of robots.txt.
 SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
 CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;

@@ -51,7 +51,7 @@ class LedgerDatabase:
     """The ledger's SQLite file, in which `queries()` are run by name; SQLite's errors are raised as LedgerError."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, or raise LedgerError; create its tables, or upgrade them after copying the file."""
+        """Open the file, for reading if it cannot be written; create its tables, or upgrade them after copying it."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
@@ -125,7 +125,7 @@ class LedgerDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the body in a transaction; any exception rolls it back. Raises LedgerError if the file is only read."""
+        """Run the body in a transaction; any exception rolls it back. Raises LedgerError if the file cannot be written."""
         with self.guarded():
             if self._refusal is not None:
                 raise self._refusal

@@ -124,7 +124,7 @@ class LateAttemptStore(RecordStore):
             return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count by reason the records that the last attempt to skip any at each address skipped.
+        """Count by reason the skipped records, of each address only those of the last attempt that skipped any.
 
         Addresses at which a later attempt observed a record are left out; for `ignored` see `count_skipped`.
         """

@@ -218,7 +218,7 @@ class RecordStore(SqliteStore):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return, by attempt, the asks whose answers the attempts wait for; at most a few hundred attempts."""
+        """Return, by attempt, the asks whose answers `attempts`, a few hundred at most, wait for."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -292,7 +292,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(query).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of at most a few hundred attempts, by attempt; the skipped ones of each are last."""
+        """Return the statements of `attempts`, a few hundred at most, in order; the skipped ones of each are last."""
         placeholders = ",".join("?" * len(attempts))
         observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')

@@ -298,7 +298,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
-        """Return the last request for each robots.txt between two facts if it failed; they have the kind `kind`."""
+        """Return, for each robots.txt, the last request between two facts if it failed; `kind` is that of robots.txt."""
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
@@ -308,7 +308,7 @@ class TypedAttempts(LedgerQueries):
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
-        """Return the last requests for the robots.txt of an origin, the latest first; they have the kind `kind`."""
+        """Return the last requests for the robots.txt of an origin, the latest first; `kind` is that of robots.txt."""
         return self._database.rows(_make_robots_attempt, "attempts.of_rules", origin, collection, kind, limit)
 
     def outcomes(self, host: int) -> list[AttemptOutcome]:

@@ -136,7 +136,7 @@ class FullTextIndex:
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
         """Return at most `limit` matches of a clause from `offset` on, by score, or by the number field `newest`.
 
-        The largest are first. Documents with equal ones are in the order of the index, so that pages do not overlap.
+        The largest numbers are first, and equal ones in the order of the index, so that pages do not overlap.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -149,7 +149,7 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first `limit` matches of a clause: by score if `scored`, then by largest `field`, then by id.
+        """Return the first `limit` matches of a clause: by score if `scored`, then by the largest `field`, then by id.
 
         The order in which the documents were written does not matter.
         """
