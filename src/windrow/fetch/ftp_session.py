@@ -130,7 +130,7 @@ class FtpSession(ftplib.FTP):
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
-        """Read a line without its break until `deadline` (time.monotonic()); raises TimeoutError, Broken or EOFError."""
+        """Read a line without its break; raises TimeoutError after `deadline` (time.monotonic()), Broken, EOFError."""
         assert self.sock is not None
         while (line_end := self._unread.find(b"\n")) < 0:
             if len(self._unread) > _MAX_LINE:

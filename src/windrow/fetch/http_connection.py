@@ -184,7 +184,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._deadline = self._loop.time() + self._silence
 
     async def start_tls(self, context: ssl.SSLContext, host_name: str, seconds: float) -> None:
-        """Start TLS within `seconds` and verify `host_name`'s certificate; close the connection and raise if that fails."""
+        """Start TLS within `seconds` and verify `host_name`'s certificate; close the connection if that fails."""
         assert self._transport is not None
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None

@@ -122,7 +122,7 @@ class AddressWriter:
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """If `recorded` is its last attempt, make an address due `interval` seconds after that, unless it is due before."""
+        """Make an address due `interval` seconds after its last attempt `recorded`, unless it is due before."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 

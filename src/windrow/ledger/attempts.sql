@@ -162,7 +162,7 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 -- A failed request for the robots.txt of an origin.
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
--- Return, for each robots.txt, the last request between two facts if it failed; `kind` is that of robots.txt.
+-- Return the last request for each robots.txt between two facts if it failed; `kind` is that of robots.txt.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host

@@ -125,7 +125,7 @@ class LedgerDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the body in a transaction; any exception rolls it back. Raises LedgerError if the file cannot be written."""
+        """Run the body in a transaction; any exception rolls it back. Raises LedgerError if the file is read-only."""
         with self.guarded():
             if self._refusal is not None:
                 raise self._refusal

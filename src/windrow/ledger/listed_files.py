@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record that an entry's name does not fit the tables, once for each source, `digest` (of `path`) and reason."""
+        """Record that an entry's name does not fit the tables, once for a source, `digest` (of `path`) and reason."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

@@ -93,7 +93,7 @@ class TakedownWriter:
         execute("takedown_clear_lines", cleared_json)
 
     def _clear_services(self, attempts: Sequence[int]) -> None:
-        """Delete requests to services that only `attempts` made; shared ones are assigned to the first other attempt."""
+        """Delete requests to services that only `attempts` made; assign shared ones to the first other attempt."""
         database, queries = self._batch.database, TypedTakedowns(self._batch.database)
         for request in queries.asked(attempts):
             database.execute("takedown_clear_request", request.digest, request.host)

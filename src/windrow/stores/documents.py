@@ -293,8 +293,8 @@ class SqliteDocuments(SqliteStore):
     ) -> Iterator[StoredDocument]:
         """Yield documents in the range `bounds` of a view with all words of a text, in the order of `DocumentDatabase`.
 
-        Any text is valid. The range is one of times. A ranking by the rarity of words would have to read every document
-        with one of the words.
+        Any text is valid; the bounds are times. A ranking by the rarity of words would have to read every document with
+        one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word

@@ -107,8 +107,8 @@ def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) 
 def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[VersionChange]:
     """Yield the changes that the sessions (first, last) wrote, each with the previous version.
 
-    If one of these sessions completed an attempt, with answers of services, that an earlier session had settled, the
-    version that the earlier session wrote is the previous one.
+    If one of these sessions completed an attempt that an earlier session had settled before services answered, the
+    previous version is the one that the earlier session wrote.
     """
     first, last = attempts_of_sessions(connection, sessions)
     completed_rows = connection.execute(_COMPLETED_BY_SESSIONS, sessions)

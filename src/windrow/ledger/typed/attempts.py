@@ -298,7 +298,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
-        """Return, for each robots.txt, the last request between two facts if it failed; `kind` is that of robots.txt."""
+        """Return the last request for each robots.txt between two facts if it failed; `kind` is that of robots.txt."""
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
