@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from windrow.errors import IndexDamaged, StoreError
+from windrow.formats.text import counted
 from windrow.query.clause import IndexDocument
 from windrow.query.likeness import relaxed_queries
 from windrow.query.parse import Query
@@ -194,4 +195,4 @@ class RecordIndex:
             document = self._make_document(record)
             wrong_count += (None if document is None else compute_stamp(document)) != stamps.get(record)
         if wrong_count:
-            yield f"the search index is out of date for {wrong_count} records"
+            yield f"the search index is out of date for {counted(wrong_count, 'record')}"

@@ -52,17 +52,17 @@ def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> sqlite3.Connection:
+def open_database(path: Path, *, read_only: bool = False, page_size: int = 4096) -> sqlite3.Connection:
     """Open a database file in autocommit mode, with a write-ahead log; committed transactions survive a power cut.
 
-    A missing file is created, with pages of `page` bytes. With `read_only` the file must exist and is not changed.
+    A missing file is created, with pages of `page_size` bytes. With `read_only` the file must exist and is not changed.
     """
     if read_only:
         return open_read_only(path, "mode=ro")
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None, timeout=30)
     with close_on_failure(connection.close):
-        connection.execute(f"PRAGMA page_size = {page}")
+        connection.execute(f"PRAGMA page_size = {page_size}")
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         connection.execute("PRAGMA synchronous = FULL")
     return connection
