@@ -260,7 +260,7 @@ class TestMend:
         assert not list(folder.glob("*.warc*"))
         file = ListedFile("x", size=len(LARGE_ZIP), part="large")
         deposit = CaptureSink(keeper(folder), FetchJob(1, "ftp://h/x", file=file), NOW)
-        assert deposit.whole
+        assert deposit.is_complete
         kept = deposit.finish()
         assert kept.digest == digest(LARGE_ZIP)
         with open_capture(folder, kept.place) as view:

@@ -264,7 +264,7 @@ def test_one_gzip_stream_that_is_cut_gives_what_is_whole_and_says_so(tmp_path):
     path, archive = tmp_path / "x.warc.gz", tmp_path / "archive"
     path.write_bytes(gzip.compress(b"".join(RECORDS))[:-2_000])
     taken = import_warc_file(archive, path, Limits(free_space=0))
-    assert "ends within its gzip stream" in taken.trouble
+    assert "ends within its gzip stream" in taken.problem
     records = read(archive / taken.warc)
     assert [record_.reason for record_ in records][-1] is not None
     assert [record_.digest for record_ in records if record_.kind == "response" and not record_.reason] == list(

@@ -149,7 +149,9 @@ def test_captures_that_say_a_page_is_not_there_any_more_are_taken_where_a_collec
             session.run_harvest(harvest_pages(workspace))
             session.run_harvest(replace(ADAPTER.harvest(workspace), collection=collection))
         with closing(Ledger(workspace.ledger)) as ledger, ledger.writing() as writer:
-            writer.addresses.due_again([host_state.seq for host_state in ledger.addresses.host_states("web", "", 0)])
+            writer.addresses.make_due_again(
+                [host_state.seq for host_state in ledger.addresses.host_states("web", "", 0)]
+            )
     with ADAPTER._store(workspace) as store:
         assert [version.change for version in store.history(f"{site.url}article1.html")] == ["new", "gone"]
         assert store.history(f"{site.url}article2.html")[-1].change != "gone"

@@ -70,7 +70,7 @@ def test_captures_are_looked_at_once_run_after_run_and_changes_make_versions(tmp
     ledger = Ledger(workspace.ledger)
     with ledger.writing() as writer:
         for host in ledger.addresses.hosts("pages"):
-            writer.addresses.due_again([host.seq])
+            writer.addresses.make_due_again([host.seq])
     ledger.close()
     run_pages(workspace)
     run_quotes(workspace)

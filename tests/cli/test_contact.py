@@ -29,7 +29,7 @@ def test_a_collection_that_asks_by_requests_refuses_to_ask_others_without_a_cont
         path.write_text(f"{head}\n{away}")
         output = windrow("run", "council", "--dry-run")
         assert (head, output.code) == (head, code)
-        assert ("contact is missing" in output.err) == bool(code)
+        assert ("must name a contact" in output.err) == bool(code)
     path.write_text(SOURCE.format(url="http://127.0.0.1:1/a.ics"))
     assert windrow("run", "council", "--dry-run").code == 0
 
@@ -40,7 +40,7 @@ def test_a_run_without_a_contact_asks_nobody(tmp_path, monkeypatch, windrow) -> 
     path.write_text(SOURCE.format(url="https://council.example.org/a.ics"))
     output = windrow("run", "council")
     assert output.code == 4
-    assert "contact is missing, but requests to council.example.org must name one" in output.err
+    assert "requests to council.example.org must name a contact, but none is configured" in output.err
     with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
         assert ledger.attempts.last_number() == 0
     assert windrow("run", "council", "--from", "read").code == 0  # what is kept is read without asking anybody

@@ -68,7 +68,7 @@ def test_controls_of_a_stranger_do_not_reach_the_terminal(tmp_path, windrow) -> 
         (("nowhere.html",), 2, "there is no file nowhere.html"),
         (("https://site.example/", "--url", "https://x.example/"), 2, "`url` can only be given with bytes or a file"),
         (("gopher://x/",), 2, "is not a web address"),
-        (("https://site.example/",), 4, "contact is missing"),
+        (("https://site.example/",), 4, "must name a contact"),
     ],
 )
 def test_what_cannot_be_read_is_said_with_what_to_do(words, code, message, tmp_path, monkeypatch, windrow) -> None:

@@ -101,7 +101,7 @@ def test_a_locked_workspace_gives_5_and_names_the_holder(slow, windrow, start: S
         output = windrow("run")
         assert output.code == 5
         assert f"pid {run.pid}" in output.err
-        assert "is in use by" in output.err
+        assert "has been in use by" in output.err
         assert "try: windrow status" in output.err
         assert windrow("run", "--dry-run").code == 0
         assert json.loads(windrow("run", "--json").err)["exit_code"] == 5

@@ -59,7 +59,7 @@ def test_both_collections_get_the_page_and_each_its_own_state(ledger: Ledger, ho
 
 def test_an_operator_puts_off_the_address_of_one_collection_only(ledger: Ledger, hosts: dict[str, int]) -> None:
     with ledger.writing() as writer:
-        writer.addresses.due_at("news", [hash64(URL)], None)
+        writer.addresses.set_due("news", [hash64(URL)], None)
     assert [len(ledger.addresses.due(host, 9, 9)) for host in hosts.values()] == [1, 0]
 
 

@@ -106,7 +106,7 @@ def make_due(shop):
     """Make the source's address due."""
     ledger = shop.ledger()
     with ledger.writing() as writer:
-        writer.addresses.due_at("workshop", [hash64(shop.api.url)], 1)
+        writer.addresses.set_due("workshop", [hash64(shop.api.url)], 1)
     ledger.close()
 
 

@@ -92,7 +92,7 @@ def test_a_service_that_fails_is_asked_again_by_a_later_run_and_the_others_are_s
     ledger = Ledger(workspace.ledger)
     with ledger.writing() as writer:
         waiting = ledger.addresses.failing("glossary", "definer", "")
-        writer.addresses.due_at("glossary", [address.digest for address in waiting], 1)
+        writer.addresses.set_due("glossary", [address.digest for address in waiting], 1)
     ledger.close()
     assert len(waiting) == 8
     server.failing = 0

@@ -131,7 +131,7 @@ def test_the_check_of_records_tells_of_an_index_that_is_not_as_it_should_be(stor
     store._connection.execute("DELETE FROM indexed WHERE record = 2")
     assert list(store.index_faults()) == ["the search index is out of date for 3 records"]
     shutil.rmtree(index_folder(store.path))
-    assert list(store.index_faults()) == ["the search index is missing, or was not written from this file"]
+    assert list(store.index_faults()) == ["the search index is missing, or was not written from this store"]
     assert keys(store, "brewing") == ["a"]
     assert list(store.index_faults()) == []
 

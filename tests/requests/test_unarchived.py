@@ -113,7 +113,7 @@ def test_another_document_with_the_same_bytes_has_an_unarchived_answer_asked_for
     contents["two"] = b"same"
     ledger = shop.ledger()
     with ledger.writing() as writer:
-        writer.addresses.due_at("workshop", [hash64(api.url)], 1)
+        writer.addresses.set_due("workshop", [hash64(api.url)], 1)
     ledger.close()
     shop.run()
     assert set(shop.records()) == {"one", "two"}

@@ -259,7 +259,7 @@ class Workshop:
         ledger = Ledger(self.workspace.ledger)
         with ledger.writing() as writer:
             failing = ledger.addresses.failing("workshop", "", "")
-            writer.addresses.due_at("workshop", [address.digest for address in failing], 1)
+            writer.addresses.set_due("workshop", [address.digest for address in failing], 1)
         ledger.close()
 
     def waits(self) -> Any:

@@ -427,8 +427,9 @@ def test_a_server_that_is_away_and_one_that_is_none_are_said(tmp_path, monkeypat
     monkeypatch.setattr("windrow.stores.couchdb.time.sleep", lambda _: None)
     with pytest.raises(StoreUnreachable):
         CouchDocuments("http://127.0.0.1:9/", [DocumentDatabase("a")])
-    with pytest.raises(ConfigError):
-        CouchDocuments(str(Path("a.db")), [DocumentDatabase("a")])
+    for url in (str(Path("a.db")), "http://h:99999/", "http://[::1/"):
+        with pytest.raises(ConfigError, match="is not the address of a CouchDB server"):
+            CouchDocuments(url, [DocumentDatabase("a")])
     assert issubclass(StoreUnreachable, StoreError)
 
 

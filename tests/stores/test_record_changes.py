@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from windrow.adapters.record_changes import count_changes, count_versions, describe_difference
+from windrow.adapters.record_changes import compare, count_changes, count_versions, describe_difference
 from windrow.contract import AttemptObservations, Observation, Skip
+from windrow.errors import WindrowError
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -65,6 +66,23 @@ def test_a_version_that_a_new_store_lacks_differs(store: RecordStore, tmp_path: 
 def test_changes_and_what_is_there_are_counted_by_source(store: RecordStore) -> None:
     assert count_changes(store, (2, 4)) == {"council": {"changed": 1, "gone": 1}, "museum": {"new": 1}}
     assert store.count_by_source() == {"council": 1, "museum": 1}
+
+
+@pytest.mark.parametrize(
+    ("key", "since", "until", "message"),
+    [
+        ("boats", "", "", "boats has only one version so far"),
+        ("pier", "", "2026-11-02", "pier had only one version at the end of 2026-11-02"),
+        ("pier", "2026-11-10", "", "pier has had no other version since the end of 2026-11-10"),
+        ("pier", "2026-10", "", "pier was not known yet at the end of 2026-10"),
+    ],
+)
+def test_a_comparison_with_no_other_version_says_why(
+    store: RecordStore, key: str, since: str, until: str, message: str
+) -> None:
+    with pytest.raises(WindrowError) as caught:
+        compare(store, key, since, until, context=3)
+    assert str(caught.value) == message
 
 
 def test_a_difference_names_few_fields_and_counts_the_others() -> None:

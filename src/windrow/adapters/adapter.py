@@ -60,7 +60,7 @@ def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
     first_step = "" if workspace else "windrow init, then: "
     path = workspace.root / "windrow.toml" if workspace else "windrow.toml"
     raise ConfigError(
-        f"windrow.toml: contact is missing, but requests to {host_name} must name one",
+        f"requests to {host_name} must name a contact, but none is configured",
         hint=f'{first_step}contact = "https://example.org/our-crawler" at the top of {path}',
     )
 
@@ -89,7 +89,7 @@ class LazyAdapter:
 
 
 class VersionCounts(NamedTuple):
-    """Numbers of versions before and after a replay, and how many of them differ (`changed`)."""
+    """Numbers of versions before and after the replay of a session, and how many of them differ (`changed`)."""
 
     session: int
     before: int
@@ -347,10 +347,10 @@ class Compares(Protocol):
     """Can compare two versions of a page or record."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions at the ends of two periods; return None if this collection does not have the page.
+        """Compare the versions at the ends of two periods; return None if this collection does not have `name`.
 
         If `until` is empty, the latest version is compared, if `since` is empty, the one before. `context` is the
-        number of unchanged lines shown around a change.
+        number of unchanged lines shown around a change. Raises WindrowError if there are no two versions to compare.
         """
 
 

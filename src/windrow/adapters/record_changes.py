@@ -43,7 +43,7 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each with the time of its attempt.
 
-    If the window has a `since`, the session before the window is read too: it may have been running at that time.
+    If the window has a `since`, later changes of the session before the window are included: it may have run then.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -74,15 +74,15 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
 
     If `until` is empty, the latest version is used; if `since` is empty, the version before that. `context` is the
     number of unchanged lines shown around a change. Raises WindrowError if the record had no version at the end of a
-    period, or if a period is empty and it has only one version.
+    period, or if one period is empty and there is no other version to compare with.
     """
     versions = [version for version in store.history(key) if version.change != "same"]
-    new = _version_at(versions, until)
-    old = _version_at(versions, since) if since else versions[max(0, versions.index(new) - 1)]
+    new = _version_at(versions, until, key)
+    old = _version_at(versions, since, key) if since else versions[max(0, versions.index(new) - 1)]
     if old is new and not (since and until):
-        raise WindrowError(
-            f"{key} has only one version so far", hint=f"windrow why {shlex.quote(key)}", reason=Reason.NOT_FOUND
-        )
+        problem = f"had only one version at the end of {until}" if until else "has only one version so far"
+        problem = f"has had no other version since the end of {since}" if since else problem
+        raise WindrowError(f"{key} {problem}", hint=f"windrow why {shlex.quote(key)}", reason=Reason.NOT_FOUND)
     old_fields, new_fields = (_fields(version.value) for version in (old, new))
     changes: list[TextChange] = []
     lines: list[DiffLine] = []
@@ -103,13 +103,13 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
     )  # fmt: skip
 
 
-def _version_at(versions: list[RecordVersion], period: str) -> RecordVersion:
-    """Return the version at the end of a period, or the latest if the period is empty; raises WindrowError if none."""
+def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
+    """Return the version of the record `key` at the end of a period, or the latest; raises WindrowError if none."""
     span = read_time_span(period)
-    known = [version for version in versions if span is None or version.at.timestamp() < span.end]
-    if not known:
-        raise WindrowError(f"the record was not known yet at {period}", reason=Reason.NOT_FOUND)
-    return known[-1]
+    earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
+    if not earlier_versions:
+        raise WindrowError(f"{key} was not known yet at the end of {period}", reason=Reason.NOT_FOUND)
+    return earlier_versions[-1]
 
 
 def _fields(value: Any) -> dict[str, str]:

@@ -66,7 +66,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield findings about the document `url`: those of following it, and a note for each request and the end."""
+    """Yield findings about the document `url`: those of following it, each request, and why no request follows."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -89,10 +89,10 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
 def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dict[str, Any]]:
     left_out, line = capture.left_out, capture.line
     verdict = f"left out: {left_out.rule} ({left_out.reason})" if left_out else "wanted: the next run will take it"
-    kind = f"status {line.status or '-'}, {line.mime or 'no media type'}"
+    response = f"status {line.status or '-'}, {line.mime or 'no media type'}"
     message = {"source": source, "index": str(capture.file), "timestamp": line.timestamp, "digest": line.digest}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
-    return f"  {source}, the line of {line.timestamp} in {capture.file}, {kind}: {verdict}", message | rule_fields
+    return f"  {source}, the line of {line.timestamp} in {capture.file}, {response}: {verdict}", message | rule_fields
 
 
 def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
@@ -104,7 +104,7 @@ def record_lines(keys: Sequence[str], limit: int) -> Iterator[str]:
 
 
 def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
-    """Yield lines that describe a takedown of an address or of its whole origin, and whether it was lifted or ended."""
+    """Yield lines that describe a takedown of an address or its origin, and whether it was lifted or interrupted."""
     yield f"  {show(tombstone.at)}  {takedown_line(tombstone.target, tombstone.holder, tombstone.reason)}"
     if tombstone.lifted is not None:
         yield f"  {show(tombstone.lifted)}  lifted: it may be requested again"
@@ -135,7 +135,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     notes = query.notes
     if query.as_of is not None:
-        notes = (*notes, f"the records of {name} can only be searched as they are now: as-of: finds nothing")
+        notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds nothing")
     further = len(entries.entries) > limit
     return SearchAnswer(
         text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,
@@ -145,11 +145,11 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
 
 def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
     """Return an entry of the collection `name` as a search result, with the matches of `find` marked."""
-    shown, title = snippet(entry.text, find), mark_hits(entry.title, find)
+    pieces, title = snippet(entry.text, find), mark_hits(entry.title, find)
     score = round(entry.score, 4)
     published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))
     hit = RecordHit(
-        entry.url, entry.title, snippet="".join(piece for piece, _ in shown), marks=snippet_marks(shown),
+        entry.url, entry.title, snippet="".join(piece for piece, _ in pieces), marks=snippet_marks(pieces),
         published=published, updated=updated, score=score,
         collection=name, key=entry.key, value=json.loads(entry.json),
     )  # fmt: skip
@@ -158,6 +158,6 @@ def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, exp
     description = " ".join(filter(None, [name, key, f"updated {updated:%Y-%m-%d}"]))
     shown_remarks = remarks if explain else ()
     return SearchResult(
-        title, entry.url, about=description, snippet=shown, remarks=shown_remarks, type="record_result", details=hit,
+        title, entry.url, about=description, snippet=pieces, remarks=shown_remarks, type="record_result", details=hit,
         at=updated,
     )  # fmt: skip

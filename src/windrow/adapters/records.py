@@ -110,7 +110,7 @@ class RecordAdapter:
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the store, and compare its checkpoint with the ledger."""
+        """Yield faults of the store and its index, and one if its checkpoint is above the ledger's last attempt."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:
@@ -166,7 +166,7 @@ class RecordAdapter:
         return workspace.of(self._collection.name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch one address, follow its answer and read it with the collection's step; make no requests to services."""
+        """Fetch, follow and read one address without requests to services; UsageError if it is not a web address."""
         first_url = normalise(address).url
         if not first_url:
             raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow try --help")
@@ -181,13 +181,13 @@ class RecordAdapter:
         content = body_of(io.BytesIO(answer.body), answer.fields, limits).read()
         yield FetchedBytes(url, url, len(content), digest(content), round(answer.seconds, 3))
         source = self._source_at(workspace, url, first_url)
-        answered = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
+        decoded_answer = Answer(Request(url), answer.status, answer.fields, io.BytesIO(content), now())
         follow = self._collection.follow
-        follow_result = follow(source, {}, answered) if follow else FollowResult()
+        follow_result = follow(source, {}, decoded_answer) if follow else FollowResult()
         document = Item(0, self._collection.name, "attempt", url)
         task = Task(document, io.BytesIO(content), limits, {}, self._text_options(workspace), fields=answer.fields,
-                    source=source, visited=answered.at, offers=follow_result.offers,
-                    request=answered.request)  # fmt: skip
+                    source=source, visited=decoded_answer.at, offers=follow_result.offers,
+                    request=decoded_answer.request)  # fmt: skip
         parts_read = results_of(self._step.run(task))
         if follow_result.skip and any(isinstance(part, Observation) for part in parts_read):
             follow_result = FollowResult()  # a document that leads nowhere and is itself a record, such as an article
@@ -229,7 +229,7 @@ class RecordAdapter:
         return self._count_changes(workspace, facts, by_attempt=True)
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions of the record with this key or alias at the ends of two periods; None if unknown."""
+        """Compare two versions of the record with this key or alias (`record_changes.compare`); None if unknown."""
         with self._store(workspace) as store:
             key = name if store is None or store.has_record(name) else store.key_of_alias(name)
             return record_changes.compare(store, key, since, until, context=context) if store and key else None
@@ -298,15 +298,15 @@ class RecordAdapter:
     def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain why no source took the captures of an address that others have; return None if there are none."""
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
-        described = []
+        descriptions: list[tuple[str, dict[str, Any]]] = []
         for source in workspace.of(self._collection.name) if url else ():
             options, piped = self._options(workspace), workspace.archive.folder / "indexes"
             captures = explain_all(ledger, self._collection, source, options, url=url, piped=piped)
-            described += [record_story.describe_capture(source.name, capture) for capture in captures]
-        if not described:
+            descriptions += [record_story.describe_capture(source.name, capture) for capture in captures]
+        if not descriptions:
             return None
-        lines = (f"{url}: it is not in {self._collection.name}", *(line for line, _ in described))
-        return Explanation(url, tuple(Message("capture", message) for _, message in described), lines)
+        lines = (f"{url}: it is not in {self._collection.name}", *(line for line, _ in descriptions))
+        return Explanation(url, tuple(Message("capture", message) for _, message in descriptions), lines)
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""
@@ -320,7 +320,7 @@ class RecordAdapter:
             lines.append(f"  {show(version.at)}  {version.change}  {version.url}")
             attempts = ledger.attempts.by_numbers([version.attempt])
             if attempts and (kept := attempts[0].attempt.kept):
-                place_text = f"{kept.place.warc} at {kept.place.offset}, {kept.digest[:19]}"
+                place_text = f"the record at byte {kept.place.offset:,} of {kept.place.warc}, {kept.digest[:19]}"
                 lines.append(f"      from attempt {version.attempt}: {place_text}")
         asks = store.pending_asks([version.attempt for version in history[-_MAX_LISTED:]])
         waits = describe_waits(ledger, self._collection.name, asks)
@@ -353,13 +353,13 @@ class RecordAdapter:
         for attempt in attempts:
             status_text = f"status {attempt.status}" if attempt.status else "no response"
             failure_text = f"; {attempt.reason}: {attempt.message}" if attempt.reason else ""
-            place_text = f"  {attempt.warc} at {attempt.offset}" if attempt.warc else ""
+            place_text = f"; the record at byte {attempt.offset or 0:,} of {attempt.warc}" if attempt.warc else ""
             lines.append(f"  {show(attempt.started)}  {status_text}{failure_text}{place_text}")
             messages.append(Message("attempt", attempt, omit_empty=True))
             if captured := captures[attempt.seq]:
                 origin_text = f"{captured.collection}:{captured.source}, attempt {captured.original}"
                 if not captured.original:  # a record of another program
-                    origin_text = f"{captured.warc} at {captured.offset}"
+                    origin_text = f"the record at byte {captured.offset:,} of {captured.warc}"
                 lines.append(f"      no request was made: it was taken from {origin_text}")
                 messages.append(Message("captured", captured))
             if followed := ledger.requests.followed(attempt.seq):

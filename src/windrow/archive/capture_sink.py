@@ -58,7 +58,7 @@ class ArchiveWriter:
     ) -> None:
         """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
 
-        `rotate` is the size in bytes from which on the next file is begun, `agent` the user agent for the warcinfo
+        A file that has `rotate` bytes or more is followed by another one; `agent` is the user agent for the warcinfo
         record. Unless `archived`, the names show that the files may be removed once no step needs their records.
         """
         self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
@@ -137,7 +137,7 @@ def _guess_media_type(suffixes: str) -> str:
 
 
 def _is_dense(body: bytes) -> bool:
-    """Return whether compression saves less than 5 % of the first 4 kB of a body; False for a shorter body."""
+    """Return whether compression saves less than 5 % of the first 4,096 bytes of a body; False for a shorter body."""
     start = body[: 1 << 12]
     return len(start) == 1 << 12 and len(igzip.compress(start, 0)) > len(start) * 0.95
 
@@ -168,7 +168,7 @@ class CaptureSink:
         if file.part and (file.size is None or file.size > MAX_BODY_IN_MEMORY):
             path = archive.part_path(file.part)
             self._part = PartFile(path) if path.exists() else None
-        self.start = self._part.held if self._part else 0
+        self.start = self._part.body_size if self._part else 0
         if self._part and self.start:
             # The head of the first response is archived, not that of a response to a range request.
             self._head, self._request = self._part.head, self._part.request
@@ -180,15 +180,15 @@ class CaptureSink:
     @property
     def size(self) -> int:
         """The number of bytes of the body that were received so far, also by earlier transfers."""
-        return self._part.held if self._part else len(self._memory)
+        return self._part.body_size if self._part else len(self._memory)
 
     @property
-    def answered(self) -> HttpHead:
+    def first_head(self) -> HttpHead:
         """The head of the response, or of the first response if this transfer continues an earlier one."""
         return read_head(self._head)
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether earlier transfers received as many bytes as the listing states."""
         return bool(self.start) and self.start == self.listed_size
 
@@ -205,7 +205,7 @@ class CaptureSink:
         self._archive.need_room((expected or 0) - self.start)
         if self._part is None and expected is not None and expected > MAX_BODY_IN_MEMORY:
             self._move_to_part()
-        elif self._part is not None and not self._part.begun:
+        elif self._part is not None and not self._part.has_begun:
             self._begin_part(self._part)
 
     def restart(self) -> None:
@@ -228,7 +228,7 @@ class CaptureSink:
             self.on_grown(self.size)
 
     def content(self, limit: int) -> bytes:
-        """Return the body's first `limit` bytes."""
+        """Return the first `limit` bytes of the body, or those that were received so far if they are fewer."""
         if self._part:
             return self._part.read(min(limit, self.size))
         return self._memory_content() if len(self._memory) <= limit else bytes(self._memory[:limit])
@@ -316,7 +316,7 @@ class CaptureSink:
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
         """Move a complete part file into the archive, or write an unchanged or compressible body as a record."""
-        body_digest, size = part.digest(), part.held
+        body_digest, size = part.digest(), part.body_size
         if body_digest == self._last.digest:
             part.drop()
             return self._make_response(body_digest, size, self._append(b"", body_digest), revisit=True)
@@ -354,7 +354,7 @@ class CaptureSink:
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
-        """Append a record to the archive, after the request's record if there is a request."""
+        """Append a record to the archive, uncompressed if `plain`, after the request's record if there is a request."""
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:

@@ -39,7 +39,7 @@ class ErasedSpan(NamedTuple):
 
 
 def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime) -> int:
-    """Overwrite records of the file `warc`, flush it to the disk, and return the number of bytes overwritten.
+    """Overwrite the records `spans` of the file `warc`, flush it, and return the number of bytes overwritten.
 
     `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported
     file, is copied first. Raises ArchiveError if the file is not in the archive `folder`, or cannot be written.
@@ -84,8 +84,8 @@ def related_records(
 ) -> Iterator[ErasedSpan]:
     """Yield the records of a file that are about an address for which `is_target` returns True.
 
-    Only records that begin between the two offsets `bounds` are read, including the first, which must be 0 or the end
-    of a record. Requests, and other crawlers' records about a response, have the address of the response.
+    Only records that begin at or after the first offset in `bounds`, which must be 0 or the end of a record, and before
+    the second are read. Requests, and other crawlers' records about a response, have the address of the response.
     """
     start, end = bounds
     for record in read_records(path, start, limits):
@@ -97,7 +97,7 @@ def related_records(
 
 
 def _fill_record(length: int, erased_at: datetime) -> bytes:
-    """Return a record of exactly `length` bytes, or if that is too short for a record, so many bytes of line breaks."""
+    """Return a record of exactly `length` bytes, or only line breaks if that is too short for a record."""
     # The digits of the block's size need room themselves: if no size fits, one fits with another blank in the header.
     for content_type in ("text/plain", "text/plain "):
         fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(erased_at)), ("Content-Type", content_type)]
@@ -110,7 +110,7 @@ def _fill_record(length: int, erased_at: datetime) -> bytes:
 
 
 def _fill_member(length: int, erased_at: datetime) -> bytes:
-    """Return a gzip member of exactly `length` bytes with one record, or empty if that is too short for a record."""
+    """Return a gzip member of exactly `length` bytes, with a record if one fits; ArchiveError if no member fits."""
     fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(erased_at)), ("Content-Type", "text/plain")]
     record = format_header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)

@@ -38,7 +38,7 @@ _MAX_ZSTD_WINDOW = 128 << 20  # bytes of the largest zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`; return a message that says where it is broken, or an empty text.
+    """Repack `source` as `destination`; return a clause that says where `source` is broken, or an empty text.
 
     `digest` is that of `source`, `form` its form. Raises ArchiveError if nothing can be unpacked, and DiskFull.
     """
@@ -140,7 +140,7 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
-    """Decompress `source` to `plain`; return a message that says where it is broken, or an empty text.
+    """Decompress `source` to `plain`; return a clause that says where `source` is broken, or an empty text.
 
     Raises ArchiveError if it inflates beyond the limits, or if nothing can be decompressed, and DiskFull.
     """
@@ -158,9 +158,9 @@ def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
                 _check_free_space(plain.parent, len(block), limits.free_space)
                 out.write(block)
         except _BrokenStream as error:
-            problem = f"after {written} decompressed bytes: {error}"
+            problem = f"is broken after {written} decompressed bytes: {error}"
     if not written:
-        raise ArchiveError(problem or "the file is empty", reason=Reason.CORRUPT)
+        raise ArchiveError(f"the file {problem or 'is empty'}", reason=Reason.CORRUPT)
     return problem
 
 
@@ -226,19 +226,19 @@ IMPORTED_FOLDER = "foreign"
 """The folder of the archive for imported files; their names are their digests, so that each is stored once."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
-"""The temporary names of a file that is being imported, of its decompressed bytes and of its repacked form."""
+"""Matches the temporary names of a file that is being imported, of its decompressed bytes and repacked form."""
 
 
 class ImportedFile(NamedTuple):
     """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
-    `digest` is that of the original file; `trouble` says where the original is broken, or is an empty text.
+    `digest` is that of the original file; `problem` is a clause on where the original is broken, or an empty text.
     """
 
     warc: str
     digest: str
     size: int
-    trouble: str = ""
+    problem: str = ""
 
 
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
@@ -306,7 +306,7 @@ def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
 
 
 def _describe_content(temporary: Path) -> ImportedFile:
-    """Return the path that a file will have below the archive's folder, with its digest and size."""
+    """Describe the file `temporary` by its content: its future path below the archive's folder, digest and size."""
     hasher = Hasher()
     with map_write_errors(temporary), temporary.open("rb") as file:
         magic = file.read(len(GZIP))

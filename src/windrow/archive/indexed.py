@@ -107,24 +107,25 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
     record is missing or broken, if the record inflates to too many bytes, or if neither the payload nor its content
     without chunks has the digest (DIGEST_MISMATCH).
     """
+    place_text = f"the record at byte {offset:,} of {path.name}"
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = expected.partition(":")[0]
     if expected and algorithm not in _ALGORITHMS:
-        message = f"{path.name} at {offset}: the digest algorithm {algorithm[:20]!r} is not supported"
+        message = f"{place_text} cannot be verified: the digest algorithm {algorithm[:20]!r} is not supported"
         raise ArchiveError(message, reason=Reason.UNSUPPORTED)
     with SpooledTemporaryFile(max_size=_MAX_PAYLOAD_IN_MEMORY) as payload:
         record = read_record_at(path, offset, limits, payload.write, *([algorithm] if expected else []))
         if record.reason is not None:
-            raise ArchiveError(f"{path.name} at {offset}: {record.message}", reason=record.reason)
+            raise ArchiveError(f"{place_text} cannot be used: {record.message}", reason=record.reason)
         if expected and record.kind != "revisit":
-            _compare_digest(record, cast(BinaryIO, payload), expected, limits)
+            _compare_digest(record, place_text, cast(BinaryIO, payload), expected, limits)
     return record
 
 
 _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
-def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits: Limits) -> None:
+def _compare_digest(record: WarcRecord, place_text: str, payload: BinaryIO, expected: str, limits: Limits) -> None:
     """Raise ArchiveError (DIGEST_MISMATCH) unless the payload, or its content without chunks, has digest `expected`."""
     algorithm = expected.partition(":")[0]
     payload_digest = warc_digest(f"{algorithm}:{record.digests[algorithm]}")
@@ -143,6 +144,6 @@ def _compare_digest(record: WarcRecord, payload: BinaryIO, expected: str, limits
         if warc_digest(f"{algorithm}:{body_hash.hexdigest()}") == expected:
             return
     raise ArchiveError(
-        f"the record at {record.offset} has {payload_digest}, but the index states {expected}",
+        f"{place_text} has {payload_digest}, but the index states {expected}",
         reason=Reason.DIGEST_MISMATCH,
     )

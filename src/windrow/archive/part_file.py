@@ -78,12 +78,12 @@ class PartFile:
         self.date = record.fields.get("warc-date", "")
 
     @property
-    def held(self) -> int:
+    def body_size(self) -> int:
         """The number of bytes of the body that are in the file."""
         return max(0, self._size - self._body_offset)
 
     @property
-    def begun(self) -> bool:
+    def has_begun(self) -> bool:
         """Whether the record's header is written."""
         return self._body_offset > 0
 
@@ -146,7 +146,7 @@ class PartFile:
 
     def read(self, count: int | None = None, start: int = 0) -> bytes:
         """Return `count` bytes of the body from `start` on; None: as many as the body has."""
-        return os.pread(self._fd, self.held if count is None else count, self._body_offset + start)
+        return os.pread(self._fd, self.body_size if count is None else count, self._body_offset + start)
 
     def finish(self, digest: str, destination: Path) -> tuple[int, int]:
         """Fill in length and digest, move the file to `destination`, and return the record's offset and length."""

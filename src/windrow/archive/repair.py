@@ -18,8 +18,7 @@ MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
 """The name of the file in an archive that contains the identity of the archive's ledger."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
-"""The names of the WARC files that a session writes."""
-
+"""Matches the names of the WARC files that a session writes."""
 
 _LOCK_TIMEOUT = 30.0
 """Seconds to wait for the processes of another run to end: the fetchers of a killed run end a moment later."""
@@ -59,7 +58,7 @@ def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, i
         is_foreign = marked_ledger != ledger
     elif not ledger:
         is_foreign = bool(files)
-    else:  # the archive does not have the file
+    else:  # the archive does not have the file `LEDGER_MARK`
         is_foreign = bool(files and recorded_ends) and not any(name in recorded_ends for name in files)
     if is_foreign:
         contrast = "that this ledger did not write" if ledger else "and the ledger is new"
@@ -73,9 +72,9 @@ def mark_ledger(folder: Path, ledger: str) -> None:
     """Write the identity of the archive's ledger into the archive, unless it is there already."""
     path = folder / LEDGER_MARK
     if not path.exists() or path.read_text() != ledger:
-        part = folder / f"{LEDGER_MARK}.part"
-        part.write_text(ledger)
-        part.replace(path)
+        draft = folder / f"{LEDGER_MARK}.part"
+        draft.write_text(ledger)
+        draft.replace(path)
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:

@@ -84,10 +84,10 @@ def open_response(folder: Path, place: ArchivePlace) -> Capture:
             return Capture(io.BytesIO(record[start : start + size]), head.fields, head.status)
         record = _read_range(path, place.offset, min(place.length, _HEADER_SIZE))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
-        raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
+        raise ArchiveError(f"the record at byte {place.offset:,} of {place.warc} cannot be read: {error}") from error
     start, size, head = _locate_body(record)
     if place.offset + max(place.length, start + size) > Path(path).stat().st_size:
-        raise ArchiveError(f"{place.warc} ends within the record at {place.offset}")
+        raise ArchiveError(f"{place.warc} ends within the record at byte {place.offset:,}")
     view = io.BufferedReader(FileSlice(Path(path), place.offset + start, size), 1 << 16)
     return Capture(cast(BinaryIO, view), head.fields, head.status)
 
@@ -99,7 +99,7 @@ def record_id(folder: Path, place: ArchivePlace) -> str:
         if place.warc.endswith(".gz"):
             head = bytes(isal_zlib.decompressobj(31).decompress(head, _HEADER_SIZE))
     except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
-        raise ArchiveError(f"{place.warc} at {place.offset} cannot be read: {error}") from error
+        raise ArchiveError(f"the record at byte {place.offset:,} of {place.warc} cannot be read: {error}") from error
     return read_header(head).fields.get("warc-record-id", "")
 
 

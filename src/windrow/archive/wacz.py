@@ -51,9 +51,9 @@ def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
                     f"{path} cannot be unpacked: its WARC files have {size:,} bytes, more than are free in {folder}"
                 )
             for number, member in enumerate(members):
-                unpacked = folder / f"{number}-{Path(member.filename).name}"
+                unpacked_path = folder / f"{number}-{Path(member.filename).name}"
                 hasher = hashlib.sha256()
-                with package.open(member) as source, unpacked.open("xb") as target:
+                with package.open(member) as source, unpacked_path.open("xb") as target:
                     while block := source.read(_BLOCK_SIZE):
                         hasher.update(block)
                         target.write(block)
@@ -63,7 +63,7 @@ def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
                         f"{path}: {member.filename} differs from its digest in datapackage.json",
                         hint=f"copy the file again, or unpack it and import {member.filename} alone",
                     )
-                yield UnpackedWarc(member.filename, unpacked)
+                yield UnpackedWarc(member.filename, unpacked_path)
     except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise ArchiveError(f"{path} cannot be unpacked: {error}", hint=f"python3 -m zipfile -t {path}") from error
 

@@ -43,8 +43,8 @@ _MAX_SEARCH_WINDOW = 1 << 20  # bytes
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _BLANK_LINES = re.compile(rb"[\r\n]*+")
 _RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-_MAX_WASTE_FLAT = 64 * 1024 * 1024  # bytes that may be read in vain in broken records of a file, in addition to
-_MAX_WASTE_RATIO = 4  # so many times the file's size
+# The most bytes of broken records that are read of a file: so many, and in addition so many times the file's size.
+_MAX_WASTE_FLAT, _MAX_WASTE_RATIO = 64 * 1024 * 1024, 4
 
 
 class WarcRecord(NamedTuple):
@@ -228,8 +228,8 @@ def read_record_at(
 ) -> WarcRecord:
     """Return the record that begins at an offset of a file; `write` is called with each piece of its payload.
 
-    `digests` of the record has a digest for each of `algorithms`. A broken record is returned with a reason.
-    Raises ArchiveError like `read_records`.
+    `digests` of the record has a digest for each of `algorithms`. A broken record is returned with a reason, and so is
+    an offset after the end of the file. Raises ArchiveError like `read_records`.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -341,7 +341,7 @@ def _read_record(
         offset, next_offset - offset, next_offset, header.kind, header.fields, head,
         digest=hasher.digest(), size=0 if is_too_large else hasher.size,
         reason=Reason.TOO_LARGE if is_too_large else None,
-        message=f"more than {limits.transfer_size} bytes" if is_too_large else "",
+        message=f"its payload has more than {limits.transfer_size} bytes" if is_too_large else "",
         digests={name: hasher.hex(name) for name in algorithms}, arc=form.is_arc, packed=form.is_gzip,
     )  # fmt: skip
 
@@ -399,7 +399,7 @@ def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
 
 
 def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
-    """Yield the offsets in a window, a part of the file, at which a record may begin, except 0."""
+    """Yield the offsets in `window`, a part of a file, at which a record may begin; its first byte is not tried."""
     if not form.is_gzip:
         yield from (
             match.start() for match in _RECORD_START.finditer(window) if form.start_pattern.match(window, match.start())

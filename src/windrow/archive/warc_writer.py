@@ -58,7 +58,7 @@ def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
         while length:
             block = file.read(min(length, _BLOCK_SIZE))
             if not block:
-                raise ArchiveError(f"{path.name} ends within the record at {offset}")
+                raise ArchiveError(f"{path.name} ends within the record at byte {offset:,}")
             length -= len(block)
             yield block
 

@@ -304,7 +304,7 @@ class AddressFrontier:
         """Have addresses requested and their unread attempts read again (`act` "retry"), or never again ("cancel")."""
         del session  # that an operator decided so is recorded by the session alone
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
-        writer.addresses.due_at(self._collection.name, addresses, 1 if act == RETRY else None)
+        writer.addresses.set_due(self._collection.name, addresses, 1 if act == RETRY else None)
         attempts = [(phase, attempt) for address in chosen for attempt, (phase, _) in address.children]
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
@@ -314,7 +314,7 @@ class AddressFrontier:
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:
             hosts = self._ledger.addresses.hosts(self._collection.name)
-            return writer.addresses.due_again(host.seq for host in hosts if host.source in names)
+            return writer.addresses.make_due_again(host.seq for host in hosts if host.source in names)
 
     def preview(self, sources: Sequence[Source], bounds: FetchBounds, phases: AbstractSet[str] | None) -> Preview:
         """Return what a run would request of these sources: known addresses that are due, and new seeds."""

@@ -118,9 +118,9 @@ def take_down_targets(
             if not result.done:
                 continue
             counts = (result.captures, result.bytes, result.records)
-            writer.takedowns.done(session.number, takedown.tombstone, counts)
+            writer.takedowns.record_done(session.number, takedown.tombstone, counts)
             if takedown.target.shared:
-                writer.takedowns.due_again(takedown.target.address, takedown.target.host)
+                writer.takedowns.make_due_again(takedown.target.address, takedown.target.host)
     return list(results.values())
 
 
@@ -192,7 +192,7 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
                 if tombstone.lifted is None and tombstone.host == target.host:
                     writer.takedowns.lift(session.number, tombstone.seq)
                     count += 1
-            writer.takedowns.due_again(target.address, target.host)
+            writer.takedowns.make_due_again(target.address, target.host)
     return count
 
 

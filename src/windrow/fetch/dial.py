@@ -78,7 +78,7 @@ def tls_context(site: Site) -> ssl.SSLContext:
         return _cached_tls_context(site.ca_bundle)
     except (OSError, ssl.SSLError) as error:
         raise TerminalFailure(
-            f"{public_address(site)}: ca_bundle {site.ca_bundle} cannot be read: {error.strerror or 'not PEM'}",
+            f"{public_address(site)}: its ca_bundle {site.ca_bundle} cannot be read: {error.strerror or 'not PEM'}",
             Reason.TLS_FAILED,
             hint="windrow config",
         ) from error
@@ -95,9 +95,8 @@ def _cached_tls_context(ca_bundle: str) -> ssl.SSLContext:
 def refuse_proxy(site: Site) -> None:
     """Raise TerminalFailure if a site has a proxy; transports that do not support proxies call this."""
     if site.proxy:
-        raise TerminalFailure(
-            f"{public_address(site)}: only http and https support a proxy", Reason.NO_TRANSPORT, hint="windrow config"
-        )
+        message = f"{public_address(site)}: it has a proxy, which only http and https can use"
+        raise TerminalFailure(message, Reason.NO_TRANSPORT, hint="windrow config")
 
 
 NETWORK_ERRORS = (OSError, EOFError)

@@ -69,7 +69,7 @@ def map_error(error: BaseException, address: str) -> TransportError:
 class _EarlyRequest(NamedTuple):
     """A file that was requested in advance; `path` is the one given to `expect`.
 
-    `size` is None if it was not requested or is unknown; `source` is the socket for `accept_data`, or an error.
+    `size` is None if it is unknown or was not asked for; `source` is the socket for `accept_data`, or an error.
     """
 
     path: str
@@ -90,7 +90,7 @@ class FtpConnection(Connection):
         self._expected: _EarlyRequest | None = None
 
     def open(self) -> FtpSession:
-        """Return the session; connect and log in if none is open."""
+        """Return the session; connect and log in if none is open. Raises a TransportError if that fails."""
         if self._session is None:
             password = read_secret(self._site.secret) if self._site.secret else ""
             try:
@@ -287,7 +287,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Return a connection that is logged in; `ftps` is FTP on its usual port, encrypted by AUTH TLS."""
+    """Return a connection that is logged in, or raise a TransportError; `ftps` is FTP on port 21 with AUTH TLS."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

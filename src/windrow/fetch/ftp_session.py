@@ -31,9 +31,9 @@ _EPSV_PORT = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
 class FtpSession(ftplib.FTP):
     """A control connection, logged in and in binary mode, with the server's features (FEAT, RFC 2389).
 
-    File names may contain any bytes. Replies are limited in time and size: a line to 8 kB and a reply to 256 kB (ftplib
-    does not limit the number of lines). `features` is None if the server does not have FEAT. The session's `site` has
-    an absolute base.
+    File names may contain any bytes. Replies are limited in time and size: a line to `_MAX_LINE` bytes, a reply to
+    `_MAX_REPLY` (ftplib does not limit the number of lines). `features` is None if the server does not have FEAT. The
+    session's `site` has an absolute base.
     """
 
     def __init__(self, site: Site, password: str, context: ssl.SSLContext | None) -> None:
@@ -115,7 +115,7 @@ class FtpSession(ftplib.FTP):
         return self._line(time.monotonic() + self.site.timeout).decode("utf-8", "surrogateescape")
 
     def getmultiline(self) -> str:
-        """Read a reply, its lines joined by newlines (RFC 959, section 4.2), within the site's timeout."""
+        """Read a reply within the site's timeout, its lines joined by newlines; raises Broken if it is too long."""
         deadline = time.monotonic() + self.site.timeout
         line = self._line(deadline)
         if line[3:4] != b"-":
@@ -130,11 +130,11 @@ class FtpSession(ftplib.FTP):
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
-        """Read one line without its line break; raises TimeoutError after `deadline` (time.monotonic())."""
+        """Read a line without its break; raises TimeoutError after `deadline` (time.monotonic()), Broken, EOFError."""
         assert self.sock is not None
         while (line_end := self._unread.find(b"\n")) < 0:
             if len(self._unread) > _MAX_LINE:
-                raise Broken("a line of the reply is longer than 8 kB")
+                raise Broken(f"a line of the reply has more than {_MAX_LINE} bytes")
             if time.monotonic() >= deadline:
                 raise TimeoutError("the reply did not end within the timeout")
             block = self.sock.recv(4096)
@@ -144,7 +144,7 @@ class FtpSession(ftplib.FTP):
         line = self._unread[:line_end]
         self._unread = self._unread[line_end + 1 :]
         if line_end > _MAX_LINE:
-            raise Broken("a line of the reply is longer than 8 kB")
+            raise Broken(f"a line of the reply has more than {_MAX_LINE} bytes")
         return line[:-1] if line.endswith(b"\r") else line
 
     def close(self) -> None:
@@ -168,7 +168,7 @@ class FtpSession(ftplib.FTP):
         return source
 
     def accept_data(self, source: socket.socket) -> tuple[socket.socket, str]:
-        """Wait until the server sends data, over the socket `source`; return what `open_data` returns."""
+        """Wait until the server sends data over `source`; return what `open_data` returns, or raise an ftplib error."""
         try:
             reply = self.getmultiline()
             if reply[:1] == "2":  # some servers send a completion reply too early
@@ -300,7 +300,7 @@ def reply_error(reply: str) -> ftplib.Error:
 
 
 def passive_port(reply: str) -> int:
-    """Return the port in the reply to EPSV (229) or PASV (227); its IP address is ignored (RFC 2577, section 3).
+    """Return the port in a reply to EPSV (229) or PASV (227), or raise an ftplib error; its IP address is ignored.
 
     >>> passive_port("229 Extended Passive (|||50001|)"), passive_port("227 Now passive (10,0,0,9,195,81).")
     (50001, 50001)

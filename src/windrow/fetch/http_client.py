@@ -233,7 +233,7 @@ def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
 
 
 def kept_head(head: ResponseHead) -> bytes:
-    """Return a response's head as it is archived: lines end with CRLF, and for chunks, framing fields get `x-orig-`."""
+    """Return a response's head as archived: lines end with CRLF; if chunked, framing fields are named `x-orig-...`."""
     head_bytes = head.text
     if head_bytes.count(b"\n") != head_bytes.count(b"\r\n"):
         head_bytes = head_bytes.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
@@ -271,8 +271,8 @@ def status_error(
 ) -> TransportError:
     """Return the error for a response from `address` with a status that is not a success.
 
-    `reason` is the text after the status. `target` is the Location and `retry_after` the Retry-After of
-    the response, or an empty text.
+    `reason` is the text after the status, `target` the Location and `retry_after` the Retry-After of the response
+    (empty: it has none), which counts from `now` on.
     """
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:

@@ -103,11 +103,11 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._finish(None)
 
     def eof_received(self) -> None:
-        """Handle the end of the server's data; asyncio then closes the connection."""
+        """End the open request, since the server sends no more data; asyncio then closes the connection."""
         self._handle_loss(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Handle the loss of the connection."""
+        """End the open request after the connection was lost by the error `exc`, or closed (None)."""
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
@@ -184,7 +184,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._deadline = self._loop.time() + self._silence
 
     async def start_tls(self, context: ssl.SSLContext, host_name: str, seconds: float) -> None:
-        """Start TLS within `seconds` and verify the certificate of `host_name`; close the connection if that fails."""
+        """Start TLS within `seconds` and verify `host_name`'s certificate; close the connection if that fails."""
         assert self._transport is not None
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None

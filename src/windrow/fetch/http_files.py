@@ -221,7 +221,7 @@ class HttpFiles(Connection):
         return length
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by its index page, or by the site's manifest if it has one; None if it does not exist."""
+        """List a folder by its index page or the site's manifest (None: it does not exist); raises a TransportError."""
         try:
             async with asyncio.timeout(self._site.listing_timeout):
                 return await self._list(folder)
@@ -284,9 +284,8 @@ def _range_size(
         raise TerminalFailure(f"{address}: the requested part is encoded as {printable(coding)}", Reason.PROTOCOL_ERROR)
     first, last = range_bounds(content_range)
     if first != start or last is None or last >= start + length:
-        raise TerminalFailure(
-            f"{address}: Content-Range is {printable(content_range) or 'missing'}", Reason.PROTOCOL_ERROR
-        )
+        message = f"{address}: bytes {start}-{start + length - 1} were requested, but the response's Content-Range is"
+        raise TerminalFailure(f"{message} {printable(content_range) or 'not stated'}", Reason.PROTOCOL_ERROR)
     if last < start + length - 1 and not may_be_short:
         raise TerminalFailure(f"{address}: the file ends at byte {last}, within the requested part", Reason.TRUNCATED)
     return last - start + 1

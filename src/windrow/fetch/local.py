@@ -38,7 +38,7 @@ class LocalConnection(Connection):
     """An open folder; paths are opened below it without following symbolic links."""
 
     def __init__(self, site: Site) -> None:
-        """Open the base folder, whose own path may have symbolic links."""
+        """Open the base folder, whose own path may have symbolic links; raises a TransportError if that fails."""
         self._site = site
         self._view = memoryview(bytearray(BLOCK_SIZE))
         try:
@@ -62,7 +62,7 @@ class LocalConnection(Connection):
         return folder
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder, or return None if it does not exist; links, pipes and devices are listed, but not as files."""
+        """List a folder (None: it does not exist), with links and devices but not as files; raises a TransportError."""
         try:
             descriptor = self._open(folder, os.O_DIRECTORY)
         except FileNotFoundError:
@@ -125,5 +125,5 @@ class LocalConnection(Connection):
 
 
 async def connect(site: Site) -> LocalConnection:
-    """Open the folder `site.base`."""
+    """Open the folder `site.base`; raises a TransportError if that fails."""
     return LocalConnection(site)

@@ -30,7 +30,7 @@ def read_secret(secret: Secret) -> str:
     """Return the secret at `env:NAME` or in `file:PATH`, without the newline that ends a file.
 
     Raises TerminalFailure with NO_SECRET if the place is not valid, or if the secret is missing, empty, unreadable or
-    larger than 64 kB. The message contains the place, never the secret.
+    larger than `SECRET_BYTES`. The message contains the place, never the secret.
     """
     place_kind, _, location = secret.place.partition(":")
     if place_kind == "env":
@@ -55,7 +55,7 @@ def _read_file(secret: Secret, path: Path) -> str:
     except UnicodeDecodeError:
         raise _missing_secret_error(secret, "it is not UTF-8 text") from None
     if len(content) > _MAX_SECRET_SIZE:
-        raise _missing_secret_error(secret, "it is too large for a secret")
+        raise _missing_secret_error(secret, f"it has more than {_MAX_SECRET_SIZE} bytes")
     return text.removesuffix("\n").removesuffix("\r")
 
 

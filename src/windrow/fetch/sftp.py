@@ -172,19 +172,20 @@ def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None
     try:
         return [asyncssh.import_private_key(read_secret(site.key) + "\n", secret)], None
     except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError) as error:
-        message = str(error)
-        has_wrong_passphrase = secret is not None and ("decrypt" in message or "assphrase" in message)
+        problem = str(error)
+        has_wrong_passphrase = secret is not None and ("decrypt" in problem or "assphrase" in problem)
         reason = Reason.LOGIN_FAILED if has_wrong_passphrase else Reason.NO_SECRET
-        text = f"{address}: the key at {site.key.place} cannot be used: {printable(message)}"
-        raise TerminalFailure(text, reason) from error
+        message = f"{address}: the key at {site.key.place} cannot be used: {printable(problem)}"
+        raise TerminalFailure(message, reason) from error
 
 
 def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
     """Return the error for a host key that is not pinned; its hint is the command that pins it."""
     hint = f"ask the server's owner if this key is right, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
-        text = f"{public_address(site)}: the host key is {fingerprint}; the pinned are {', '.join(site.host_keys)}"
-        return TerminalFailure(text, Reason.HOST_KEY_CHANGED, hint=hint)
+        pinned_keys = ", ".join(site.host_keys)
+        message = f"{public_address(site)}: the host key is {fingerprint}; the pinned keys are {pinned_keys}"
+        return TerminalFailure(message, Reason.HOST_KEY_CHANGED, hint=hint)
     return TerminalFailure(
         f"{public_address(site)}: the host key {fingerprint} is not pinned yet", Reason.HOST_KEY_UNKNOWN, hint=hint
     )
@@ -206,7 +207,7 @@ class SftpConnection(Connection):
         self._opening = asyncio.Lock()
 
     async def open(self) -> SftpChannel:
-        """Return the session; connect and log in if none is open."""
+        """Return the session; connect and log in if none is open. Raises a TransportError if that fails."""
         if self._channel is None or self._channel.connection.is_closed():
             async with self._opening:
                 if self._channel is None or self._channel.connection.is_closed():
@@ -326,7 +327,7 @@ class SftpConnection(Connection):
 
 
 async def connect(site: Site) -> SftpConnection:
-    """Open a session, logged in, to a server whose host key is pinned."""
+    """Open a session, logged in, to a server whose host key is pinned; raises a TransportError if that fails."""
     refuse_proxy(site)
     connection = SftpConnection(site)
     await connection.open()

@@ -90,7 +90,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         while block_end - offset >= 4:
             packet_size = int.from_bytes(block_view[offset : offset + 4], "big")
             if not 5 <= packet_size <= _MAX_PACKET_SIZE:
-                self._fail(asyncssh.SFTPBadMessage(f"the server sent a packet of {packet_size:,} bytes"))
+                self._fail(asyncssh.SFTPBadMessage(f"a packet has {packet_size:,} bytes, not 5 to {_MAX_PACKET_SIZE}"))
                 return
             if block_end - offset < packet_size + 4:
                 self._needed_size = packet_size + 4
@@ -156,7 +156,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree with the server on the version of SFTP, and set `block_size` to what it supports."""
+        """Agree with the server on the SFTP version, or raise SFTPBadMessage; set `block_size` to what it supports."""
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")

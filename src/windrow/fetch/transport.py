@@ -108,7 +108,7 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports; empty: it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready; raises MissingExtra if the transport's library is not installed."""
+        """Open a connection, logged in and ready; raises a TransportError, or MissingExtra if a library is missing."""
         try:
             module = import_module(self.module)
         except ModuleNotFoundError as error:
@@ -174,11 +174,12 @@ def server_path(site: Site, path: str) -> str:
     >>> server_path(Site("ftp"), "add/x\r\nDELE y")
     Traceback (most recent call last):
     ...
-    windrow.errors.TerminalFailure: unsafe path: ftp:///add/x\x0d\x0aDELE y
+    windrow.errors.TerminalFailure: ftp:///add/x\x0d\x0aDELE y has .. or a control character in its path
     """
     full = join_path(site.base, path)
     if _CONTROL_CHARACTER.search(full) or ".." in path.split("/"):
-        raise TerminalFailure(f"unsafe path: {public_address(site, path)}", Reason.UNSAFE_NAME)
+        message = f"{public_address(site, path)} has .. or a control character in its path"
+        raise TerminalFailure(message, Reason.UNSAFE_NAME)
     return full
 
 

@@ -15,11 +15,10 @@ from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
 NEVER_REQUESTED = 0
-"""The due time of an address that was never requested; `windrow retry` sets 1, and all greater ones are UNIX times."""
+"""The due time of an address that was never requested; 1 means next (`windrow retry`), greater ones are UNIX times."""
 
 ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
-
 
 ELSEWHERE = -1
 """The interval of an address that is only known from a WARC file of another program, and so is never due."""
@@ -29,15 +28,15 @@ class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due until `until` (included), new ones first.
+        """Return at most `limit` addresses of a host that are due until `until` (included), in the order of due time.
 
-        Of the new addresses, only those with an order number less than `below` are returned.
+        Addresses that were never requested come first, and only those with an order number less than `below`.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
-        new_addresses = self.due_between(host, NEVER_REQUESTED, NEVER_REQUESTED, below, limit)
-        return new_addresses + self.due_between(
-            host, NEVER_REQUESTED + 1, until, ABOVE_EVERY_ORDER, limit - len(new_addresses)
+        never_requested = self.due_between(host, NEVER_REQUESTED, NEVER_REQUESTED, below, limit)
+        return never_requested + self.due_between(
+            host, NEVER_REQUESTED + 1, until, ABOVE_EVERY_ORDER, limit - len(never_requested)
         )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
@@ -68,10 +67,10 @@ class AddressWriter:
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Add addresses found at the address with the digest `via` (0: seeds); known addresses change in two cases.
+        """Add addresses found at the address with the digest `via` (0: seeds); known ones change in two cases.
 
-        A known address of the kind `beside` (a file kept beside a page) becomes a page if it is found as one (with the
-        kind `page`). An address that was known only from a WARC file of another program becomes due.
+        One of the kind `beside` (a file kept beside a page) that is found with the kind `page` becomes a page and due,
+        unless it is never due. One that was known only from a WARC file of another program becomes due.
         """
         found_urls = [*urls]
         rows = [
@@ -96,20 +95,20 @@ class AddressWriter:
         """Record an address from a WARC file of another program, which is never due; a known address is not changed."""
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
-    def hint(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
-        """Make addresses due whose hint is later than their last attempt, at least `min_pause` seconds after that."""
+    def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
+        """Make each address whose hint is later than its last attempt due at most `min_pause` seconds after that."""
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
     def record_pause(self, origin: str, until: int) -> None:
         """Record the UNIX time until which an origin asked not to be requested; it is valid for all collections."""
         self._batch.row("rest", origin, until)
 
-    def due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts due that are due later, and request them after new ones; return their number."""
+    def make_due_again(self, hosts: Iterable[int]) -> int:
+        """Make the addresses of hosts that are due later due now, after those never requested; return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
-    def due_at(self, collection: str, digests: Iterable[int], due: int | None) -> None:
+    def set_due(self, collection: str, digests: Iterable[int], due: int | None) -> None:
         """Make addresses of a collection due at a time; 1 means next, and None never again."""
         self._batch.flush()
         self._batch.database.execute_many("address_due_at", [(due, digest, collection) for digest in digests])
@@ -123,11 +122,11 @@ class AddressWriter:
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Record the seconds after which an address is due again, if `recorded` is its last attempt."""
+        """Make an address due `interval` seconds after its last attempt `recorded`, unless it is due before."""
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
-    def due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make an address due at the time `until` at the latest, if `recorded` is its last attempt."""
+    def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
+        """Make an address due at `until` at the latest, if `recorded` is its last attempt, unless it is never due."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

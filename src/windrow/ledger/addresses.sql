@@ -25,8 +25,8 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
 -- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
--- Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit, `at` is the date of the
--- record with the bytes. An address whose kind has changed since its last response is requested without conditions.
+-- Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit, `at`
+-- is the date of the record with the bytes. An address whose kind has changed since then has no validators.
 SELECT a.digest, a.url, a.kind, a.place, a.interval, a.failures, coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
@@ -36,7 +36,7 @@ FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
 WHERE a.host = :host AND a.due BETWEEN :first AND :last AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted
--- Make an address due that has changed since its last attempt by a hint, but not sooner than `rest` seconds after it.
+-- Make an address with a hint later than its last attempt due at most `rest` seconds after that attempt.
 UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
     WHERE v.address = :digest AND v.host = :host) + :rest)
 WHERE digest = :digest AND host = :host AND due > 0
@@ -155,7 +155,7 @@ AND (:reason = '' OR (SELECT v.reason FROM attempt v
 ORDER BY a.host, a.url;
 
 -- def waiting(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return addresses of a source (empty: any) that are new or next; with a `reason`, those that failed for it.
+-- Return the next and never requested addresses of a source (empty: any), or those that failed for `reason`.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND

@@ -18,7 +18,7 @@ class AttemptQueries(TypedAttempts):
     """Queries on attempts."""
 
     def logged_between(self, collection: str, after: int, last: int) -> Iterator[RecordedAttempt]:
-        """Yield the attempts of a collection above the number `after` up to `last`, also requests for robots.txt."""
+        """Yield the attempts at a collection's addresses and robots.txt with numbers above `after`, up to `last`."""
         while page := self.logged_after(collection, after, _PAGE_SIZE):
             for logged in page:
                 if logged.recorded.seq > last:
@@ -34,18 +34,18 @@ class AttemptWriter:
         self._batch = batch
 
     def begin(self, session: int, host: int, file: int, url: str, started: datetime) -> int:
-        """Record the begin of an attempt to fetch a listed file; return the attempt's number."""
+        """Record that an attempt to fetch a listed file has begun; return the attempt's number."""
         return self._batch.fact("attempt_begun", session, host, file, url, spell(started), at=started)
 
     def record_attempt(
         self, session: int, host: int, attempt: Attempt, *, begun: int = 0,
         schedule: tuple[int | None, int, int] | None = None, beside: int | None = None,
     ) -> int:  # fmt: skip
-        """Record an attempt as one fact, or only its end if its begin is the fact `begun`; return the fact's number.
+        """Record an attempt as one fact, or the end of the attempt that `begin` recorded as the fact `begun`.
 
-        `schedule` is (when the address is due next, its interval in seconds, its failures in a row); None keeps these.
-        If the address was requested as a file of the kind `beside`, kept beside pages, and is a page now, it is due at
-        once.
+        Returns the fact's number. `schedule` is (when the address is due next, its interval in seconds, its failures in
+        a row); None keeps these. An address that was requested as a file of the kind `beside`, kept beside pages, and
+        is a page now, is due at once.
         """
         kept, target = attempt.kept, attempt.target
         outcome_columns = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)

@@ -29,14 +29,14 @@ LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 v.address <> 0 AND coalesce(a.url, '') <> ''
 
 -- name: attempt_made
--- Insert an attempt whose begin and end are one fact. The values of its end are in the same order as in
+-- Insert an attempt whose beginning and end are one fact. The values of its end are in the same order as in
 -- `attempt_ended`.
 INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, received,
     reason, message, digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25);
 
 -- name: attempt_begun
--- Insert the begin of an attempt to fetch a listed file; its end is a fact of its own.
+-- Insert the beginning of an attempt to fetch a listed file; its end is a fact of its own.
 INSERT INTO attempt (seq, at, session, host, listed_file, url, started, kind, allowed, seconds, message, digest, warc,
     revisit, etag, modified, location, checksum, mime) VALUES (?,?,?,?,?,?,?,0,1,0,'','','',0,'','','','','');
 
@@ -47,7 +47,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 
 -- row: AttemptRow
 -- An attempt to fetch an address, or a file that a source lists.
--- `at` is when its begin was written to the ledger, and `started` the date of its archive record. `end`, the number of
+-- `at` is when its beginning was written, and `started` the date of its archive record. `end`, the number of
 -- the fact of its end, and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
 
 -- def of_file(file: int) -> list[AttemptRow]
@@ -63,7 +63,7 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 {attempt} WHERE v.seq = :attempt;
 
 -- row: OpenAttempt
--- An attempt to fetch a file that was interrupted.
+-- An interrupted attempt to fetch a listed file.
 
 -- def open() -> list[OpenAttempt]
 -- Return attempts at files that were interrupted before their end, if no other attempt at the file followed.
@@ -162,7 +162,7 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 -- A failed request for the robots.txt of an origin.
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
--- Return the last failed request between two facts for each robots.txt, whose attempts have this kind.
+-- Return the last request for each robots.txt between two facts if it failed; `kind` is that of robots.txt.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
@@ -177,7 +177,7 @@ SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h O
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
--- Return the last requests for the robots.txt of an origin, whose attempts have this kind, the latest first.
+-- Return the last requests for the robots.txt of an origin, the latest first; `kind` is that of robots.txt.
 SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
 CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;

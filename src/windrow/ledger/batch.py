@@ -16,7 +16,7 @@ _FACT_TABLES = (
 
 
 def _insert(table: str, verb: str = "INSERT") -> str:
-    """Return the statement that inserts a row with all columns of a table."""
+    """Return the statement, which begins with `verb`, that inserts a row with all columns of a table."""
     return f"{verb} INTO {table} VALUES ({','.join('?' * WIDTHS[table])})"
 
 

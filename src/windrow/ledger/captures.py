@@ -41,16 +41,16 @@ class CaptureWriter:
         """Record the position up to which an index was read, and add `seen` to the number of lines read."""
         self._batch.database.execute("capture_index_reach", index, position, seen)
 
-    def count(self, index: int, taken: int) -> None:
+    def add_taken(self, index: int, taken: int) -> None:
         """Add `taken` to the number of captures taken from an index."""
         self._batch.database.execute("capture_index_count", index, taken)
 
     def leave_out(self, index: int, rule: RuleRow) -> None:
-        """Add the lines that `rule` counts to the number of lines of an index that the rule left out."""
+        """Add `rule.lines` to the number of lines of an index that this rule has left out."""
         self._batch.database.execute("capture_leave_out", index, *rule)
 
     def fail(self, attempt: int, collection: str, source: str, row: FailedRow) -> None:
-        """Record that the WARC record of a wanted index line could not be read; `attempt` has the reason."""
+        """Record that an attempt failed to read the WARC record of a wanted index line."""
         columns = (row.found_in, row.warc, row.offset, row.line, row.reason, row.address)
         self._batch.row("capture_failed", collection, source, *columns, attempt)
 
@@ -65,7 +65,7 @@ class CaptureWriter:
 
 
 class ImportWriter:
-    """Writes imported WARC files."""
+    """Writes imported WARC files and what is known of their records; `intake` is the number of such a file."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -80,12 +80,12 @@ class ImportWriter:
         """Record that all records before an offset of an imported file are on the ledger."""
         self._batch.row("intake_at", offset, intake)
 
-    def name(self, intake: int, name: str) -> None:
+    def add_name(self, intake: int, name: str) -> None:
         """Add another name of an imported file, cut to 1,024 characters."""
         self._batch.row("intake_named", intake, name[:1024])
 
-    def payload(self, spelled: str, kept: KeptResponse) -> None:
-        """Record the place of the bytes to which revisits refer by the digest `spelled`, unless it is recorded."""
+    def add_payload(self, spelled: str, kept: KeptResponse) -> None:
+        """Record the response `kept` to which revisits refer by the digest `spelled`, unless one is recorded."""
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:

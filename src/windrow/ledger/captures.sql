@@ -16,7 +16,7 @@ WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORD
 SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE digest = :digest LIMIT 1;
 
 -- def promised() -> dict[str, int]
--- Return the length that each file of the archive must have at least, by the end of its last record.
+-- Return, by file of the archive, the length that it must have at least: the end of its last record.
 -- Erased records do not count if their responses were not archived.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
@@ -35,7 +35,7 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> ''
 -- A capture for an index: the address, the record's date as the ledger writes it, and its place.
 
 -- def of_session(session: int) -> Iterator[CaptureRow]
--- Yield the captures recorded from one session's begin to the next one's.
+-- Yield the captures recorded from the beginning of one session to that of the next.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
 FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session

@@ -51,7 +51,7 @@ class LedgerDatabase:
     """The ledger's SQLite file, in which `queries()` are run by name; SQLite's errors are raised as LedgerError."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, only for reading if it cannot be written; create its tables, or copy and upgrade them."""
+        """Open the file, for reading if it cannot be written; create its tables, or upgrade them after copying it."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         with self.guarded():
@@ -125,7 +125,7 @@ class LedgerDatabase:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """Run the body in a transaction, which is rolled back on any exception."""
+        """Run the body in a transaction; any exception rolls it back. Raises LedgerError if the file is read-only."""
         with self.guarded():
             if self._refusal is not None:
                 raise self._refusal
@@ -141,7 +141,7 @@ class LedgerDatabase:
         return empty_wal(self.connection, pulse)
 
     def copy(self, path: Path, *queries_to_run: str) -> None:
-        """Copy the database to another file, and run queries, given by their names, in the copy."""
+        """Copy the database to the file `path`, replacing it, and run queries, given by their names, in the copy."""
         path.unlink(missing_ok=True)
         with closing(sqlite3.connect(path)) as copied:
             self.connection.backup(copied)
@@ -156,7 +156,7 @@ class LedgerDatabase:
             yield
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
-                raise DiskFull(f"the disk has no room for the ledger {self.path}") from error
+                raise DiskFull(f"the disk is full: the ledger {self.path} cannot be written") from error
             if error is getattr(self, "_refusal", None) or is_unwritable(error):
                 raise LedgerError(
                     f"the ledger {self.path} cannot be written: {error}",

@@ -52,7 +52,7 @@ _FAILED_ATTEMPTS = (
 )
 
 # For each kind of fact: its columns in the table of its name, and the function that makes a fact of a row (number, time
-# and these columns). The end of an attempt is in the row of its begin.
+# and these columns). The end of an attempt is in the same row as its beginning.
 _FACT_KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
     "session": ("t.holder, t.command", lambda r: ledger_facts.SessionOpened(r[0], parse(r[1]), *r[2:])),
     "session_end": (
@@ -128,7 +128,7 @@ def batches(ledger: Ledger, after: int, max_facts: int = MAX_FACTS_IN_MEMORY) ->
 
 
 def _read_windows(ledger: Ledger, after: int, last: int, max_facts: int) -> Iterator[list[ledger_facts.Fact]]:
-    """Yield the facts with numbers above `after` and up to `last`: a list for each `max_facts` numbers with facts."""
+    """Yield the facts above `after` and up to `last`: a list for each range of `max_facts` numbers that has facts."""
     while after < last:
         window_end = min(last, after + max_facts)
         window = [fact for kind in _FACT_KINDS for fact in _read_kind(ledger, kind, after, window_end)]

@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class ItemWriter:
-    """Writes items."""
+    """Writes readings, decisions and findings, and the steps for which items wait."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -54,14 +54,14 @@ class ItemWriter:
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a fetched file wait for its first step since the fact `since`, or finish it if `step` is empty."""
+        """Make a fetched file wait for `step`, its first, from the fact `since` on, or finish it if `step` is empty."""
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:
             self._batch.row("item_through", item)
 
     def fail(self, item: int, step: str, reason: Reason, since: int) -> None:
-        """Mark an item as failed at a step, for a reason and since the fact with the number `since`."""
+        """Record that an item failed at `step` for a reason, as the fact with the number `since` shows."""
         self._batch.row("item_waits", item, step, Status.FAILED, None, reason, since)
 
     def add_findings(self, session: int, item: int, phase: int, findings: Iterable[Finding]) -> None:

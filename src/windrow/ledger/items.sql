@@ -87,7 +87,7 @@ SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "numb
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return the decisions about a collection's items between two facts, by item.
+-- Return the last decision (retried, cancelled) between two facts about each item of a collection, by item.
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
@@ -148,7 +148,7 @@ SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
 
 -- row: ReadingRow
--- The result of a step for an item: a reason if it failed, and a number such as that of rows.
+-- The result of a step for an item: a reason if it failed, and `number`, a count such as that of rows.
 
 -- def readings(item: int) -> list[ReadingRow]
 -- Return the results of steps for an item, in order.
@@ -162,7 +162,7 @@ SELECT seq, at, session, step, version, digest, reason, number FROM reading WHER
 SELECT seq, at, session, phase, kind, level, message, line, col AS column FROM finding WHERE item = :item ORDER BY seq;
 
 -- row: DecisionRow
--- An operator's decision about an item.
+-- A decision about an item, of an operator or because a listing changed: `act` is retried or cancelled.
 
 -- def decisions(item: int) -> list[DecisionRow]
 -- Return the decisions about an item, in order.
@@ -241,7 +241,7 @@ ON CONFLICT (item) DO UPDATE SET status = 4, reason = excluded.reason, since = e
 DELETE FROM reading;
 
 -- name: forget_starts
--- ... their begins ...
+-- ... the facts that steps began ...
 DELETE FROM step_start;
 
 -- name: forget_pending

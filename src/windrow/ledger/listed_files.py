@@ -47,16 +47,16 @@ class ListedFileWriter:
 
 
 class MirrorWriter:
-    """Writes mirrors, and the events of listings about them."""
+    """Writes mirrors, and what listings show of them."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
     def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
-        """Record an event of a listing and return the fact's number.
+        """Record what a listing shows of a file, `event`, and return the fact's number.
 
-        The event is `listed` or, if the name is refused, `refused` (a source began to list a file), `changed`, `gone`
-        (it stopped listing it), or `compared` (its file was compared with the one fetched from another source).
+        It is `listed` or, if the name is refused, `refused` (the source began to list the file), `changed`, `gone` (it
+        stopped listing it), or `compared` (the file was compared with the one fetched from another source).
         """
         modified = spell(offer.modified) if offer.modified else None
         columns = (offer.size, modified, offer.sidecar)
@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record, once per source, `digest` of the path and reason, that an entry's name does not fit the tables."""
+        """Record that an entry's name does not fit the tables, once for a source, `digest` (of `path`) and reason."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

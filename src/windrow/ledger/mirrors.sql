@@ -1,5 +1,6 @@
--- Queries on mirrors: the places where sources list files, what listings said of files, and refused entries. Files are
--- given by their numbers, and `facts` are the numbers of the first and the last fact of a range.
+-- Queries on mirrors: the places where sources list files, what listings showed of files (the events listed, refused,
+-- changed, gone and compared), and refused entries. Files are given by their numbers, and `facts` are the numbers of
+-- the first and the last fact of a range.
 
 -- row: Mirror
 -- A listed file at a source, as last listed; `present` is true if the source still lists it.
@@ -24,7 +25,7 @@ SELECT DISTINCT source FROM mirror ORDER BY source;
 -- The number of listing events of one kind at a source: listed, refused, changed or gone.
 
 -- def listed_between(facts: tuple[int, int]) -> list[ListingCount]
--- Count the events of listings between two facts by source and kind.
+-- Count what listings showed between two facts, by source and event.
 SELECT source, event, count(*) AS "number: int" FROM listing
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND event <> 'compared' GROUP BY 1, 2;
 
@@ -64,7 +65,7 @@ OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :
 -- An event of a listing: a source began to list a file (listed or refused), changed it, or stopped (gone).
 
 -- def listings(file: int) -> list[ListingRow]
--- Return the events of listings about a file, in order.
+-- Return what listings showed of a file (listed, changed, gone ...), in order.
 SELECT seq, at, session, source, path, event, size, modified FROM listing WHERE listed_file = :file ORDER BY seq;
 
 -- row: InconsistentMirror
@@ -80,7 +81,7 @@ JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
 -- An event of a listing, with the file's key and the size that the source listed before.
 
 -- def changes(collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]
--- Yield the events of listings of a collection's files between two facts, in order.
+-- Yield what listings showed of a collection's files between two facts, in order.
 SELECT l.at, l.source, l.event, f.file_key AS key, l.path, l.size, (
     SELECT p.size FROM listing p WHERE p.listed_file = l.listed_file AND p.source = l.source AND p.seq < l.seq
     ORDER BY p.seq DESC LIMIT 1) AS "before: int | None"

@@ -18,7 +18,7 @@ which its current complete listing began."""
 
 
 class RequestQueries(TypedRequests):
-    """Queries on requests."""
+    """Queries on responses that were followed, and on values learned about sources."""
 
     def learned(self, collection: str, source: str) -> dict[str, Any]:
         """Return the values learned about a source, by name."""
@@ -44,7 +44,7 @@ class RequestQueries(TypedRequests):
 
 
 class RequestWriter:
-    """Writes requests."""
+    """Writes the results of following responses, and the requests that steps make to services."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -93,5 +93,5 @@ class RequestWriter:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due unless it was requested in this session already, since pages may link in a circle."""
+        """Make an address due, unless it is taken down or was requested in this session: pages may link in a circle."""
         self._batch.row("asked_when_named", digest, host, session)

@@ -26,7 +26,7 @@ from windrow.reasons import Reason
 
 
 class SourceRecord(NamedTuple):
-    """Counts of the attempts at a source, of failed attempts, and of bytes and seconds of successful attempts."""
+    """Numbers of attempts at a source and of failed ones; bytes received and seconds spent in the successful ones."""
 
     source: str
     attempts: int
@@ -82,7 +82,7 @@ class LoggedAttempt(NamedTuple):
 
 
 def logged(row: tuple[Any, ...]) -> LoggedAttempt:
-    """Return a logged attempt from the columns of `recorded`, followed by the holder."""
+    """Return a logged attempt from all columns of the part `recorded` in attempts.sql; the last is the holder."""
     return LoggedAttempt(recorded(row), row[-1])
 
 
@@ -99,7 +99,7 @@ def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
 
 
 class CapturedRow(NamedTuple):
-    """A capture that an attempt took from another attempt, `original`, or from another program (0).
+    """A capture that an attempt took from the attempt `original`, or if that is 0, from another program.
 
     `collection` and `source` are those of the original. `found_in` names the index in which the capture was found; it
     is empty if the capture was used instead of a request. `line` is the index line of another program's capture, made

@@ -73,13 +73,13 @@ class SessionQueries(TypedSessions):
 
 
 class SessionWriter:
-    """Writes sessions."""
+    """Writes sessions and their tasks."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Record the begin of a session by the process `holder`; return the session's number among the facts."""
+        """Record that the process `holder` begins a session for `command`; return its number among the facts."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)
@@ -89,11 +89,11 @@ class SessionWriter:
         return self._batch.fact("session_end", session, outcome)
 
     def open_task(self, session: int, collection: str, source: str, phase: int) -> int:
-        """Record the begin of a task, one phase of one source; return the task's number."""
+        """Record that a task begins, one phase of one source; return the task's number."""
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
-        """Record the end of a task; return the fact's number."""
+        """Record the end of a task: whether and why it `failed`, and a comment; return the fact's number."""
         return self._batch.fact("task_end", task, int(failed), reason, comment)
 
 
@@ -150,7 +150,7 @@ class Lease:
         is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)
         if is_held and not is_certainly_dead(lease.holder):
             raise Locked(
-                f"this workspace is in use by {lease.holder} since {spell(lease.since)};"
+                f"this workspace has been in use by {lease.holder} since {spell(lease.since)};"
                 f" its lease ends in {remaining.seconds} s unless renewed"
             )
 

@@ -50,7 +50,7 @@ class TakedownQueries(TypedTakedowns):
 
 
 class TakedownWriter:
-    """Writes takedowns."""
+    """Writes takedowns, and deletes what the ledger has of their targets."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -67,11 +67,11 @@ class TakedownWriter:
         return seq
 
     def record_spans(self, tombstone: int, places: Iterable[ArchivePlace]) -> None:
-        """Record which records of the archive must be erased for a tombstone."""
+        """Record the places of the records in the archive that must be erased for a tombstone."""
         self._batch.database.execute_many("takedown_mark_span", [(tombstone, *place) for place in places])
 
     def clear(self, tombstone: int, host: int, attempts: Sequence[int], attempts_to_keep: Collection[int]) -> None:
-        """Delete the results of attempts at a target, without those of `attempts_to_keep`, and the host's requests."""
+        """Delete the host's requests and the results of attempts, but not the captures of `attempts_to_keep`."""
         self._batch.database.execute("takedown_clear_payloads", tombstone)
         self._clear_services(attempts)
         execute, attempts_json = self._batch.database.execute, json.dumps(attempts)
@@ -93,7 +93,7 @@ class TakedownWriter:
         execute("takedown_clear_lines", cleared_json)
 
     def _clear_services(self, attempts: Sequence[int]) -> None:
-        """Delete the requests to services for attempts; those that others share are assigned to the first of these."""
+        """Delete requests to services that only `attempts` made; assign shared ones to the first other attempt."""
         database, queries = self._batch.database, TypedTakedowns(self._batch.database)
         for request in queries.asked(attempts):
             database.execute("takedown_clear_request", request.digest, request.host)
@@ -105,7 +105,7 @@ class TakedownWriter:
             database.execute("takedown_send_from", json.dumps(attachments), shared.digest, shared.host)
             database.execute("takedown_found_from", shared.attempt, shared.digest, shared.host)
 
-    def done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
+    def record_done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
         """Record that a takedown is done; `counts` are the numbers of captures, of their bytes, and of records."""
         return self._batch.fact("tombstone_end", session, tombstone, "done", *counts)
 
@@ -113,8 +113,8 @@ class TakedownWriter:
         """Record that the target of a tombstone may be requested again."""
         return self._batch.fact("tombstone_end", session, tombstone, "lifted", 0, 0, 0)
 
-    def due_again(self, address: int, host: int) -> None:
-        """Make the addresses of a target due that are never due, after its tombstone was lifted."""
+    def make_due_again(self, address: int, host: int) -> None:
+        """Make the target of a lifted tombstone due again, except addresses that have tombstones of their own."""
         self._batch.flush()
         name, target = ("lift_host", host) if host else ("lift_address", address)
         self._batch.database.execute(name, target)

@@ -50,12 +50,16 @@ class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server with the HTTP API of CouchDB."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
-        """Create missing databases and views on the server at `url`; `secret` is `user:password`, or empty."""
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        """Create missing databases and views at `url`; `secret` is `user:password` or empty. Raises ConfigError."""
+        try:
+            parts = urlsplit(url)
+            port, is_valid = parts.port, parts.scheme in {"http", "https"} and bool(parts.hostname)
+        except ValueError:  # such as a port above 65,535
+            is_valid = False
+        if not is_valid:
             raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint="http://127.0.0.1:5984/")
         self._url = url
-        self._host_port, self._secure = (parts.hostname, parts.port), parts.scheme == "https"
+        self._host_port, self._secure = (parts.hostname or "", port), parts.scheme == "https"
         self._path = parts.path.rstrip("/")
         self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
         if secret:
@@ -90,7 +94,7 @@ class CouchDocuments:
     def _request(
         self, method: str, path: str, document: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
     ) -> _Response:
-        """Send a request, and repeat it after a temporary failure, `_MAX_ATTEMPTS` times in all.
+        """Send a request with the JSON of `document`, after temporary failures again, `_MAX_ATTEMPTS` times in all.
 
         `good` are the accepted statuses; `shape` is the required type of the JSON of a response below status 300.
         Raises StoreUnreachable after the last failure, and StoreError for any other response.
@@ -258,12 +262,12 @@ class CouchDocuments:
         return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in its order."""
         declared = self._databases[database].view(name)
         return islice(self._view_rows(database, declared, bounds), bounds.skip, bounds.skip + bounds.limit)
 
     def _view_rows(self, database: str, view: DocumentView, bounds: ViewRange) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view; `bounds.skip` and `bounds.limit` are not applied."""
+        """Yield the documents in the range `bounds` of a view; its `skip` and `limit` are not applied."""
         low = _make_key(view, bounds.first, bounds.start)
         high = _make_key(view, bounds.first, bounds.end or _HIGHEST_TEXT)
         parameters: dict[str, Any] = {"reduce": "false", "include_docs": "true", "limit": _PAGE_SIZE}

@@ -59,8 +59,8 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
             parsed = parsed.set(query={})
         return sa.create_engine(parsed, pool_pre_ping=True, connect_args=arguments, hide_parameters=True)
     except exc.NoSuchModuleError:
-        message = "the kind of database is not supported: use sqlite, postgresql+psycopg or mariadb+pymysql"
-        raise ConfigError(message) from None
+        problem = f"databases of the kind {parsed.drivername[:80]!r} are not supported"
+        raise ConfigError(f"{problem}: use sqlite, postgresql+psycopg or mariadb+pymysql") from None
     except exc.ArgumentError:
         raise ConfigError("the database's address is not a URL such as sqlite:///FILE") from None
     except ImportError:
@@ -70,7 +70,6 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
     """Make an engine for an SQLite file; for `durable` see `connect`."""
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
-
     pragmas = (
         "foreign_keys = ON",
         f"busy_timeout = {_BUSY_TIMEOUT}",
@@ -169,7 +168,7 @@ _REASONS_BY_CODE: tuple[tuple[tuple[str, ...], str, Reason], ...] = (
     (("42501", "SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_PERM"), "", Reason.PERMISSION_DENIED),
     (("SQLITE_IOERR",), "", Reason.DISK_FAILED),
 )
-"""The beginnings of error codes, a phrase in psycopg's message for the same error of connecting, and the reason."""
+"""The beginnings of error codes, a phrase in psycopg's message for the same error while connecting, and the reason."""
 
 _TEMPORARY_CODES = {
     *("SQLITE_BUSY", "SQLITE_LOCKED", "SQLITE_BUSY_SNAPSHOT"),
@@ -179,7 +178,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the name `database`, unless it has a database's name already or is of SQLite.
+    """Return `url` with the name `database`, unless it names a database or is of SQLite; ConfigError if not valid.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'
@@ -197,7 +196,7 @@ def open_or_create(url: str, password: str | None) -> sa.Engine:
     """Make an engine for a database, and create the database, or the folder of an SQLite file, if it is missing.
 
     SQLite does not wait for the disk at each commit: the transactions of the last seconds before a power cut may be
-    lost, and are projected again.
+    lost, and are projected again. Raises ConfigError, MissingExtra or StoreError.
     """
     engine = connect(url, password, durable=False)
     if engine.dialect.name == "sqlite":
@@ -227,10 +226,11 @@ def _create_database(url: str, password: str | None, name: str) -> None:
         with map_errors(server), server.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
             connection.exec_driver_sql(f"CREATE DATABASE {quoted_name}{options}")
     except StoreError as error:
+        user = f"the user {parsed.username}" if parsed.username else "your user"
         raise StoreError(
             f"the database {name} is missing at {describe_database(server)} and cannot be created: {error}",
             reason=error.reason,
-            hint=f"ask an administrator to create the database {name} and grant it to this user",
+            hint=f"ask an administrator to create the database {name} and to give {user} all rights on it",
         ) from error
     finally:
         server.dispose()

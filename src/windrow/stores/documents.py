@@ -88,7 +88,7 @@ class DocumentStore(Protocol):
         ...
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in its order."""
         ...
 
     def count(self, database: str) -> int:
@@ -111,7 +111,7 @@ class DocumentStore(Protocol):
 def check_name(name: str) -> str:
     """Return the name of a database unchanged; raise ConfigError if a store does not allow it."""
     if not _DATABASE_NAME.fullmatch(name):
-        raise ConfigError(f"{name!r} cannot be a database's name: use lower-case letters, digits and _, a letter first")
+        raise ConfigError(f"{name!r} cannot be a database's name: use one of a-z, then at most 62 of a-z, 0-9 and _")
     return name
 
 
@@ -229,8 +229,8 @@ class SqliteDocuments(SqliteStore):
         if current is not None and base <= current < base + _ROWS_PER_SECOND:
             return current
         while True:
-            text = f'SELECT max(rowid) FROM "{database.name}" WHERE rowid >= ? AND rowid < ?'
-            last_row = self._connection.execute(text, (base, base + _ROWS_PER_SECOND)).fetchone()[0]
+            query = f'SELECT max(rowid) FROM "{database.name}" WHERE rowid >= ? AND rowid < ?'
+            last_row = self._connection.execute(query, (base, base + _ROWS_PER_SECOND)).fetchone()[0]
             if last_row is None or last_row < base + _ROWS_PER_SECOND - 1:
                 return base if last_row is None else int(last_row) + 1
             base += _ROWS_PER_SECOND  # all rows of this second are taken: use those of the next second
@@ -266,7 +266,7 @@ class SqliteDocuments(SqliteStore):
         return documents
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in its order."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
         conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
@@ -291,10 +291,10 @@ class SqliteDocuments(SqliteStore):
     def search(
         self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND
     ) -> Iterator[StoredDocument]:
-        """Yield the documents in a range of a view that have all words of a text, in the order of `DocumentDatabase`.
+        """Yield documents in the range `bounds` of a view with all words of a text, in the order of `DocumentDatabase`.
 
-        Any text is valid. The range is one of times. A ranking by the rarity of words would have to read every document
-        with one of the words.
+        Any text is valid; the bounds are times. A ranking by the rarity of words would have to read every document with
+        one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word
@@ -332,12 +332,12 @@ class SqliteDocuments(SqliteStore):
     def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:
         """Yield the documents that a query with these clauses selects, with their texts in the field `once`."""
         long_field = self._databases[database].once
-        joined, column = "", "NULL"
+        join, column = "", "NULL"
         if long_field:
-            joined, column = f'LEFT JOIN "{database}_text" t ON t.digest = d.once', "t.content"
+            join, column = f'LEFT JOIN "{database}_text" t ON t.digest = d.once', "t.content"
         with self._guarded():
             for body, content in self._connection.execute(
-                f'SELECT d.body, {column} FROM "{database}" d {joined} {clauses}', parameters
+                f'SELECT d.body, {column} FROM "{database}" d {join} {clauses}', parameters
             ):
                 document: StoredDocument = json.loads(body)
                 if content is not None:
@@ -392,7 +392,7 @@ def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, 
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number for documents of a second; of a longer time such as a day, that of its first second.
+    """Return the first row number for documents of a second; for a time without seconds, that of its first second.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True

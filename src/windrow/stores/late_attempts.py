@@ -80,12 +80,12 @@ class LateAttemptStore(RecordStore):
 
     def late_attempts(self, limit: int = -1) -> list[int]:
         """Return the first `limit` listed attempts; -1: all of them."""
-        text = "SELECT DISTINCT attempt FROM late_statement ORDER BY attempt LIMIT ?"
+        query = "SELECT DISTINCT attempt FROM late_statement ORDER BY attempt LIMIT ?"
         with self._guarded():
-            return [attempt for (attempt,) in self._connection.execute(text, (limit,))]
+            return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the deleted values, by key, of each record that these listed attempts observe or observed."""
+        """Return, by key of each record that these listed attempts observe or observed, its deleted values."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -99,12 +99,12 @@ class LateAttemptStore(RecordStore):
 
     def is_latest(self, statement: AttemptStatement) -> bool:
         """Return whether a statement is the latest of those on its record."""
-        text = """
+        query = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
         """
         with self._guarded():
-            return bool(self._connection.execute(text, (statement.key,)).fetchone() == (statement.attempt,))
+            return bool(self._connection.execute(query, (statement.key,)).fetchone() == (statement.attempt,))
 
     def remove_late_attempts(self, attempts: Sequence[int]) -> None:
         """Remove attempts from the list."""
@@ -124,9 +124,9 @@ class LateAttemptStore(RecordStore):
             return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count skipped records, as `count_skipped` does, but only of the last attempt at each address that has any.
+        """Count by reason the skipped records, of each address only those of the last attempt that skipped any.
 
-        Addresses at which a later attempt observed a record are left out.
+        Addresses at which a later attempt observed a record are left out; for `ignored` see `count_skipped`.
         """
         with self._guarded():
             return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))

@@ -94,7 +94,7 @@ class FoundEntries(NamedTuple):
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
-    """Return the current state of the record with the id `record`, or None if it is gone; `score` is the entry's."""
+    """Return the current state of the record with the id `record`, and this `score`; None if it is gone."""
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None

@@ -12,6 +12,7 @@ from itertools import chain
 from pathlib import Path
 
 from windrow.errors import IndexDamaged, StoreError
+from windrow.formats.text import counted
 from windrow.query.clause import IndexDocument
 from windrow.query.likeness import relaxed_queries
 from windrow.query.parse import Query
@@ -75,7 +76,7 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return `limit` matching entries from `offset` on, the best first; `kind` is their value in `type:`."""
+        """Return at most `limit` matches from `offset` on, the best first; the filter `type:` calls them `kind`."""
         try:
             return self._find(query, kind, offset, limit, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched
@@ -127,8 +128,8 @@ class RecordIndex:
                 for statement in _MARK_ALL_UNINDEXED:
                     self._run(statement)
                 self._run(_SET_COMMIT, (-1,))
-        text = "SELECT number, record FROM unindexed ORDER BY number LIMIT ?"
-        while changes := self._run(text, (BATCH_SIZE,)).fetchall():
+        changes_query = "SELECT number, record FROM unindexed ORDER BY number LIMIT ?"
+        while changes := self._run(changes_query, (BATCH_SIZE,)).fetchall():
             records = [*dict.fromkeys(record for _, record in changes)]
             last_number, _ = changes[-1]
             placeholders = ",".join("?" * len(records))
@@ -184,7 +185,7 @@ class RecordIndex:
             yield str(error)
             return
         if is_fresh or commit != recorded_commit:
-            yield "the search index is missing, or was not written from this file"
+            yield "the search index is missing, or was not written from this store"
             return
         wrong_count = abs(count - self._run("SELECT count(*) FROM indexed").fetchone()[0])
         stamps = dict(self._run("SELECT record, stamp FROM indexed"))
@@ -194,4 +195,4 @@ class RecordIndex:
             document = self._make_document(record)
             wrong_count += (None if document is None else compute_stamp(document)) != stamps.get(record)
         if wrong_count:
-            yield f"the search index is out of date for {wrong_count} records"
+            yield f"the search index is out of date for {counted(wrong_count, 'record')}"

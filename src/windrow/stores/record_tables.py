@@ -75,10 +75,10 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
 
 
 def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int) -> set[int]:
-    """Assign names to a record; return the ids of the records that had them before."""
+    """Assign names to a record; return the ids of the other records that had them before."""
     placeholders = ",".join("?" * len(names))
-    text = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
-    earlier_records = {int(other) for (other,) in connection.execute(text, (*names, record))}
+    query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
+    earlier_records = {int(other) for (other,) in connection.execute(query, (*names, record))}
     connection.executemany(
         "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
         [(name, record) for name in names],
@@ -104,13 +104,13 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
 
 def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:
     """Return the key of the record with an alias, or an empty text if none has it."""
-    text = "SELECT r.key FROM alias a JOIN record r ON r.id = a.record WHERE a.alias = ?"
-    row = connection.execute(text, (alias,)).fetchone()
+    query = "SELECT r.key FROM alias a JOIN record r ON r.id = a.record WHERE a.alias = ?"
+    row = connection.execute(query, (alias,)).fetchone()
     return str(row[0]) if row else ""
 
 
 def remove_record(connection: sqlite3.Connection, record: int) -> None:
-    """Remove the record with this id, and its names and aliases."""
+    """Remove the record with this id, its names and aliases, and its rows in the table `completed`."""
     connection.execute("DELETE FROM record WHERE id = ?", (record,))
     connection.execute("DELETE FROM other_name WHERE record = ?", (record,))
     connection.execute("DELETE FROM alias WHERE record = ?", (record,))

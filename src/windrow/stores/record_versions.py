@@ -83,11 +83,11 @@ VersionChange = tuple[RecordVersion | None, RecordVersion]
 
 def read_versions(connection: sqlite3.Connection, clauses: str, *parameters: Any) -> Iterator[RecordVersion]:
     """Yield rows of the view `history`; `clauses` follow it in the query, with `parameters` for placeholders."""
-    text = f"""
+    query = f"""
         SELECT key, at, attempt, source, url, change, coalesce(digest, ''), coalesce(json, ''), coalesce(aside, '')
         FROM history {clauses}
     """
-    for key, at, *others in connection.execute(text, parameters):
+    for key, at, *others in connection.execute(query, parameters):
         yield RecordVersion(key, datetime.fromisoformat(at), *others)
 
 
@@ -107,8 +107,8 @@ def changed_versions(connection: sqlite3.Connection, attempts: tuple[int, int]) 
 def written_versions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> Iterator[VersionChange]:
     """Yield the changes that the sessions (first, last) wrote, each with the previous version.
 
-    If one of these sessions completed an attempt, with answers of services, that an earlier session had settled, the
-    version that the earlier session wrote is the previous one.
+    If one of these sessions completed an attempt that an earlier session had settled before services answered, the
+    previous version is the one that the earlier session wrote.
     """
     first, last = attempts_of_sessions(connection, sessions)
     completed_rows = connection.execute(_COMPLETED_BY_SESSIONS, sessions)
@@ -142,7 +142,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record the values of an attempt that a session changed; `before` are those that an earlier session wrote."""
+    """Record which values of an attempt a session changed; `before` are the values that an earlier session wrote."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))
@@ -151,7 +151,7 @@ def note_completed(connection: sqlite3.Connection, attempt: int, session: int, b
     connection.executemany("INSERT INTO completed VALUES (?,?,?,?) ON CONFLICT DO NOTHING", rows)
 
 
-def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
+def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
     """Copy the table `completed` from the store that this one replaces, in the open transaction."""
     rows = old_connection.execute(
         "SELECT c.attempt, r.key, c.session, c.before FROM completed c JOIN record r ON r.id = c.record"
@@ -162,6 +162,6 @@ def adopt_completed(connection: sqlite3.Connection, old_connection: sqlite3.Conn
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the values of records by key, from attempts before `before` (0: all attempts); None for a gone record."""
+    """Return the latest values of records by key, of attempts before `before` (0: of all); None for a gone record."""
     rows = connection.execute(_LATEST_VALUES, (json.dumps([*keys]), before)).fetchall()
     return {key: json.loads(json_text) if json_text else None for key, json_text in rows}

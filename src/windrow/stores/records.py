@@ -35,15 +35,15 @@ from windrow.stores.record_versions import (
     RecordVersion,
     Skipped,
     VersionChange,
-    adopt_completed,
     changed_versions,
+    copy_completed,
     latest_values,
     note_completed,
     read_observed,
     read_versions,
     written_versions,
 )
-from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
+from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class RecordStore(SqliteStore):
         """Write the observations of attempts, and the checkpoint, in one transaction.
 
         `entries` are `AttemptObservations`; they replace the earlier observations of their attempts, unless an attempt
-        could not be read now. The changes belong to the session `session`, or for 0, to the next that writes.
+        could not be read now. The changes belong to `session`, or if it is 0, to the next session that writes.
         """
         with self._writing():
             touched_records: set[int] = set()
@@ -147,13 +147,12 @@ class RecordStore(SqliteStore):
             run("INSERT INTO waiting VALUES (?, ?)", (entry.attempt, json.dumps(pending_asks)))
             if run("SELECT 1 FROM observation WHERE attempt = ?", (entry.attempt,)).fetchone():
                 return set()  # they stay valid until the services have answered
-            observed = [
-                observation
+            observations = [
+                observation._replace(key=replace_lone_surrogates(observation.key))
                 for observation in entry.results
                 if isinstance(observation, Observation) and observation.value is not None
             ]
-            valid = [observation._replace(key=replace_lone_surrogates(observation.key)) for observation in observed]
-            return set[int]().union(*(self._write_observation(entry, observation) for observation in valid))
+            return set[int]().union(*(self._write_observation(entry, observation) for observation in observations))
         touched = {record for (record,) in run("SELECT record FROM observation WHERE attempt = ?", (entry.attempt,))}
         is_unread = any(isinstance(result, Skip) and result.reason in OWN_FAULTS for result in entry.results)
         for table in ("skipped", "waiting") if is_unread else ("observation", "skipped", "waiting"):
@@ -165,8 +164,8 @@ class RecordStore(SqliteStore):
                     touched |= self._write_observation(entry, result._replace(key=replace_lone_surrogates(key)))
             elif isinstance(result, Skip):
                 reason, message = str(result.reason), replace_lone_surrogates(result.message[:2000])
-                skipped = (entry.attempt, replace_lone_surrogates(result.key), entry.url, reason, message)
-                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", skipped)
+                skipped_row = (entry.attempt, replace_lone_surrogates(result.key), entry.url, reason, message)
+                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", skipped_row)
         return touched
 
     def _write_observation(self, entry: AttemptObservations, observation: Observation) -> set[int]:
@@ -191,16 +190,13 @@ class RecordStore(SqliteStore):
             )
             value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
         time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
-        moved = (
-            set_names(self._connection, observation.names, record)
-            if value_id is not None and observation.names
-            else set()
-        )
-        rows = [(moved_record, time_text, entry.attempt, entry.source, url) for moved_record in moved]
+        gives_names = value_id is not None and observation.names
+        gone_records = set_names(self._connection, observation.names, record) if gives_names else set()
+        rows = [(gone_record, time_text, entry.attempt, entry.source, url) for gone_record in gone_records]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
         row = (record, time_text, entry.attempt, value_id, entry.source, url)
         run("INSERT INTO observation VALUES (?,?,?,?,?,?) ON CONFLICT DO UPDATE SET value = excluded.value", row)
-        return {record} | moved
+        return {record} | gone_records
 
     def _mark_unindexed(self, records: Iterable[int]) -> None:
         """Mark records, given by their ids, as unindexed, and remove those without an observation."""
@@ -222,7 +218,7 @@ class RecordStore(SqliteStore):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return, by attempt, the asks whose answers the attempts wait for; for at most some hundred attempts."""
+        """Return, by attempt, the asks whose answers `attempts`, a few hundred at most, wait for."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -287,30 +283,30 @@ class RecordStore(SqliteStore):
 
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""
-        text = """
+        query = """
             SELECT source, count(*) FROM (
                 SELECT source, value, max(at || printf('%020d', attempt)) FROM observation GROUP BY record
             ) WHERE value IS NOT NULL GROUP BY source
         """
         with self._guarded():
-            return dict(self._connection.execute(text).fetchall())
+            return dict(self._connection.execute(query).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of at most some hundred attempts, in their order; the skipped ones of each are last."""
+        """Return the statements of `attempts`, a few hundred at most, in order; the skipped ones of each are last."""
         placeholders = ",".join("?" * len(attempts))
-        observed = f"""
+        observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
             FROM observation o
             JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
             WHERE o.attempt IN ({placeholders}) ORDER BY o.attempt, r.id
         """
-        skipped = f"""
+        skipped_query = f"""
             SELECT attempt, key, url, reason, message FROM skipped
             WHERE attempt IN ({placeholders}) ORDER BY attempt, key
         """
         with self._guarded():
-            statements = [AttemptStatement(*row) for row in self._connection.execute(observed, attempts)]
-            for attempt, key, url, reason, message in self._connection.execute(skipped, attempts):
+            statements = [AttemptStatement(*row) for row in self._connection.execute(observed_query, attempts)]
+            for attempt, key, url, reason, message in self._connection.execute(skipped_query, attempts):
                 statements.append(AttemptStatement(attempt, key, url, "", "", Reason(reason), message))
         return sorted(statements, key=lambda statement: statement.attempt)
 
@@ -320,14 +316,14 @@ class RecordStore(SqliteStore):
         The captures of the copied sources cannot be read again. Sessions and takedowns are copied as well.
         """
         with self._writing():
-            adopt_sessions(self._connection, old_store._connection)
+            copy_sessions(self._connection, old_store._connection)
             taken_down = old_store._connection.execute("SELECT key, attempt FROM taken_down")
             self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)", taken_down)
         entries = old_store.entries_of_other_sources(sources)
         while page := [*islice(entries, _CHUNK_SIZE)]:
             self.settle(page, 0)
         with self._writing():
-            adopt_completed(self._connection, old_store._connection)
+            copy_completed(self._connection, old_store._connection)
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
@@ -340,7 +336,7 @@ class RecordStore(SqliteStore):
 
     def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
         """Yield the observations of other sources than `sources` by attempt, in the order of attempts."""
-        text = """
+        query = """
             SELECT o.attempt, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
                     (SELECT json_group_array(n.name) FROM other_name n WHERE n.record = o.record) END,
@@ -349,7 +345,7 @@ class RecordStore(SqliteStore):
             WHERE o.source NOT IN (SELECT value FROM json_each(?)) ORDER BY o.attempt
         """
         with self._guarded():
-            rows = self._connection.execute(text, (json.dumps([*sources]),))
+            rows = self._connection.execute(query, (json.dumps([*sources]),))
             for attempt, attempt_rows in groupby(rows, key=itemgetter(0)):
                 group = [*attempt_rows]
                 _, _, time_text, source, url, *_ = group[0]
@@ -363,7 +359,7 @@ class RecordStore(SqliteStore):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return `limit` matching records from `offset` on, the best first; `kind` is their value in `type:`."""
+        """Return at most `limit` matches from `offset` on, the best first; the filter `type:` calls them `kind`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
@@ -385,7 +381,7 @@ class RecordStore(SqliteStore):
 
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
         """Return the keys of the records that the attempts (first, last) changed, whenever that was written."""
-        text = """
+        query = """
             SELECT key FROM record WHERE id IN (
                 SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (
                     SELECT p.value FROM observation p
@@ -394,7 +390,7 @@ class RecordStore(SqliteStore):
             ) ORDER BY key
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(text, attempts)]
+            return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
         """Return, by attempt, how many records it observed, and how many of these it was the first to observe.
@@ -402,13 +398,13 @@ class RecordStore(SqliteStore):
         `without` is a field and a value: a record whose field has this value is not counted.
         """
         field, excluded = without
-        text = """
+        query = """
             SELECT o.attempt, count(*), sum(NOT EXISTS (
                 SELECT 1 FROM observation p WHERE p.record = o.record AND (p.at, p.attempt) < (o.at, o.attempt)))
             FROM observation o LEFT JOIN value v ON v.id = o.value
             WHERE o.attempt IN ({placeholders}) AND (? = '' OR json_extract(v.json, ?) IS NOT ?) GROUP BY o.attempt
         """
-        rows = self._rows_of_attempts(text, attempts, field, f"$.{field}", excluded)
+        rows = self._rows_of_attempts(query, attempts, field, f"$.{field}", excluded)
         return {attempt: (observed_count, first_count) for attempt, observed_count, first_count in rows}
 
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
@@ -416,38 +412,38 @@ class RecordStore(SqliteStore):
 
         An empty key or address is ignored. One that meets several of these conditions is returned several times.
         """
-        text = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
-        rows = [*self._rows_of_attempts(text.format("attempt IN ({placeholders})"), attempts)]
+        query = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
+        rows = [*self._rows_of_attempts(query.format("attempt IN ({placeholders})"), attempts)]
         with self._guarded():
-            for column, content in (("key", key), ("url", url)):
-                rows += self._connection.execute(text.format(f"{column} = ?"), (content,)).fetchall() if content else ()
+            for column, value in (("key", key), ("url", url)):
+                rows += self._connection.execute(query.format(f"{column} = ?"), (value,)).fetchall() if value else ()
         return [
             Skipped(attempt, skipped_key, skipped_url, Reason(reason), message)
             for attempt, skipped_key, skipped_url, reason, message in rows
         ]
 
-    def _rows_of_attempts(self, text: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query for some hundred attempts at a time; `{placeholders}` in its text is replaced by theirs."""
+    def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
+        """Run a query for `_CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each."""
         with self._guarded():
             for start in range(0, len(attempts), _CHUNK_SIZE):
                 chunk = attempts[start : start + _CHUNK_SIZE]
                 placeholders = ",".join("?" * len(chunk))
-                yield from self._connection.execute(text.format(placeholders=placeholders), (*chunk, *parameters))
+                yield from self._connection.execute(query.format(placeholders=placeholders), (*chunk, *parameters))
 
     def attempts_of(self, key: str) -> list[int]:
         """Return the attempts that observed a record."""
-        text = "SELECT attempt FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY attempt"
+        query = "SELECT attempt FROM observation WHERE record = (SELECT id FROM record WHERE key = ?) ORDER BY attempt"
         with self._guarded():
-            return [attempt for (attempt,) in self._connection.execute(text, (key,))]
+            return [attempt for (attempt,) in self._connection.execute(query, (key,))]
 
     def keys_of(self, attempt: int, limit: int) -> list[str]:
         """Return the first `limit` keys of records that an attempt observed."""
-        text = """
+        query = """
             SELECT DISTINCT r.key FROM observation o JOIN record r ON r.id = o.record
             WHERE o.attempt = ? ORDER BY r.key LIMIT ?
         """
         with self._guarded():
-            return [key for (key,) in self._connection.execute(text, (attempt, limit))]
+            return [key for (key,) in self._connection.execute(query, (attempt, limit))]
 
     def faults(self) -> Iterator[str]:
         """Yield a message for each fault in the tables."""
@@ -471,11 +467,11 @@ class RecordStore(SqliteStore):
             for start in range(0, len(numbers), _CHUNK_SIZE):
                 chunk = numbers[start : start + _CHUNK_SIZE]
                 placeholders = ",".join("?" * len(chunk))
-                removed = self._connection.execute(
+                observed_rows = self._connection.execute(
                     f"SELECT r.key, o.attempt FROM observation o JOIN record r ON r.id = o.record"
                     f" WHERE o.attempt IN ({placeholders})", chunk)  # fmt: skip
                 self._connection.executemany("INSERT OR IGNORE INTO taken_down VALUES (?, ?)",
-                                       [(hash64(key), attempt) for key, attempt in removed])  # fmt: skip
+                                       [(hash64(key), attempt) for key, attempt in observed_rows])  # fmt: skip
                 touched_records |= {record for (record,) in self._connection.execute(
                     f"SELECT record FROM observation WHERE attempt IN ({placeholders})", chunk)}  # fmt: skip
                 for table in ("observation", "skipped", "waiting", "completed"):
@@ -487,6 +483,6 @@ class RecordStore(SqliteStore):
 
     def taken_down(self, key: str) -> list[int]:
         """Return the attempts that observed the record `key` and were taken down."""
-        text = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
+        query = "SELECT attempt FROM taken_down WHERE key = ? ORDER BY attempt"
         with self._guarded():
-            return [attempt for (attempt,) in self._connection.execute(text, (hash64(key),))]
+            return [attempt for (attempt,) in self._connection.execute(query, (hash64(key),))]

@@ -32,7 +32,7 @@ def note_earlier_sessions(connection: sqlite3.Connection, read_last_attempts: Ca
         note_sessions(connection, read_last_attempts())
 
 
-def adopt_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
+def copy_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connection) -> None:
     """Copy the rows of earlier sessions from the store that this one replaces, in the open transaction."""
     if old_connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'windrow_settled'").fetchone() is None:
         return

@@ -52,17 +52,17 @@ def close_on_failure(close: Callable[[], object]) -> Iterator[None]:
         raise
 
 
-def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> sqlite3.Connection:
+def open_database(path: Path, *, read_only: bool = False, page_size: int = 4096) -> sqlite3.Connection:
     """Open a database file in autocommit mode, with a write-ahead log; committed transactions survive a power cut.
 
-    A missing file is created, with pages of `page` bytes. With `read_only` the file must exist and is not changed.
+    A missing file is created, with pages of `page_size` bytes. With `read_only` the file must exist and is not changed.
     """
     if read_only:
         return open_read_only(path, "mode=ro")
     path.parent.mkdir(parents=True, exist_ok=True)
     connection = sqlite3.connect(path, isolation_level=None, timeout=30)
     with close_on_failure(connection.close):
-        connection.execute(f"PRAGMA page_size = {page}")
+        connection.execute(f"PRAGMA page_size = {page_size}")
         connection.execute("PRAGMA journal_mode = WAL").fetchall()
         connection.execute("PRAGMA synchronous = FULL")
     return connection
@@ -71,10 +71,10 @@ def open_database(path: Path, *, read_only: bool = False, page: int = 4096) -> s
 def open_or_read(
     path: Path, open_for_writing: Callable[[Path], sqlite3.Connection] = open_database
 ) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
-    """Open a file for writing, or only for reading if it exists and cannot be written; then return the error too.
+    """Open a file for writing, or only for reading if it exists and cannot be written; return the connection.
 
-    It cannot be written without permission, on a disk that is read-only, or on a full disk. The error is None if the
-    file was opened for writing.
+    It cannot be written without permission, on a disk that is read-only, or on a full disk. This error is returned too,
+    and None if the file was opened for writing.
     """
     refusal: sqlite3.Error | None = None
     if not path.is_file() or os.access(path, os.W_OK):
@@ -246,7 +246,7 @@ class SqliteStore:
 
 
 def close_into_file(path: Path) -> None:
-    """Copy the write-ahead log into the database and remove the log, so that the file is complete without it."""
+    """Copy the write-ahead log into the database and remove it; raise StoreError if that fails."""
     try:
         with closing(sqlite3.connect(path, timeout=30)) as connection:
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()

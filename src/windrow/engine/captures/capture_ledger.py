@@ -125,7 +125,7 @@ class CaptureLedger:
         writer.captures.record_taken(
             number, self.run.collection.name, tally.source.name, captured_row, capture.found_by
         )
-        writer.captures.count(capture.found_by, 1)
+        writer.captures.add_taken(capture.found_by, 1)
         self.taken += 1
         tally.taken += 1
 

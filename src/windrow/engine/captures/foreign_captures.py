@@ -271,7 +271,7 @@ class ForeignCapturing:
                     paths = [self._warc_paths.get(_file_name(line.warc)) for line in batch]
                     self._copy_records(index, map(_WantedRecord, batch, paths, keys))
             with run.ledger.writing() as writer:
-                writer.addresses.due_at(run.collection.name, [failure.address for failure in failures], None)
+                writer.addresses.set_due(run.collection.name, [failure.address for failure in failures], None)
 
     def _copy_records(self, index: int, wanted: Iterable[_WantedRecord]) -> None:
         """Verify and copy wanted records, and store each as an attempt; `index` is the number of their index."""
@@ -318,7 +318,7 @@ class ForeignCapturing:
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
             for payload_digest, response in payloads.items():
-                writer.imports.payload(payload_digest, response)
+                writer.imports.add_payload(payload_digest, response)
 
     def _failed_before(self, record: _WantedRecord) -> bool:
         """Return whether a record failed before; False if it is retried, or if the digest that it lacked changed."""

@@ -301,7 +301,7 @@ def _discard_response(attempt: Attempt, sink: CaptureSink, error: TransportError
     sink.leave()
     return CrawlResult(
         attempt._replace(
-            status=sink.answered.status, reason=error.reason, message=str(error)[:1000], retry=error.retry,
+            status=sink.first_head.status, reason=error.reason, message=str(error)[:1000], retry=error.retry,
             wait=error.wait,
         )
     )  # fmt: skip

@@ -334,7 +334,7 @@ class CrawlDispatcher:
         for host_number, host_urls in by_host.items():
             writer.addresses.add(host_number, via, host_urls, page=self._crawl.page, beside=self._crawl.beside)
             if any(map(attrgetter("hinted"), host_urls)):
-                writer.addresses.hint(host_number, host_urls, self._crawl.rest)
+                writer.addresses.apply_hints(host_number, host_urls, self._crawl.rest)
             if host_number in self._hosts:
                 self._hosts[host_number].is_exhausted = False
                 self._short_hosts.add(host_number)

@@ -172,8 +172,8 @@ class WarcImporter:
         run = self._run
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
-        if imported.trouble:
-            tally.errors.append(f"{warc_file.path} {imported.trouble}")
+        if imported.problem:
+            tally.errors.append(f"{warc_file.path} {imported.problem}")
         number, offset, source = self._add_file(warc_file, imported)
         tally.other_sources += Counter([source] if source != warc_file.source else [])
         if not imported.size:
@@ -215,7 +215,7 @@ class WarcImporter:
                 source, offset = warc_file.source, 0
                 name, step = run.collection.name, run.collection.phases[0]
                 file_number = writer.imports.add(run.session, name, source, imported.warc, imported.size, step)
-            writer.imports.name(file_number, warc_file.name)
+            writer.imports.add_name(file_number, warc_file.name)
         return file_number, offset, source
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
@@ -255,7 +255,7 @@ class WarcImporter:
             attempt = attempt._replace(kept=_as_revisit(original, file.warc, record))
         elif attempt.kept and payload_digest and attempt.kept.size and payload_digest not in batch_payloads:
             batch_payloads[payload_digest] = attempt.kept
-            writer.imports.payload(payload_digest, attempt.kept)
+            writer.imports.add_payload(payload_digest, attempt.kept)
         self._record_attempt(writer, file.source, attempt)
         return True
 

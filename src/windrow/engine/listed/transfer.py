@@ -178,12 +178,12 @@ async def fetch(
         sink = CaptureSink(archive, job, started)
         sink.on_grown = _make_reporter(job, started, report, rate or _Rate(batch.site))
         status, validators = None, ("", "")
-        if not sink.whole:
+        if not sink.is_complete:
             answer = await connection.get(file.path, sink)
             status, validators = answer.status, (answer.etag, answer.modified)
         if sink.start:
             # The transfer continued an earlier one: status and validators are those of the first response.
-            first_response = sink.answered
+            first_response = sink.first_head
             status = first_response.status or status
             validators = (first_response.fields.get("etag", ""), first_response.fields.get("last-modified", ""))
         sink.check()

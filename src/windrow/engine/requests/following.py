@@ -126,7 +126,7 @@ class AnswerFollower:
         taken_down = run.ledger.takedowns.addresses()
         seed_digests = [seed.digest for seed in seeds if not taken_down.contains(seed.url)]
         writer.addresses.begin_anew(name, source.name, REQUEST, seed_digests, allowed_origins(run.collection, source))
-        writer.addresses.due_at(name, seed_digests, 1)
+        writer.addresses.set_due(name, seed_digests, 1)
 
     def submit_next(self) -> None:
         """Begin to follow the next response of each source, unless another response of it is being followed."""

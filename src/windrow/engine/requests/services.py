@@ -142,7 +142,7 @@ class ServiceRequests:
             if recorded.attempt.kept is not None:
                 return kept_answer(self._run, recorded)._replace(reason=attempt.reason)
             with ledger.writing() as writer:
-                writer.addresses.due_at(name, [address], None)  # not requested again
+                writer.addresses.set_due(name, [address], None)  # not requested again
             answer = recorded.attempt
             request = request_of(answer.url, ledger.requests.of_attempt(attempt.attempt))
             return KeptAnswer(request, answer.url, answer.status or 0, answer.started, None, reason=answer.reason)
@@ -153,7 +153,7 @@ class ServiceRequests:
         run = self._run
         if self._lost:
             with run.ledger.writing() as writer:
-                writer.addresses.due_at(run.collection.name, self._lost, 1)
+                writer.addresses.set_due(run.collection.name, self._lost, 1)
             self._lost.clear()
         last_before = run.ledger.attempts.last_number()
         services = [service for service in run.harvest.services if service.name not in self.given_up]

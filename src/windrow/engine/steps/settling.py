@@ -411,7 +411,7 @@ class Settling:
                 )
             for settled in page:
                 if settled.recorded.attempt.url in attempts and (until := self._valid_until(settled)) is not None:
-                    writer.addresses.due_by(settled.recorded, until)
+                    writer.addresses.make_due_by(settled.recorded, until)
 
     def _valid_until(self, settled: SettledAttempt) -> int | None:
         """Return the UNIX time until which a result is valid; None if it stays valid until the bytes change."""

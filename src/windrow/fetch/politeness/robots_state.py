@@ -34,7 +34,7 @@ class RobotsState:
 
     robots: Robots
     due: float
-    read: float | None = None  # when the file in force was read; None: not a file that was read
+    read: float | None = None  # when the file in force was read; None: `robots` was not read from a file
     failures: int = 0  # attempts in a row that failed
 
 

@@ -26,7 +26,7 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
     if text:
         return _check_custom(text)
     if not _OPERATOR_NAME.fullmatch(operator):
-        raise ConfigError("operator: expected a name of letters, digits, - . and _, for the user agent", hint=_HINT)
+        raise ConfigError("operator: expected a letter, then at most 39 letters, digits, - . or _", hint=_HINT)
     if not _is_contact(contact.removeprefix("mailto:")):
         received = f", not {contact!r}" if contact else ""
         raise ConfigError(f"contact: expected the address of a web page or a mailbox{received}", hint=_HINT)
@@ -36,7 +36,7 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
 def _check_custom(text: str) -> str:
     """Return a configured user agent; raises ConfigError unless it begins with a name and contains a contact."""
     if not _LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
-        raise ConfigError("user_agent: expected one line of ASCII characters that begins with a name", hint=_HINT)
+        raise ConfigError("user_agent: expected a letter, then at most 249 ASCII characters in one line", hint=_HINT)
     if not names_contact(text):
         raise ConfigError("user_agent: it must contain the address of a web page or a mailbox", hint=_HINT)
     return text

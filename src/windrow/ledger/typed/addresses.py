@@ -175,8 +175,7 @@ class TypedAddresses(LedgerQueries):
         """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 
         Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit,
-        `at` is the date of the record with the bytes. An address whose kind has changed since its last response is
-        requested without conditions.
+        `at` is the date of the record with the bytes. An address whose kind has changed since then has no validators.
         """
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
 
@@ -243,7 +242,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return addresses of a source (empty: any) that are new or next; with a `reason`, those that failed for it."""
+        """Return the next and never requested addresses of a source (empty: any), or those that failed for `reason`."""
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
     def inconsistent(self) -> Iterator[InconsistentAddress]:

@@ -17,8 +17,8 @@ from windrow.reasons import Reason
 class AttemptRow(NamedTuple):
     """An attempt to fetch an address, or a file that a source lists.
 
-    `at` is when its begin was written to the ledger, and `started` the date of its archive record. `end`, the number of
-    the fact of its end, and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
+    `at` is when its beginning was written, and `started` the date of its archive record. `end`, the number of the fact
+    of its end, and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
     """
 
     seq: int
@@ -49,7 +49,7 @@ class AttemptRow(NamedTuple):
 
 
 class OpenAttempt(NamedTuple):
-    """An attempt to fetch a file that was interrupted."""
+    """An interrupted attempt to fetch a listed file."""
 
     seq: int
     file: int
@@ -298,7 +298,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
-        """Return the last failed request between two facts for each robots.txt, whose attempts have this kind."""
+        """Return the last request for each robots.txt between two facts if it failed; `kind` is that of robots.txt."""
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
@@ -308,7 +308,7 @@ class TypedAttempts(LedgerQueries):
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
-        """Return the last requests for the robots.txt of an origin, whose attempts have this kind, the latest first."""
+        """Return the last requests for the robots.txt of an origin, the latest first; `kind` is that of robots.txt."""
         return self._database.rows(_make_robots_attempt, "attempts.of_rules", origin, collection, kind, limit)
 
     def outcomes(self, host: int) -> list[AttemptOutcome]:

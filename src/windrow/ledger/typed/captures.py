@@ -114,7 +114,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.payload", digest)
 
     def promised(self) -> dict[str, int]:
-        """Return the length that each file of the archive must have at least, by the end of its last record.
+        """Return, by file of the archive, the length that it must have at least: the end of its last record.
 
         Erased records do not count if their responses were not archived.
         """
@@ -125,7 +125,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.column("captures.sessions")
 
     def of_session(self, session: int) -> Iterator[CaptureRow]:
-        """Yield the captures recorded from one session's begin to the next one's."""
+        """Yield the captures recorded from the beginning of one session to that of the next."""
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:

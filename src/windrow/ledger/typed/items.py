@@ -124,7 +124,7 @@ class ItemRow(NamedTuple):
 
 
 class ReadingRow(NamedTuple):
-    """The result of a step for an item: a reason if it failed, and a number such as that of rows."""
+    """The result of a step for an item: a reason if it failed, and `number`, a count such as that of rows."""
 
     seq: int
     at: datetime
@@ -151,7 +151,7 @@ class FindingRow(NamedTuple):
 
 
 class DecisionRow(NamedTuple):
-    """An operator's decision about an item."""
+    """A decision about an item, of an operator or because a listing changed: `act` is retried or cancelled."""
 
     seq: int
     at: datetime
@@ -393,7 +393,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the decisions about a collection's items between two facts, by item."""
+        """Return the last decision (retried, cancelled) between two facts about each item of a collection, by item."""
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:

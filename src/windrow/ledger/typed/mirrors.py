@@ -151,7 +151,7 @@ class TypedMirrors(LedgerQueries):
         return {*self._database.column("mirrors.sources")}
 
     def listed_between(self, facts: tuple[int, int]) -> list[ListingCount]:
-        """Count the events of listings between two facts by source and kind."""
+        """Count what listings showed between two facts, by source and event."""
         return self._database.rows(ListingCount._make, "mirrors.listed_between", facts[0], facts[1])
 
     def refused_between(self, facts: tuple[int, int]) -> list[RefusalCount]:
@@ -174,7 +174,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.rows(_make_refusal_row, "mirrors.refused", name)
 
     def listings(self, file: int) -> list[ListingRow]:
-        """Return the events of listings about a file, in order."""
+        """Return what listings showed of a file (listed, changed, gone ...), in order."""
         return self._database.rows(_make_listing_row, "mirrors.listings", file)
 
     def inconsistent(self) -> Iterator[InconsistentMirror]:
@@ -182,7 +182,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
-        """Yield the events of listings of a collection's files between two facts, in order."""
+        """Yield what listings showed of a collection's files between two facts, in order."""
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:

@@ -150,14 +150,14 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*attempts]))
 
     def lent(self, attempts: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return the digests of these attempts' bytes to which other attempts refer, without bytes of their own.
+        """Return the digests of these attempts' bytes that other attempts need, which have no bytes of their own.
 
-        Attempts in `gone` are not counted as others.
+        Attempts in `gone` do not need bytes, and their bytes do not count.
         """
         return {*self._database.column("takedowns.lent", json.dumps([*attempts]), json.dumps([*gone]))}
 
     def shared(self, attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
-        """Return the attempts whose record belongs to an attempt that is not in `gone` too."""
+        """Return those of `attempts` whose record in the archive is also that of an attempt not in `gone`."""
         return self._database.rows(
             _make_shared_record, "takedowns.shared", json.dumps([*attempts]), json.dumps([*gone])
         )

@@ -34,7 +34,7 @@ _TANTIVY_FILE = re.compile(
     r"(?:meta|\.managed)\.json|\.tantivy-(?:meta|writer)\.lock|\.tmp[0-9A-Za-z]{6}"
     r"|[0-9a-f]{32}(?:\.[0-9]{1,20})?\.(?:idx|pos|term|store|fast|fieldnorm|del)(?:\.temp)?"
 )
-"""The names of Tantivy's files."""
+"""Matches the names of the files that Tantivy writes."""
 _POLL_INTERVAL = 0.1  # seconds between attempts to lock a folder
 
 
@@ -54,13 +54,13 @@ def format_note(version: str, fields: list[list[str]]) -> str:
 
 def write_note(folder: Path, text: str) -> None:
     """Write the text of a note into the folder of an index; it replaces an older note in one step."""
-    part = folder / _NOTE_DRAFT
-    part.unlink(missing_ok=True)
-    with part.open("x") as file:
+    draft = folder / _NOTE_DRAFT
+    draft.unlink(missing_ok=True)
+    with draft.open("x") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    part.replace(folder / NOTE_FILE)
+    draft.replace(folder / NOTE_FILE)
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -80,19 +80,19 @@ def refuse_foreign(folder: Path) -> None:
     )
 
 
-_MOVE_HINT = "set another folder for the index (pages.index), move the store, or empty the folder"
+_MOVE_HINT = "move what is there elsewhere, move the store, or set another folder for the index of pages (pages.index)"
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:
     """Return whether a folder, whose files have these names, is empty, an index, or an unfinished index."""
-    text = folder / TEXT_FOLDER
-    if TEXT_FOLDER in names and (text.is_symlink() or not text.is_dir()):
+    text_folder = folder / TEXT_FOLDER
+    if TEXT_FOLDER in names and (text_folder.is_symlink() or not text_folder.is_dir()):
         return False
     if NOTE_FILE in names:
         return _is_note(folder / NOTE_FILE)
     if set(names) <= {_NOTE_DRAFT}:
         return True
-    return names == [TEXT_FOLDER] and not any(text.iterdir())
+    return names == [TEXT_FOLDER] and not any(text_folder.iterdir())
 
 
 def _is_note(path: Path) -> bool:
@@ -114,9 +114,9 @@ def prepare_folder(folder: Path) -> Path:
     remove_files(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_note(folder, format_note(_UNFINISHED_VERSION, []))
-    text = folder / TEXT_FOLDER
-    text.mkdir(exist_ok=True)
-    return text
+    text_folder = folder / TEXT_FOLDER
+    text_folder.mkdir(exist_ok=True)
+    return text_folder
 
 
 def remove_files(folder: Path) -> None:
@@ -126,13 +126,13 @@ def remove_files(folder: Path) -> None:
         return
     if (folder / NOTE_FILE).exists():
         write_note(folder, format_note(_UNFINISHED_VERSION, []))
-    text = folder / TEXT_FOLDER
-    if text.is_dir():
-        for path in text.iterdir():
+    text_folder = folder / TEXT_FOLDER
+    if text_folder.is_dir():
+        for path in text_folder.iterdir():
             if _TANTIVY_FILE.fullmatch(path.name) and (path.is_symlink() or path.is_file()):
                 path.unlink()
-        if not any(text.iterdir()):
-            text.rmdir()
+        if not any(text_folder.iterdir()):
+            text_folder.rmdir()
     for name in (*_OTHER_FILES, NOTE_FILE):
         (folder / name).unlink(missing_ok=True)
 
@@ -177,12 +177,12 @@ def link_files(folder: Path, into: Path) -> None:
 
     Tantivy does not change the files that are linked; the other files, which are small, are copied.
     """
-    text = into / TEXT_FOLDER
-    text.mkdir()
-    shutil.copyfile(folder / TEXT_FOLDER / META_FILE, text / META_FILE)
+    text_folder = into / TEXT_FOLDER
+    text_folder.mkdir()
+    shutil.copyfile(folder / TEXT_FOLDER / META_FILE, text_folder / META_FILE)
     for path in (folder / TEXT_FOLDER).iterdir():
         if _TANTIVY_FILE.fullmatch(path.name) and path.suffix not in {".json", ".lock"}:
-            (text / path.name).symlink_to(path.absolute())
+            (text_folder / path.name).symlink_to(path.absolute())
     if (folder / MANIFEST_FILE).exists():
         with (
             closing(open_database(folder / MANIFEST_FILE, read_only=True)) as original,

@@ -134,9 +134,9 @@ class FullTextIndex:
         self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
-        """Return `limit` documents from `offset` on, by score, or if `newest` is a field, by the largest number in it.
+        """Return at most `limit` matches of a clause from `offset` on, by score, or by the number field `newest`.
 
-        Documents with equal scores are in the order of the index, so that pages of results do not overlap.
+        The largest numbers are first, and equal ones in the order of the index, so that pages do not overlap.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -149,7 +149,7 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first `limit` documents: by score if `scored`, then by the largest number in `field`, then by id.
+        """Return the first `limit` matches of a clause: by score if `scored`, then by the largest `field`, then by id.
 
         The order in which the documents were written does not matter.
         """
@@ -157,13 +157,13 @@ class FullTextIndex:
             searcher = self._index.searcher()
             query = self._translate.query(clause, searcher)
             options: dict[str, Any] = {} if scored else {"order_by_field": field}
-            count = limit
+            hit_limit = limit
             while True:  # until all documents with the same score as the last one are included
-                scored_addresses = searcher.search(query, count, count=False, **options).hits
+                scored_addresses = searcher.search(query, hit_limit, count=False, **options).hits
                 hits = [(round(score, 4), address) for score, address in scored_addresses]
-                if len(hits) < count or hits[-1][0] != hits[limit - 1][0]:
+                if len(hits) < hit_limit or hits[-1][0] != hits[limit - 1][0]:
                     break
-                count = 4 * count + 1
+                hit_limit = 4 * hit_limit + 1
             addresses = [address for _, address in hits]
             ids, numbers = (searcher.fast_field_values(name, addresses) for name in ("id", field))
         sort_keys = sorted(
@@ -337,7 +337,7 @@ def _map_errors(folder: Path) -> Iterator[None]:
     except WindrowError:
         raise
     except (OSError, ValueError, KeyError, TypeError) as error:
-        message = f"the search index in {folder}: {error}"
+        message = f"the search index in {folder} cannot be used: {error}"
         if getattr(error, "errno", None) in DISK_FULL_ERRNOS or "No space left" in str(error):
             raise DiskFull(f"the disk is full: the search index in {folder} cannot be written") from error
         if isinstance(error, OSError):

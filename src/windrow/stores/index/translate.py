@@ -105,6 +105,6 @@ class Translator:
         frequent = by_frequency[:MAX_COMPLETIONS]
         alternatives = [(Occur.Should, Query.term_query(self._schema, field, word)) for word in frequent]
         if len(completions) > MAX_COMPLETIONS:
-            others = Query.regex_query(self._schema, field, f"{tokens[0]}.*")
-            alternatives.append((Occur.Should, Query.const_score_query(others, 0.0)))
+            any_completion = Query.regex_query(self._schema, field, f"{tokens[0]}.*")
+            alternatives.append((Occur.Should, Query.const_score_query(any_completion, 0.0)))
         return Query.boolean_query(alternatives) if alternatives else Query.empty_query()

@@ -22,7 +22,7 @@ from windrow.collections.pages.database.page_parts import (
 from windrow.collections.pages.database.writer import ATTEMPT, DatabaseWriter, statements
 from windrow.contract import ContentCheck
 from windrow.errors import StoreError
-from windrow.stores.settled import adopt_sessions, note_earlier_sessions, note_sessions
+from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
 from windrow.stores.sqlite import close_on_failure, open_database
 
 SCHEMA_KEY, SCHEMA_VERSION = "windrow.layout", "4"
@@ -89,7 +89,7 @@ class SummaryStore(DatabaseWriter):
     def adopt_sessions(self, path: Path) -> None:
         """Copy the recorded sessions from the store at `path`, which this store replaces."""
         with closing(open_database(path, read_only=True)) as old_connection, self._writing():
-            adopt_sessions(self._connection, old_connection)
+            copy_sessions(self._connection, old_connection)
 
     def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
         """Write a batch of crawls; `checkpoint` is the ledger's number of its last attempt.

@@ -208,7 +208,7 @@ class DatabaseWriter(SqliteStore):
         """
         self.path = path
         with self._guarded():
-            self._connection, self._refusal = open_or_read(path, partial(open_database, page=page_bytes))
+            self._connection, self._refusal = open_or_read(path, partial(open_database, page_size=page_bytes))
         with close_on_failure(self.close), self._guarded():
             for pragma in ("synchronous = NORMAL", "cache_size = -16384", "temp_store = MEMORY", *pragmas):
                 self._connection.execute(f"PRAGMA {pragma}").close()
