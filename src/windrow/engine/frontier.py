@@ -21,7 +21,7 @@ from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.steps.due import due
 from windrow.ledger import Lease, Ledger, LedgerWriter
-from windrow.ledger.rows import SourceRecord
+from windrow.ledger.rows import SourceCounts
 from windrow.ledger.sessions import RuleCount, name_this_process
 from windrow.ledger.typed.addresses import ChosenAddress
 from windrow.ledger.typed.listed_files import KnownFile
@@ -426,14 +426,14 @@ def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], 
     return tuple((attempt.attempt, (attempt.phase, Status.FAILED)) for attempt in unread)
 
 
-def offering_source(source: Source, counts: SourceRecord | None) -> OfferingSource:
+def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSource:
     """Return a source as one that lists a file; `counts` are those of its earlier attempts, None if there are none."""
     if counts is None:
         return OfferingSource(source.name, source.owner)
     return OfferingSource(source.name, source.owner, counts.attempts, counts.failures, counts.speed)
 
 
-def _estimate_seconds(source: Source, counts: SourceRecord | None, count: int, size: int) -> float | None:
+def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
     """Estimate how long `count` files of `size` bytes together take; None if the source has sent nothing yet."""
     if not count:
         return 0.0

@@ -99,7 +99,7 @@ JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
     ORDER BY o.end_seq LIMIT 1)
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.digest <> '' AND v.reason IS NULL ORDER BY v.end_seq;
 
--- def by_source() -> dict[str, SourceRecord]
+-- def by_source() -> dict[str, SourceCounts]
 -- Return counts of the attempts at each source that lists files, by source.
 SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures: int",
        sum(v.received) AS "received: int", sum(v.seconds) AS "seconds: float" FROM (

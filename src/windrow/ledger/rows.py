@@ -25,7 +25,7 @@ from windrow.model import (
 from windrow.reasons import Reason
 
 
-class SourceRecord(NamedTuple):
+class SourceCounts(NamedTuple):
     """Numbers of attempts at a source and of failed ones; bytes received and seconds spent in the successful ones."""
 
     source: str

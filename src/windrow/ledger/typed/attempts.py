@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from windrow.clock import parse
 from windrow.ledger.database import LedgerQueries
-from windrow.ledger.rows import LoggedAttempt, RobotsAttempt, SourceRecord, logged, recorded
+from windrow.ledger.rows import LoggedAttempt, RobotsAttempt, SourceCounts, logged, recorded
 from windrow.model import RecordedAttempt
 from windrow.reasons import Reason
 
@@ -256,9 +256,9 @@ class TypedAttempts(LedgerQueries):
         rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
-    def by_source(self) -> dict[str, SourceRecord]:
+    def by_source(self) -> dict[str, SourceCounts]:
         """Return counts of the attempts at each source that lists files, by source."""
-        rows = self._database.rows(SourceRecord._make, "attempts.by_source")
+        rows = self._database.rows(SourceCounts._make, "attempts.by_source")
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
