@@ -88,7 +88,7 @@ def test_findings_have_their_place(tmp_path, monkeypatch, windrow) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["nofile", "--collection", "drops"], 2, "/nofile does not exist; an address begins with one of"),
+        (["nofile", "--collection", "drops"], 2, "/nofile is not a file; an address begins with one of"),
         (["nofile"], 2, "missing option '--collection'"),
         (["x", "--collection", "nosuch"], 2, "collection 'nosuch' is not installed; installed are: drops"),
         (["ftp://u:hunter2@h/x.zip", "--collection", "drops"], 2, "may not contain a password"),

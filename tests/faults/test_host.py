@@ -155,7 +155,9 @@ def test_bytes_that_change_wait_for_a_retry(make_workspace):
     assert kind == "ContentChanged"
     moment = r"20\d\d-\d\d-\d\d \d\d:\d\d:\d\d"
     sizes = (f"{len(OTHER):,}", f"{len(CONTENT):,}")
-    assert re.match(rf"own now offers {sizes[0]} bytes of {moment}, before {sizes[1]} bytes of {moment};", message)
+    assert re.match(
+        rf"own now offers {sizes[0]} bytes of {moment}; before, it offered {sizes[1]} bytes of {moment};", message
+    )
     assert f"windrow retry {KEY}" in message
     assert (kind, message) in workspace.zip_log(NAME)
     assert digests(workspace) == [("own", len(CONTENT))]

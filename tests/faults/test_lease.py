@@ -93,10 +93,12 @@ def test_a_clock_that_went_back_between_runs_is_shown(make_workspace, monkeypatc
     edit = put(folder, name.replace(DAY, "2026-01-13"), content, "edit")
     outcome = workspace.run()
     assert outcome.code == 0
-    assert outcome.notes == (f"the machine's clock was earlier than the last entry: the last session ended at {ahead}",)
+    assert outcome.notes == (
+        f"the machine's clock was earlier than the last entry: an earlier session was under way at {ahead}, later than now",
+    )
     workspace.assert_complete(good, KEY, edit)
     clock_ends = workspace.query_ledger("SELECT e.failed, e.comment FROM task_end e WHERE e.reason = 'clock_went_back'")
-    assert clock_ends == [(0, f"the last session ended at {ahead}")]
+    assert clock_ends == [(0, f"an earlier session was under way at {ahead}, later than now")]
     # The ledger is ordered by number, and no validity in the store ends before it began.
     times = workspace.query_ledger("SELECT at FROM session ORDER BY seq")
     assert times[1] < times[0]

@@ -233,7 +233,7 @@ class ListsChanges(Protocol):
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count the changes that the attempts of `facts` (first, last) observed, by source and kind.
+        """Count the changes that the attempts of `facts` (first, last) observed, by source and kind, such as "new".
 
         Returns None if these changes are not known yet.
         """

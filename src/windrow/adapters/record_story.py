@@ -66,7 +66,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield findings about the document `url`: those of following it, each request, and why no request follows."""
+    """Yield findings about the document `url`: what `follow` reported, each request, and why there is no request."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:

@@ -31,5 +31,5 @@ class CountsSkipped(Protocol):
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count by reason the records that could not be read from the attempts of `facts` (first, last).
 
-        If `facts` is None, those of all attempts are counted that a later attempt at the same address did not read.
+        If `facts` is None, all attempts count, except for records that a later attempt at the same address read.
         """

@@ -26,9 +26,9 @@ def named_origins(
             yield host, source_name
 
 
-def takedown_line(target: str, holder: str, reason: str) -> str:
-    """Return a line that says what was taken down, by whom and why; an empty `reason` is left out."""
-    return f"{target} taken down by {holder}" + (f": {reason}" if reason else "")
+def takedown_line(target: str, process: str, reason: str) -> str:
+    """Return a line that says what was taken down, by which process and why; an empty `reason` is left out."""
+    return f"{target} taken down by {process}" + (f": {reason}" if reason else "")
 
 
 def unfinished_line(target: str) -> str:

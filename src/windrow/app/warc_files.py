@@ -66,7 +66,7 @@ def _is_importable(path: Path) -> bool:
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the WARC files that a path means: all below a folder, the file itself, or the files of a list."""
+    """Yield the WARC and WACZ files that a path stands for: all below a folder, the file, or the files of a list."""
     if path.is_dir():
         warc_files = sorted(_warc_files_below(path))
         if not warc_files:

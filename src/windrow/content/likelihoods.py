@@ -81,7 +81,10 @@ def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
 
 
 def _mean_of_path(likelihoods: Likelihoods) -> bytes:
-    """Return for each block the graded mean likelihood of all judged blocks whose boxes have the path of its box."""
+    """Return for each block the graded mean likelihood of all judged blocks whose boxes have the path of its box.
+
+    A path is a number, the same for boxes whose tags and classes, and those of all boxes around them, are the same.
+    """
     paths = likelihoods.page.pick_above[0](likelihoods.page.outline.boxes.path)
     words, likely_words = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
     for path, word_count, likely in zip(paths, likelihoods.words, likelihoods.likely_words, strict=True):

@@ -112,7 +112,7 @@ def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
 
 
 def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
-    """Compare the index of every session that has ended with the captures on the ledger."""
+    """Yield a fault for each ended session whose index is missing or differs from the captures on the ledger."""
     for session in ledger.captures.sessions():
         path = folder / index_name(session)
         if not ledger.sessions.has_ended(session):

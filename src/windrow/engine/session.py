@@ -137,23 +137,23 @@ class Session:
         self.ledger = Ledger(settings.ledger)
         self.stops = 0
         self.failed = 0
-        self._session_requests = SessionRequests()
+        self._requested_before = SessionRequests()
         self._projections: list[Projection] = []
         self._closed = False
         lease = None
         try:
             lease = self.lease = Lease(self.ledger)
             with lock_archive(settings.archive):
-                recorded_sizes = self.ledger.captures.promised()
-                refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_sizes)
-                self.repaired = repair_archive(settings.archive, recorded_sizes)
-            last_end = self.ledger.sessions.last_at()
+                recorded_ends = self.ledger.captures.promised()
+                refuse_other_ledger(settings.archive, self._ledger_identity(), recorded_ends)
+                self.repaired = repair_archive(settings.archive, recorded_ends)
+            last_time = self.ledger.sessions.last_at()
             with self.ledger.writing() as writer:
                 self.number = writer.sessions.open(name_this_process(), command)
-                if last_end and last_end > spell(now()):
+                if last_time and last_time > spell(now()):
                     # Facts are ordered by number, so this does no harm; but it is reported.
                     task = writer.sessions.open_task(self.number, collection="", source="", phase=1)
-                    message = f"the last session ended at {last_end}"
+                    message = f"an earlier session was under way at {last_time}, later than now"
                     writer.sessions.close_task(task, Reason.CLOCK_WENT_BACK, message, failed=False)
             session_row = self.ledger.sessions.get(self.number)
             self.ordinal = session_row.number if session_row else 0
@@ -194,7 +194,7 @@ class Session:
                 harvest, ledger=self.ledger, lease=self.lease, fetchers=fetchers, pool=pool, session=self.number,
                 archive=settings.archive, limits=settings.limits, progress=self.progress,
                 stopping=lambda: self.stops, limit=limit, since=since, archive_settings=archive_settings,
-                session_requests=self._session_requests,
+                session_requests=self._requested_before,
             )  # fmt: skip
             try:
                 self._run_phases(run, phases, fetch=fetch)

@@ -243,7 +243,9 @@ def kept_head(head: ResponseHead) -> bytes:
 
 
 def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
-    """Return whether a Content-Range (RFC 9110, section 14.4) is from `start` to the end, and the file's size or None.
+    """Return whether a Content-Range begins at `start` and, if it states the size, reaches the end; and that size.
+
+    The size is None if it is not stated. Source: RFC 9110, section 14.4.
 
     >>> match_range("bytes 100-199/200", 100), match_range("bytes 0-199/200", 100), match_range("", 100)
     ((True, 200), (False, 200), (False, None))

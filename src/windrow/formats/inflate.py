@@ -103,12 +103,12 @@ class InflatedMember(io.RawIOBase):
             size += len(block)
             if size > self._size:
                 raise StepError(
-                    f"the member has more than the {self._size} bytes that its record announces", Reason.CORRUPT
+                    f"the member has more than the {self._size} bytes that the zip states for it", Reason.CORRUPT
                 )
             crc = isal_zlib.crc32(block, crc)
             yield block
         if size != self._size:
-            raise StepError(f"the member has {size} bytes; its record announces {self._size}", Reason.CORRUPT)
+            raise StepError(f"the member has {size} bytes, but the zip states {self._size}", Reason.CORRUPT)
         if crc != self._crc:
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 

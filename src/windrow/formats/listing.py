@@ -247,7 +247,7 @@ def refuse_too_large(size: int, address: str) -> None:
 
 
 def _read_size(text: str) -> int | None:
-    """Return a size in bytes, also one too large for a database, from digits with or without commas, or None."""
+    """Return the size in bytes that a text states in digits, perhaps with commas, or None for any other text."""
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 

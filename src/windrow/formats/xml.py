@@ -185,11 +185,11 @@ def _convert_to_utf_8(content: bytes) -> bytes:
     codec = _find_codec(announced) if announced else detected or "utf-8"
     if detected and detected != codec and not (detected.startswith(codec) or (detected, codec) == ("utf-8", "ascii")):
         raise StepError(
-            f"the document is announced as {announced}, but written in {detected}", Reason.WRONG_ENCODING, line=1
+            f"the document is declared as {announced}, but written in {detected}", Reason.WRONG_ENCODING, line=1
         )
     if not detected and codec.startswith(("utf-16", "utf-32")):
         raise StepError(
-            f"the document is announced as {announced}, but written in an 8-bit encoding", Reason.WRONG_ENCODING, line=1
+            f"the document is declared as {announced}, but written in an 8-bit encoding", Reason.WRONG_ENCODING, line=1
         )
     if codec == "utf-8" or (codec == "ascii" and body.isascii()):
         return body  # the parser's error says where a byte is wrong

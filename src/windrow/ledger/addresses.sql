@@ -96,7 +96,7 @@ SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
 -- def is_known(collection: str, digest: int) -> bool
--- Return whether a collection knows the address with this digest.
+-- Return whether a collection has the address with this hash.
 SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest;
 
 -- row: AddressRow

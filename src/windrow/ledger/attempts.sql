@@ -124,7 +124,7 @@ GROUP BY v.listed_file;
 -- A complete capture of a file, and the session that made it.
 
 -- def captures_by_session(collection: str) -> list[SessionCapture]
--- Return the complete captures of a collection by session, without files that an operator cancelled.
+-- Return the complete captures of the listed files of a collection, sorted by session, without cancelled files.
 SELECT v.session, s.at AS opened, v.listed_file AS "file: int", v.seq AS attempt, v.checksum FROM attempt v
 JOIN session s ON s.seq = v.session JOIN listed_file f ON f.seq = v.listed_file
 LEFT JOIN pending_step p ON p.item = f.seq
@@ -150,7 +150,7 @@ SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:a
 SELECT count(*) FROM attempt WHERE seq > :attempt AND address <> 0;
 
 -- def last_number() -> int
--- Return the number of the last attempt at an address, or 0 if there is none.
+-- Return the number of the last attempt at any address, not at a listed file; 0 if there is none.
 SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
 -- def count_upto(collection: str, attempt: int) -> int

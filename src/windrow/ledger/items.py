@@ -54,7 +54,10 @@ class ItemWriter:
         return number
 
     def arrive(self, item: int, step: str, attempt: int, since: int) -> None:
-        """Make a fetched file wait for `step`, its first, from the fact `since` on, or finish it if `step` is empty."""
+        """Make a fetched file wait for its first step, or finish it if `step` is empty.
+
+        `since` is the number of the fact since which it waits.
+        """
         if step:
             self._batch.row("item_waits", item, step, Status.PENDING, attempt, None, since)
         else:

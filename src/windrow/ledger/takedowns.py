@@ -56,10 +56,10 @@ class TakedownWriter:
         self._batch = batch
 
     def begin(
-        self, session: int, collection: str, target: tuple[str, int, int], holder: str, reason: str
+        self, session: int, collection: str, target: tuple[str, int, int], process: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that `holder` takes down a target (name, address, host), and make it never due; return the number."""
-        seq = self._batch.fact("tombstone", session, collection, *target, holder, reason)
+        """Record that `process` takes down a target (name, address, host), and make it never due; return the number."""
+        seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
         _, address, host = target
         name, target_number = ("take_down_host", host) if host else ("take_down_address", address)

@@ -193,11 +193,11 @@ def _read_centres(given: Given) -> tuple[Centre, ...]:
 
 
 def _read_file_setting(given: Given, setting_name: str) -> Path | None:
-    """Return the path in a setting, or None if it is not set; raise ConfigError if the file does not exist."""
+    """Return the path in a setting, or None if it is not set; raise ConfigError if it is not a file."""
     setting = given.values[setting_name]
     path: Path | None = setting.value
     if path is not None and not path.is_file():
-        raise ConfigError(f"{setting.origin}: {setting.name}: the file {path} does not exist", hint="correct the path")
+        raise ConfigError(f"{setting.origin}: {setting.name}: {path} is not a file", hint="correct the path")
     return path
 
 

@@ -273,7 +273,7 @@ def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
 
 
 def _is_html(body: bytes) -> bool:
-    """Return whether a document is not JSON and has links of HTML in its first MiB."""
+    """Return whether a document is not JSON and has an HTML link in its first MiB."""
     if body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}:
         return False  # JSON, perhaps with markup in its texts
     return b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]

@@ -160,7 +160,7 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 def _finish_list(
     source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Remember the time up to which posts were read; begin the list again if its total fell, as posts may be missed."""
+    """Return the end of the list, with the time up to which posts were read; if posts were removed, begin it again."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)

@@ -211,17 +211,20 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:
     """Return the addresses in `url` and `seeds`; raise ConfigError without any, or for a bad `url`."""
-    url = values["url"]
+    url_setting = values["url"]
     try:
-        refuse_password(url.value)
+        refuse_password(url_setting.value)
     except ConfigError as error:
-        raise ConfigError(f"{url.origin}: {url.name}: {error}", hint=f"edit {surroundings.root / table.file}") from None
-    if url.value and not normalise(url.value).url:
         raise ConfigError(
-            f"{url.origin}: {url.name}: {url.value[:200]!r} is not an address of the web, such as https://example.org/",
+            f"{url_setting.origin}: {url_setting.name}: {error}", hint=f"edit {surroundings.root / table.file}"
+        ) from None
+    if url_setting.value and not normalise(url_setting.value).url:
+        raise ConfigError(
+            f"{url_setting.origin}: {url_setting.name}: {url_setting.value[:200]!r} is not an address of the web, such as"
+            " https://example.org/",
             hint=f"edit {surroundings.root / table.file}",
         )
-    seeds = tuple(dict.fromkeys(([url.value] if url.value else []) + [*values["seeds"].value]))
+    seeds = tuple(dict.fromkeys(([url_setting.value] if url_setting.value else []) + [*values["seeds"].value]))
     if not seeds:
         raise ConfigError(
             f"{table.file}: source.{table.name} has neither seeds nor url",

@@ -1,4 +1,4 @@
-"""Select the captures that may be papers, by media type, status, digest, location, patterns and lists."""
+"""Select the captures that may be papers by media type, status, digest and address; refuse index lines without place."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ def _whole_title(title: str, subtitle: str) -> str:
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
-    """Yield the valid identifiers of a work, each with its kind; a DOI of arXiv gives an identifier of arXiv too."""
+    """Yield the valid identifiers of a work, each with its kind; an arXiv DOI also yields the arXiv identifier."""
     if doi := doi_of(doi):
         yield f"doi:{doi}"
         if doi.startswith("10.48550/arxiv."):

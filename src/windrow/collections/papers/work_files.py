@@ -85,7 +85,7 @@ def _read_document(head: bytes, file: BinaryIO) -> Any:
 
 
 def _list_in(document: Any) -> list[Any] | None:
-    """Return the list of records in a document of JSON, or None if it has none."""
+    """Return the list of records in a JSON document, or None if it does not contain a list."""
     if isinstance(document, dict):
         document = document.get("message", document)
     if isinstance(document, dict):

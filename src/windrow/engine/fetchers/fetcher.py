@@ -179,7 +179,10 @@ async def _serve(pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, 
 
 
 def main(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any) -> None:
-    """Run a fetcher in this process; `prefix` begins the names of its WARC files, and the engine watches `board`."""
+    """Run a fetcher in this process; `prefix` begins the names of its WARC files.
+
+    `board` is shared memory in which the process shows the engine that it is alive.
+    """
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     open_archive = partial(

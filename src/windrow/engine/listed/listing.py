@@ -242,7 +242,7 @@ def _update_mirror(  # noqa: PLR0917
     writer.mirrors.add(run.session, source, file, offer, "changed")
     if (known.size, known.modified) != (offer.size, offer.modified) and run.ledger.attempts.latest_captures([file]):
         message = f"{source} now offers {_describe_version(offer.size, offer.modified)}"
-        message += f", before {_describe_version(known.size, known.modified)}"
+        message += f"; before, it offered {_describe_version(known.size, known.modified)}"
         finding = Finding("ContentChanged", f"{message}; to fetch it: windrow retry {offer.key}", Level.WARN)
         writer.items.add_findings(run.session, file, collection.fetch_phase, [finding])
 

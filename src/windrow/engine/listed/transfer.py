@@ -239,7 +239,7 @@ class _Rate:
         if self.is_slow:
             rate = f"{self._min_bytes / self.window:g} bytes a second"
             message = f"{self._address}: received less than {rate} in {self.window:g} seconds"
-            raise TransientFailure(message, Reason.TIMEOUT, hint="the option min_rate of the source sets the limit")
+            raise TransientFailure(message, Reason.TIMEOUT, hint="the limit is the source's setting `min_rate`")
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:

@@ -301,7 +301,9 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
     except StepError as error:
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(Finding("BadRedirect", str(error)),)))
     if target.origin not in allowed_origins(collection, source) or hops >= HOPS:
-        why = f"after {hops} redirects, the most allowed" if hops >= HOPS else "which is not at an origin of the source"
+        why = "which is not at an origin of the source"
+        if hops >= HOPS:
+            why = f"but {hops} redirects were followed already, and more are not allowed"
         finding = Finding("Redirected", f"it redirects to {target.url}, {why}")
         return FollowedAnswer(FollowResult(skip=Reason.REDIRECTED, findings=(finding,)))
     is_front = is_front_page(target.url) and not is_front_page(answer.url) and answer.url != source_address(source)

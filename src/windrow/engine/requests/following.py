@@ -146,7 +146,7 @@ class AnswerFollower:
         return bool(self._complete)
 
     def collect(self, timeout: float = 0.0) -> None:
-        """Take complete results from the pool, for one of which it waits up to `timeout` seconds."""
+        """Take the complete results from the pool; wait for one for up to `timeout` seconds."""
         if self._in_pool:
             for number, (result, seconds) in self._run.pool.collect(timeout):
                 self._complete.append(_Follow(self._in_pool.pop(number), result, seconds))

@@ -197,7 +197,7 @@ def _read_in_pool(
 def _make_jobs(
     run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Job]]:
-    """Yield items with their jobs for the pool, and record page by page that their step has begun."""
+    """Yield items with their jobs for the pool, and record, for hundreds of items together, that their step began."""
     step_index = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     stream = iter(items)
@@ -226,7 +226,7 @@ def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
 
 
 def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
-    """Return the items that earlier runs could not read, for a cause outside them, and that are due again."""
+    """Return the items that are due again because earlier runs could not read them, for a cause not in the items."""
     collection = run.collection
     earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
     now = run.clock()

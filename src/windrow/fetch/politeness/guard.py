@@ -178,7 +178,9 @@ def host_pattern(text: str, setting: str) -> str:
         return text
     if _HOST_PATTERN.fullmatch(text) and (url := normalise(f"http://{text.removeprefix('.')}/").url):
         return ("." if text.startswith(".") else "") + parts(url).host
-    raise ConfigError(f"{setting}: {text[:200]!r} is not a host: example.org, .example.org or *")
+    raise ConfigError(
+        f"{setting}: {text[:200]!r} is not a host name; write example.org, .example.org (with all below it) or * (all)"
+    )
 
 
 def host_matches(pattern: str, host_name: str) -> bool:

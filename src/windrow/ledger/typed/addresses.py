@@ -215,7 +215,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.column("addresses.next_of_source", until, collection, source, limit)
 
     def is_known(self, collection: str, digest: int) -> bool:
-        """Return whether a collection knows the address with this digest."""
+        """Return whether a collection has the address with this hash."""
         return bool(self._database.value("addresses.is_known", collection, digest))
 
     def get(self, collection: str, digest: int) -> AddressRow | None:

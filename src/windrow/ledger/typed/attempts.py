@@ -267,7 +267,7 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def captures_by_session(self, collection: str) -> list[SessionCapture]:
-        """Return the complete captures of a collection by session, without files that an operator cancelled."""
+        """Return the complete captures of the listed files of a collection, sorted by session, without cancelled files."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
@@ -288,7 +288,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def last_number(self) -> int:
-        """Return the number of the last attempt at an address, or 0 if there is none."""
+        """Return the number of the last attempt at any address, not at a listed file; 0 if there is none."""
         value: int = self._database.value("attempts.last_number")
         return value
 

@@ -14,7 +14,7 @@ from windrow.model import ArchivePlace
 
 
 class TombstoneRow(NamedTuple):
-    """A takedown of a target: when, by whom and why, and when it was done and lifted."""
+    """A takedown of a target: when, by which process and why, and when it was done and lifted."""
 
     seq: int
     at: datetime

@@ -20,6 +20,7 @@ from windrow.config.workspace import read_password
 from windrow.contract import Load
 from windrow.engine.check import Fault
 from windrow.engine.run import closing_all
+from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Status
 from windrow.stores.databases import READ_ONLY, connect, map_errors, with_database
@@ -48,8 +49,8 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         store.close()
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
-            description = "no rows" if item not in row_counts else f"{row_counts[item]} rows"
-            yield Fault(f"store, {key}", f"has {description} instead of the {count} on the ledger", "windrow replay")
+            message = f"has {counted(row_counts.get(item, 0), 'row')}, but {count} by the ledger"
+            yield Fault(f"store, {key}", message, "windrow replay")
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
@@ -103,7 +104,7 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
             moved_counts[kind] -= expected_count - actual_count
             continue
         state = f"{PHASES[phase - 1]} {Status(status).name.lower()}"
-        message = f"has {actual_count} rows with the state {state} instead of {expected_count}, as on the ledger"
+        message = f"has {counted(actual_count, 'row')} with the state {state}, but {expected_count} by the ledger"
         yield Fault(f"tracker, {kind}", message, REBUILD_HINT)
 
 

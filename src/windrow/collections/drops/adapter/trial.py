@@ -87,7 +87,7 @@ def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
-            raise UsageError(f"the file {file} does not exist; an address begins with one of {', '.join(SCHEMES)}")
+            raise UsageError(f"{file} is not a file; an address begins with one of {', '.join(SCHEMES)}")
         return Site("file", base=str(file.parent)), file.name, file.name
     for source in setup.sources:
         base = source.site.address().rstrip("/") + "/"

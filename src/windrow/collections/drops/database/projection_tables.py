@@ -173,7 +173,7 @@ class RowBatch:
     # new rows
 
     def _add_rows(self, table: sa.Table, new_rows: Sequence[_NewRow]) -> set[str]:
-        """Use existing rows for new rows with their natural keys; insert the other new rows and return their keys."""
+        """Insert new rows and return their keys; if a row with the same natural key exists, use its id instead."""
         natural_columns = self._natural_keys.get(table.name, ())
         inserted_keys: set[str] = set()
         for rows in _split_runs(new_rows, natural_columns):

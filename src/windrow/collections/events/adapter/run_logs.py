@@ -127,7 +127,7 @@ class RunLogs:
         self._records.replace_refused([("", run.attempt)], refused)
 
     def remove_former(self) -> None:
-        """Remove other logs of the runs whose logs were written, as their ids contain an earlier result."""
+        """Remove earlier logs of the runs whose logs were written: a log with another result has another id."""
         times, runs = {*map(_time_in_id, self._runs_by_id)}, {*self._runs_by_id.values()}
         same_times = [id_ for id_ in self._store.ids(self._database) if _time_in_id(id_) in times]
         ids = [id_ for id_ in same_times if id_ not in self._runs_by_id]

@@ -51,7 +51,7 @@ class PageAttempt(NamedTuple):
 
 
 class Tombstone(NamedTuple):
-    """The takedown of `target`, a page or its whole origin: when, by whom and why.
+    """The takedown of `target`, a page or its whole origin: when, by which process and why.
 
     `done` is the time when everything was removed, `lifted` the time from which on it may be requested again; both are
     null until then.

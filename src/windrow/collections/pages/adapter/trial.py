@@ -76,7 +76,7 @@ def _read_file(address: str, limits: Limits) -> _Answer:
     """Read a local file; raise UsageError if it does not exist or is too large."""
     path = Path(address.removeprefix("file:")).expanduser()
     if not path.is_file():
-        raise UsageError(f"the file {path} does not exist; an address begins with http:// or https://")
+        raise UsageError(f"{path} is not a file; an address begins with http:// or https://")
     with path.open("rb") as file:
         raw = file.read(limits.transfer_size + 1)
     if len(raw) > limits.transfer_size:
