@@ -32,7 +32,7 @@ class MergeScore(NamedTuple):
 
     @property
     def order(self) -> tuple[float, float]:
-        """The sort key: the weighted sum of the parts, then the time, which sorts results of a query of filters only."""
+        """Sort key: the weighted sum of the parts, then the time, which sorts results of a query with only filters."""
         return round(sum(part * SCORE_WEIGHTS[name] for name, part in self.parts), 4), self.unix_time
 
 

@@ -220,7 +220,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
         ) from None
     if url_setting.value and not normalise(url_setting.value).url:
         raise ConfigError(
-            f"{url_setting.origin}: {url_setting.name}: {url_setting.value[:200]!r} is not an address of the web, such as"
+            f"{url_setting.origin}: {url_setting.name}: {url_setting.value[:200]!r} is not a web address, such as"
             " https://example.org/",
             hint=f"edit {surroundings.root / table.file}",
         )

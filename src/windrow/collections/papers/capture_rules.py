@@ -1,4 +1,4 @@
-"""Select the captures that may be papers by media type, status, digest and address; refuse index lines without place."""
+"""Select captures that may be papers by media type, status, digest and address; refuse index lines without place."""
 
 from __future__ import annotations
 
