@@ -220,7 +220,7 @@ def test_an_address_without_its_scheme_is_refused_with_one_that_has_it(tmp_path,
         "new", "source", "blog", "blog.example.org", "--collection", "pages", "--workspace", str(tmp_path / "farm")
     )
     assert output.code == 2
-    assert "'blog.example.org' is not an address of the web, such as https://" in output.err
+    assert "'blog.example.org' is not a web address, such as https://" in output.err
 
 
 def test_a_source_that_may_read_captures_names_all_settings_of_which_one_is_missing(tmp_path, windrow) -> None:

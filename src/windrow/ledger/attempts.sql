@@ -124,7 +124,7 @@ GROUP BY v.listed_file;
 -- A complete capture of a file, and the session that made it.
 
 -- def captures_by_session(collection: str) -> list[SessionCapture]
--- Return the complete captures of the listed files of a collection, sorted by session, without cancelled files.
+-- Return the complete captures of the listed files of a collection, by session, without cancelled files.
 SELECT v.session, s.at AS opened, v.listed_file AS "file: int", v.seq AS attempt, v.checksum FROM attempt v
 JOIN session s ON s.seq = v.session JOIN listed_file f ON f.seq = v.listed_file
 LEFT JOIN pending_step p ON p.item = f.seq

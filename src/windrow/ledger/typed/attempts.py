@@ -267,7 +267,7 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def captures_by_session(self, collection: str) -> list[SessionCapture]:
-        """Return the complete captures of the listed files of a collection, sorted by session, without cancelled files."""
+        """Return the complete captures of the listed files of a collection, by session, without cancelled files."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
