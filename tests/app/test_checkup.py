@@ -51,7 +51,7 @@ def test_a_flipped_byte_in_a_capture(root):
     damaged[offset + length - 20] ^= 1
     path.write_bytes(damaged)
     wrong = faults(root)
-    assert [fault.location for fault in wrong] == [f"{warc} at {offset}"]
+    assert [fault.location for fault in wrong] == [f"the record at byte {offset:,} of {warc}"]
     assert f"restore {warc} from a backup" in wrong[0].hint
     path.write_bytes(whole)
     assert faults(root) == []

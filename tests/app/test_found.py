@@ -286,7 +286,7 @@ NOTES = {
     "a long word": "the first 64 characters",
     "an emoji": "'😀'",
     "signs": "'+++', '!!!'",
-    "with C++": "'c++' as 'c'",
+    "with C++": "'c++' is searched for as 'c'",
     "a name with dots": "searched for separately",
     "a linker's error with a label": "'-lssl' does not exclude a word here; -\"lssl\" does",
     "a longer word": "only the first 64 characters of a word are searched for",

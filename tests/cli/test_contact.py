@@ -74,7 +74,7 @@ def test_try_asks_no_other_machine_without_a_contact_as_a_run_does(tmp_path, mon
     for kind in ("pages", "news", "events", "papers"):
         output = windrow("try", "https://council.example.org/a", "--collection", kind)
         assert (kind, output.code) == (kind, 4)
-        assert "requests to council.example.org must name one" in output.err
+        assert "requests to council.example.org must name a contact" in output.err
         assert (
             'windrow init, then: contact = "https://example.org/our-crawler" at the top of windrow.toml' in output.err
         )
@@ -100,4 +100,4 @@ def test_files_of_another_machine_are_not_fetched_without_a_contact(tmp_path, mo
         (tmp_path / "windrow.toml").write_text(f"{head}\n{source}")
         output = windrow("run", "library", "--dry-run")
         assert (head, output.code) == (head, code)
-        assert ("requests to crawls.example.org must name one" in output.err) == bool(code)
+        assert ("requests to crawls.example.org must name a contact" in output.err) == bool(code)

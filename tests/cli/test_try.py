@@ -51,9 +51,9 @@ def test_a_document_by_itself(tmp_path, monkeypatch, windrow) -> None:
     ("name", "content", "message"),
     [
         ("H.2026-01-12.1.impc.zip", b"not a zip", "refused at unzip: the bytes are not a zip archive"),
-        ("H.2026-02-30.1.impc.zip", drop("H", "2026-01-12", 1)[1], "its name would be refused: the date in the name"),
+        ("H.2026-02-30.1.impc.zip", drop("H", "2026-01-12", 1)[1], "its name would be refused: the date is not a day"),
         ("H.2026-01-12.1.specimen.impc.xml", b"<a>", "refused at xsd: the document is not well-formed XML or JSON"),
-        ("H.2026-01-12.1.specimen.impc.xml", experiments("H", 1), "refused at xsd: the root element"),
+        ("H.2026-01-12.1.specimen.impc.xml", experiments("H", 1), "refused at xsd: the document is of another kind"),
         ("H.2026-01-12.1.specimen.impc.xml", b"", "refused at xsd"),
         (
             "H.2026-01-12.1.specimen.impc.xml",

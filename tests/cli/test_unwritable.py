@@ -83,7 +83,7 @@ def test_reading_commands_answer_as_before(
     assert all(name.endswith(("-wal", "-shm")) and state == "full" for name in left)
 
 
-@pytest.mark.parametrize(("state", "phrase"), [("read-only", "cannot be written"), ("full", "has no room")])
+@pytest.mark.parametrize(("state", "phrase"), [("read-only", "cannot be written"), ("full", "disk is full")])
 def test_a_command_that_writes_names_the_cause(harvested: Path, state: str, phrase: str) -> None:
     with without_room(harvested, state):
         output = run_command(state, harvested, "retry", "--source", "harwell")

@@ -82,7 +82,7 @@ def test_another_host_with_other_bytes_of_equal_size_under_one_name_is_noticed(m
         assert workspace.run().code == 0
         ((kind, message),) = workspace.findings(KEY)
         assert kind == "ContentDiffers"
-        for word in ("own", "copy", str(len(CONTENT)), f"windrow retry {KEY}"):
+        for word in ("own", "copy", f"{len(CONTENT):,}", f"windrow retry {KEY}"):
             assert word in message
     assert workspace.zip_log(NAME) == [(kind, message)]
     assert digests(workspace) == [("own", len(CONTENT))]

@@ -129,8 +129,8 @@ def test_lines_and_columns_far_down(workspace):
 @pytest.mark.parametrize(
     ("setting", "content", "words"),
     [
-        ("lists.pipelines", "<open>", "the list pipelines is not valid"),
-        ("lists.colonies", "<a><phenotypeAttempt/></a>", "the list colonies is not valid"),
+        ("lists.pipelines", "<open>", "the list `pipelines` is not valid"),
+        ("lists.colonies", "<a><phenotypeAttempt/></a>", "the list `colonies` is not valid"),
         ("schemas.specimen", "<open>", "line 1"),
         ("schemas.experiment", '<schema xmlns="http://www.w3.org/2001/XMLSchema"><import/>x</schema>', "schema"),
     ],

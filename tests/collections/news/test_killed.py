@@ -150,7 +150,7 @@ def test_a_run_that_is_killed_while_it_asks_is_gone_on_with_and_leaves_the_same_
 
 SECRET = "zanzibarite"
 DEADLY = (
-    *((TakedownWriter, name) for name in ("begin", "record_spans", "clear", "done", "lift", "due_again")),
+    *((TakedownWriter, name) for name in ("begin", "record_spans", "clear", "record_done", "lift", "make_due_again")),
     (takedown, "erase"), (NewsAdapter, "remove_taken_down"), (NewsAdapter, "_remove_files"), (NewsAdapter, "clean_stores"),
     (RecordStore, "forget"), (TreeIndex, "remove"),
 )  # fmt: skip
