@@ -47,7 +47,7 @@ def test_a_collection_of_captures_in_a_wheel_of_its_own_works_with_every_command
     story = windrow("why", f"{article}#2")
     assert "a record of quotes" in story
     assert ".warc" in story
-    assert "as pages:web kept it" in windrow("why", article)
+    assert "it was taken from pages:web, attempt" in windrow("why", article)
     assert "does not match" in windrow("why", f"{site.url}other.html")
     windrow("check")
     assert article in windrow("search", "question OR not", "--json")

@@ -317,7 +317,7 @@ def test_lists_come_in_several_forms() -> None:
 def test_a_broken_list_is_an_error_that_names_it() -> None:
     with pytest.raises(StepError, match="list `pipelines`"):
         read(experiments(experiment("e", "s")), {"pipelines": b"<open>"})
-    with pytest.raises(StepError, match="list colonies"):
+    with pytest.raises(StepError, match="list `colonies`"):
         read(specimens(mouse("s")), {"colonies": b"<a><phenotypeAttempt/></a>"})
 
 
