@@ -20,8 +20,8 @@ _SCHEMES = ("http", "https")
 class Scope:
     """The scope of one site: `seeds` are normalised addresses, `origins` those that the seeds stand for.
 
-    `hosts` are further hosts, each a pattern (`example.net`, `.example.net` or `*`) and a port (None: the usual ones). If `paths` is
-    empty, all paths belong to the site.
+    `hosts` are further hosts, each a pattern (`example.net`, `.example.net` or `*`) and a port (None: the usual ones).
+    If `paths` is empty, all paths belong to the site.
     """
 
     seeds: tuple[str, ...]

@@ -138,7 +138,12 @@ SETTINGS = (
 
 SOURCE_SETTINGS = (
     Setting("seeds", ADDRESSES, [], "addresses where the crawl of the site begins; default: `url`"),
-    Setting("hosts", HOSTS, [], "more hosts of the site, perhaps with a port; .example.org: that host and all below it, *: any host"),
+    Setting(
+        "hosts",
+        HOSTS,
+        [],
+        "more hosts of the site, or HOST:PORT; .example.org: that host and all below it, *: any",
+    ),
     Setting("paths", PATHS, [], "the only paths that are requested, written as in robots.txt; empty: all"),
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
     Setting("feeds", ADDRESSES, [], "feeds of the site in addition to those that its pages name"),
