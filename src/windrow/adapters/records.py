@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -494,11 +494,5 @@ class RecordAdapter:
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
         """Open the store in the block, and close it afterwards; yield None if it does not exist."""
         path = self._path(workspace)
-        if not path.is_file():
-            yield None
-            return
-        store = self._open_store(path)
-        try:
+        with closing(self._open_store(path)) if path.is_file() else nullcontext() as store:
             yield store
-        finally:
-            store.close()

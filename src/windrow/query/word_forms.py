@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
+from windrow.caps import WORD_FORMS
+
 STEMMERS: Mapping[str, str] = {
     "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
     "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "nb": "norwegian",
@@ -14,7 +16,7 @@ STEMMERS: Mapping[str, str] = {
 """Tantivy's stemmer by language (BCP 47)."""
 MIN_LENGTH = 4
 """The least length of a word whose forms are searched: the stem of a shorter one is the beginning of too many words."""
-MAX_FORMS = 32
+MAX_FORMS = WORD_FORMS.number
 """The most forms of a word in one language that are searched: those that most documents have."""
 _MIN_PREFIX = 3
 _MAX_ENDING = 8  # characters by which a form may be longer than the word

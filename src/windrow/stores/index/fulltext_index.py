@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 
 import tantivy
 
+from windrow.caps import FACET_VALUES, STEMMED_LANGUAGES
 from windrow.errors import DISK_FULL_ERRNOS, DiskFull, IndexDamaged, StoreError, WindrowError
 from windrow.query.clause import Clause, IndexDocument, IndexField, IndexHit
 from windrow.query.parse import Query
@@ -273,11 +274,11 @@ class FullTextIndex:
         return builder.filter(tantivy.Filter.lowercase()).build()
 
 
-MAX_STEMMED_LANGUAGES = 8
+MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
 """The most languages in which forms of a word are searched: those that most documents have."""
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted."""
-MAX_FACET_VALUES = 1_000
+MAX_FACET_VALUES = FACET_VALUES.number
 """The most values of a facet that are counted one by one, the most frequent first."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
 _YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
