@@ -21,6 +21,7 @@ PAGES = [
     Page("https://a.example/unknown", "Two harbours of the coast", "Coast", created=YEAR_2024),
     Page("https://a.example/de", "Die Universitäten", "Hochschulen", language="de", created=YEAR_2024),
     Page("https://b.example/en", "The Universitäten of Germany", "Germany", language="en", created=YEAR_2025),
+    Page("http://A.example/as another tool wrote it", "yachts", "Yachts"),
     Page("https://b.example/phrase", "green harbours", "Green", language="en", created=YEAR_2025, kind=("application", "pdf", None)),
 ]  # fmt: skip
 
@@ -80,4 +81,5 @@ def test_results_are_counted_by_facet(search: Search) -> None:
     }
     assert search.count_facets("green walrus").relaxed
     assert search.count_facets("walrus").documents == 0
+    assert search.count_facets("yachts").facets["source"] == {"http://A.example": 1}
     assert search.count_facets("lang:und").facets["language"] == {"und": 1}

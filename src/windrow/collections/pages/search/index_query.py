@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
-from windrow.formats.url import parts
 from windrow.query.clause import (
     Clause,
     Everything,
@@ -252,7 +251,7 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
 
 def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str, str]]:
     """Return the marks of a version, as (field, mark): of its address, languages, media type and flags."""
-    marks = [*address_marks(page.url, page.host), ("origin", parts(page.url).origin)]
+    marks = [*address_marks(page.url, page.host), ("origin", "/".join(page.url.split("/", 3)[:3]))]
     marks += language_marks(page.language or "")
     if page.kind:
         main_type, _, subtype = page.kind.partition("/")
