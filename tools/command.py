@@ -90,6 +90,11 @@ MESSAGES = {
         "query": "text", "offset": "number", "results": "number", "further": "yes/no", "relaxed": "yes/no",
         "notes": "list of texts", "did_you_mean": "text",
     }),
+    "facets": Message(
+        "search", "with `--facets`, the numbers of all results by value, the most frequent first; pages with the same "
+        "text are counted one by one",
+        {"counts": "object with `collection`, `source`, `language`, `type`, `year`: the number of results by value"},
+    ),
     "status": Message("status", "the whole workspace", WorkspaceState),
     "story": Message("why", "an item; its events and members follow", Story),
     "event": Message("why", "an event; empty fields are left out", Event),

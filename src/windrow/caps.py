@@ -113,6 +113,11 @@ HTTP_CODINGS = _cap("HTTP_CODINGS", 3, "codings of one body", _HOSTILE, "it is r
 URL_CHARACTERS = _cap("URL_CHARACTERS", 2_048, "characters of an address", "the crawl log", "it is `address_too_long`")
 WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 64 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
 
+# searches
+WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word", "time of a search", "rarer forms are not searched for")
+STEMMED_LANGUAGES = _cap("STEMMED_LANGUAGES", 8, "languages of word forms", "time of a search", "rarer ones have none")
+FACET_VALUES = _cap("FACET_VALUES", 1_000, "values of a facet", "memory", "rarer ones are counted as `other`")
+
 # reports
 STORED_FINDINGS = _cap("STORED_FINDINGS", 1_000, "findings of a document", "memory", "the others are counted")
 COUNTED_RULES = _cap("COUNTED_RULES", 50, "rules of a source that left out something", "memory", "counted together")

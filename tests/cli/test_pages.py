@@ -16,6 +16,9 @@ from tests.cli.conftest import AGENT, OPERATOR, WHOLE, page, paths
 from tests.servers.hostile import GOOD, answer, serve_answers
 from tests.waiting import PATIENCE, until
 from windrow.app.begin import prepare
+from windrow.collections.pages.adapter import trial
+from windrow.engine.sample import sample_address
+from windrow.model import Site
 from windrow.reasons import Reason
 
 
@@ -275,6 +278,28 @@ def test_try_reads_a_file(tmp_path, windrow, monkeypatch) -> None:
     assert output.code == 1
     assert "title=kept" in output.out
     assert "asks not to be indexed" in output.out
+
+
+def test_try_reads_a_file_that_is_named_by_a_url(tmp_path, windrow) -> None:
+    path = tmp_path / "a page.html"
+    path.write_text(page("kept"))
+    for address in (path.as_uri(), f"file:{path}"):
+        output = windrow("try", address, "--collection", "pages")
+        assert (output.code, "title=kept" in output.out) == (0, True)
+
+
+def test_try_waits_for_an_answer_as_long_as_a_run(root, small, windrow, monkeypatch) -> None:
+    """The limit of CPU time is one for reading."""
+    (root / "windrow.toml").write_text((root / "windrow.toml").read_text() + "[pages.limits]\ncpu_time = 7\n")
+    timeouts = []
+
+    def record_timeout(make_source, url, limits):
+        timeouts.append(make_source(url).site.timeout)
+        return sample_address(make_source, url, limits)
+
+    monkeypatch.setattr(trial, "sample_address", record_timeout)
+    assert windrow("try", f"{small.origin(0)}/b.html", "--collection", "pages").code == 0
+    assert timeouts == [Site("http").timeout]
 
 
 def test_new_source_writes_a_site(root, small, windrow) -> None:

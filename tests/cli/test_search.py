@@ -230,3 +230,17 @@ def test_a_search_of_pages_loads_neither_sqlalchemy_nor_a_reader(root: Path) -> 
         for module in modules - pure
         if module.startswith(("windrow.engine.session", "windrow.fetch", "windrow.app.run"))
     ] == []
+
+
+def test_results_are_counted_by_facet(root: Path, windrow) -> None:
+    output = windrow("search", "tea", "--facets")
+    assert output.out.splitlines()[-5:-1] == [
+        "collection  pages 3",
+        "source      https://tea.example 3",
+        "language    en 2, und 1",
+        "type        html 3",
+    ]
+    (message,) = windrow("search", "tea", "--facets", "--json").of("facets")
+    counts = message["counts"]
+    assert (counts["collection"], counts["source"]) == ({"pages": 3}, {"https://tea.example": 3})
+    assert Windrow(root).facets("tea")["language"] == {"en": 2, "und": 1}

@@ -121,3 +121,9 @@ def test_json_ld_in_a_comment(opening: str, closing: str) -> None:
 
 def test_an_empty_head() -> None:
     assert head("x") == PageHead()
+
+
+def test_every_directive_of_a_crawler_that_hides_the_page_is_listed() -> None:
+    page_head = head("<meta name=Bot content=nofollow><meta name=bot content=noindex><meta name=bot content=none>")
+    assert page_head.robots_metas == (("bot", "noindex"), ("bot", "none"))
+    assert page_head.metas == (("bot", "nofollow"),)

@@ -72,6 +72,13 @@ def test_a_refusal_for_good(reply: bytes, reason: Reason) -> None:
         assert_fails(lambda: get_file(site("ftp", port), "x"), TerminalFailure, reason)
 
 
+def test_a_file_that_has_a_size_and_cannot_be_opened_is_not_missing() -> None:
+    refusal = b"550 Failed to open file.\r\n"
+    for size, reason in ((b"213 9\r\n", Reason.PERMISSION_DENIED), (b"550 What?\r\n", Reason.NOT_FOUND)):
+        with listening(ftp({"RETR": refusal, "SIZE": size})) as port:
+            assert_fails(lambda port=port: get_file(site("ftp", port), "x"), TerminalFailure, reason)
+
+
 def test_gone_in_mid_transfer() -> None:
     with listening(ftp({}, b"half", cut=True)) as port:
         sink = MemorySink()

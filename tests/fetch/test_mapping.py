@@ -184,3 +184,22 @@ def test_what_a_server_says_cannot_break_a_line() -> None:
     assert "\n" not in text
     assert "\x1b" not in text
     assert len(text) < 400
+
+
+@pytest.mark.parametrize("detail", ["the listing did not end within listing_timeout", "nothing received for 5 seconds"])
+def test_the_message_of_a_timeout_has_its_cause(detail: str) -> None:
+    assert str(ftp.map_error(TimeoutError(detail), WHERE)) == f"{WHERE}: {detail}"
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        TimeoutError(),
+        TimeoutError("timed out"),
+        TimeoutError(errno.ETIMEDOUT, "Connection timed out"),
+        BlockingIOError(),
+    ],
+)
+def test_a_timeout_of_the_system_has_a_message_in_plain_words(error: OSError) -> None:
+    message = str(map_network_error(error, WHERE, was_open=True))
+    assert message == f"{WHERE}: the server did not answer within the timeout"

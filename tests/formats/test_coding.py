@@ -89,7 +89,13 @@ def test_broken_and_unknown_codings_have_their_reasons():
     assert refused(gzip.compress(TEXT)[:8], "gzip") is Reason.TRUNCATED
     assert decode(gzip.compress(b""), "gzip") == b""
     assert refused(TEXT, "x-magic") is Reason.UNSUPPORTED
-    assert refused(TEXT, "gzip, gzip, gzip, gzip, gzip") is Reason.UNSUPPORTED
+
+
+def test_at_most_three_codings_and_a_last_chunked_are_decoded():
+    thrice = gzip.compress(gzip.compress(gzip.compress(TEXT)))
+    assert decode(chunked(thrice, 100), "gzip, gzip", "gzip, chunked") == TEXT
+    assert refused(gzip.compress(thrice), "gzip, gzip, gzip, gzip") is Reason.UNSUPPORTED
+    assert refused(thrice, "chunked, gzip, gzip, gzip") is Reason.UNSUPPORTED
 
 
 def test_a_bomb_is_never_expanded():
@@ -143,3 +149,10 @@ def test_zstd_is_undone_within_the_bounds():
     assert decode(zstandard.compress(TEXT), "zstd") == TEXT
     assert refused(zstandard.compress(bytes(32 << 20)), "zstd") is Reason.BOMB_RATIO
     assert refused(b"\xff" * 40, "zstd") is Reason.CORRUPT
+
+
+@pytest.mark.parametrize(("coding", "module"), [("br", "brotli"), ("zstd", "zstandard")])
+def test_a_body_cut_before_its_first_decoded_byte_is_truncated_and_not_empty(coding, module):
+    compress = pytest.importorskip(module).compress
+    assert refused(compress(TEXT)[:5], coding) is Reason.TRUNCATED
+    assert decode(compress(b""), coding) == b""

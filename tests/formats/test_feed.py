@@ -54,3 +54,10 @@ def test_entries_after_the_last_that_is_read_are_counted(monkeypatch, form):
 def test_a_feed_of_ten_thousand_entries_is_read_whole():
     read = read_feed(atom(*[GOOD] * 10_000))
     assert (len(read.entries), read.left_out) == (10_000, 0)
+
+
+def test_titles_of_a_json_feed_are_plain_text():
+    title = "Tea <b>now</b> &amp; here"
+    document = {"version": "https://jsonfeed.org/version/1.1", "title": title, "items": [{"title": title}]}
+    read = read_feed(json.dumps(document).encode())
+    assert (read.title, read.entries[0].title) == ("Tea now & here", "Tea now & here")

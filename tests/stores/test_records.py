@@ -4,6 +4,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
+from windrow.query import parse
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -156,4 +157,27 @@ def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_b
     store.settle([observe_aliased(7, "https://k", {"n": 1}, "k")], 7)
     assert store.has_record("https://k")  # nothing of what was forgotten names it
     assert list(store.faults()) == []
+    store.close()
+
+
+def test_searches_find_other_forms_after_the_word_as_typed_and_count_by_facet(tmp_path):
+    def article(key, title, language):
+        return Observation(key, {"title": title, "language": language}, title)
+
+    store = RecordStore(tmp_path / "a.db")
+    plural, typed = article("plural", "Harbours, harbours", "en-US"), article("typed", "A harbour of old", "en")
+    german = article("german", "Harboured", "de")
+    store.settle([observe(1, plural, typed), observe(2, german, source="b")], 2)
+    found = store.search(parse("harbour"), "news", offset=0, limit=10)
+    assert [entry.key for entry in found.entries] == ["typed", "plural"]
+    assert [entry.key for entry in store.search(parse("harbour"), "news", offset=1, limit=1).entries] == ["plural"]
+    assert found.forms == ("harboured", "harbours")
+    assert [entry.key for entry in store.search(parse("harboured lang:de"), "news", offset=0, limit=9).entries] == [
+        "german"
+    ]
+    counts = store.count_facets(parse("harbour* OR harboured"), "news")
+    assert (counts.documents, counts.facets) == (3, {
+        "source": {"a": 2, "b": 1}, "language": {"en": 2, "de": 1}, "type": {"news": 3}, "year": {"2026": 3},
+    })  # fmt: skip
+    assert store.count_facets(parse("nothing"), "news").documents == 0
     store.close()

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from windrow.engine.takedown import TakedownTarget
     from windrow.ledger import Ledger
     from windrow.model import Source
+    from windrow.query.clause import FacetCounts
 
 
 def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) -> set[str]:
@@ -359,6 +360,13 @@ class Searches(Protocol):
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
         """Return at most `limit` results from `offset` on, with remarks if `explain`; any text is a valid query."""
+
+
+class CountsFacets(Protocol):
+    """Can count the documents that its search finds."""
+
+    def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
+        """Count the documents that a query finds, by source, language, type and year; any text is a valid query."""
 
 
 class ChecksTree(Protocol):

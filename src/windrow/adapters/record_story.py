@@ -20,7 +20,7 @@ from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level
 from windrow.query import parse
 from windrow.query.likeness import mark_hits, snippet, term_pattern
-from windrow.query.tree import searched_terms
+from windrow.query.tree import Word, searched_terms
 from windrow.stores.record_entries import Entry
 from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
@@ -131,7 +131,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     """Search the current records of the collection `name`; any text is a valid query."""
     query = parse(text)
     entries = store.search(query, name, offset=offset, limit=limit + 1)
-    find = term_pattern(searched_terms(query.root))
+    find = term_pattern([*searched_terms(query.root), *map(Word, entries.forms)])
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     notes = query.notes
     if query.as_of is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,6 +53,8 @@ from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
+from windrow.query import parse
+from windrow.query.clause import NO_FACETS, FacetCounts
 from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
@@ -388,11 +390,17 @@ class RecordAdapter:
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
         """Search the current records. Raises WindrowError if there is no store yet."""
-        name, path = self._collection.name, self._path(workspace)
-        if not path.is_file():
-            raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
-        with closing(self._open_store(path)) as store:
+        name = self._collection.name
+        with self._store(workspace) as store:
+            if store is None:
+                raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
+
+    def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
+        """Count the current records that a search finds, by facet; without a store, there are none."""
+        del ledger
+        with self._store(workspace) as store:
+            return store.count_facets(parse(text), self._collection.name) if store else NO_FACETS
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         """Write a line of JSON for each version of each record."""
@@ -486,11 +494,5 @@ class RecordAdapter:
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
         """Open the store in the block, and close it afterwards; yield None if it does not exist."""
         path = self._path(workspace)
-        if not path.is_file():
-            yield None
-            return
-        store = self._open_store(path)
-        try:
+        with closing(self._open_store(path)) if path.is_file() else nullcontext() as store:
             yield store
-        finally:
-            store.close()

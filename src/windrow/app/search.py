@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection as Names
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from windrow.adapters.adapter import Searches, harvested_collections
+from windrow.adapters.adapter import CountsFacets, Searches, harvested_collections
 from windrow.adapters.search_answer import SearchAnswer, SearchResult
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, names
 from windrow.errors import UsageError, WindrowError
+from windrow.ledger import Ledger
 from windrow.query import parse
 from windrow.query.likeness import RankingQuery, prepare_ranking, proximity, similarity
 from windrow.query.spelling import Suggestion, replace_words
 from windrow.query.word import address_text, words
+
+FACETS = ("collection", "source", "language", "type", "year")
+"""What the documents that a search finds are counted by."""
 
 SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """Weights of the parts of a `MergeScore`."""
@@ -74,6 +79,28 @@ def search(
         raise errors[0] if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
     answer = next(iter(answers.values())) if is_single else _merge(text, answers, offset, limit, explain=explain)
     return answer._replace(did_you_mean=_correct(text, answers.values()))
+
+
+def count_facets(
+    workspace: Workspace, ledger: Ledger, text: str, *, collections: Names[str] = ()
+) -> Mapping[str, Mapping[str, int]]:
+    """Count the documents that `search` finds, by collection, source, language, type and year, the most frequent first.
+
+    As there, documents with only some of the words are left out if others have all. Raises UsageError for a collection
+    whose documents cannot be counted.
+    """
+    adapters = capable(CountsFacets, collections or harvested_collections(workspace))
+    if unknown := sorted(set(collections) - set(adapters)):
+        raise UsageError(f"the documents of {unknown[0]!r} cannot be counted", hint="windrow search --help")
+    counts = {name: adapter.count_facets(workspace, ledger, text) for name, adapter in adapters.items()}
+    nonempty = {name: count for name, count in counts.items() if count.documents}
+    counts = {name: count for name, count in nonempty.items() if not count.relaxed} or nonempty
+    facets: dict[str, Counter[str]] = {name: Counter() for name in FACETS}
+    for name, count in counts.items():
+        facets["collection"][name] = count.documents
+        for facet, numbers in count.facets.items():
+            facets[facet].update(numbers)
+    return {name: dict(numbers.most_common()) for name, numbers in facets.items()}
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:

@@ -312,6 +312,17 @@ class Windrow:
         collections = _as_tuple(collection)
         return search(self.config, text, offset=offset, limit=limit, explain=explain, collections=collections)
 
+    def facets(self, text: str, *, collection: Names = ()) -> Mapping[str, Mapping[str, int]]:
+        """Count the documents that a search finds, by collection, source, language, type and year.
+
+        >>> Windrow("w").facets("tea")["year"]  # doctest: +SKIP
+        {'2026': 12, '2025': 3}
+        """
+        from windrow.app.search import count_facets
+
+        with closing(self.ledger()) as ledger:
+            return count_facets(self.config, ledger, text, collections=_as_tuple(collection))
+
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
         """Compare two versions of a page: the one that was current at the end of `old`, and that at the end of `new`.
 

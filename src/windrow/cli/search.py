@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -46,10 +46,12 @@ class SearchCommand(Command):
 @option("--page", type=click.IntRange(1), default=1, metavar="N", help="The number of the page (default: 1).")
 @option("--collection", metavar="COLLECTION", multiple=True, shell_complete=complete_collections,
         choices=list_collections, help="Search only this collection; may be repeated.")  # fmt: skip
+@option("--facets", is_flag=True, help="Also count all results by collection, source, language, type and year.")
 @option("--explain", is_flag=True, help="Show how each score was calculated.")
 def search_command(
-    console: Console, *, words: tuple[str, ...], collection: tuple[str, ...], limit: int, page: int, explain: bool
-) -> None:
+    console: Console, *, words: tuple[str, ...], collection: tuple[str, ...], limit: int, page: int, facets: bool,
+    explain: bool,
+) -> None:  # fmt: skip
     """Search the harvested records of all collections.
 
     Any text is a query: words, "phrases", -words to leave out, OR, parentheses and filters such as
@@ -58,7 +60,9 @@ def search_command(
     a query that begins with two dashes.
     """
     offset = (page - 1) * limit
-    answer = console.open().search(" ".join(words), collection=collection, offset=offset, limit=limit, explain=explain)
+    workspace, text = console.open(), " ".join(words)
+    answer = workspace.search(text, collection=collection, offset=offset, limit=limit, explain=explain)
+    counts = workspace.facets(text, collection=collection) if facets else {}
     if console.json:
         for number, result in enumerate(answer.results, offset + 1):
             console.message(result.type, {"rank": number, **to_json_value(result.details)})
@@ -67,9 +71,13 @@ def search_command(
             "further": answer.further, "relaxed": answer.relaxed, "notes": answer.notes,
             "did_you_mean": answer.did_you_mean,
         })  # fmt: skip
+        if facets:
+            console.message("facets", {"counts": counts})
         return
     for number, result in enumerate(answer.results, offset + 1):
         console.print_raw(_format_result(number, result, console.styled))
+    for name, numbers in counts.items():
+        console.print(_format_facet(name, numbers))
     for note in answer.notes:
         console.inform(note)
     if answer.did_you_mean:
@@ -84,6 +92,17 @@ def _format_result(number: int, result: SearchResult, styled: bool) -> str:
         lines.append(f"     {snippet}")
     lines += [f"     {escape_lines(remark)}" for remark in result.remarks]
     return "\n".join(lines) + "\n"
+
+
+def _format_facet(name: str, numbers: Mapping[str, int]) -> str:
+    """Return a line with the numbers of a facet: the first `_SHOWN_VALUES`, and how many others there are."""
+    values = [f"{escape_lines(value)} {number:,}" for value, number in numbers.items()]
+    hidden_count = len(values) - _SHOWN_VALUES
+    values[_SHOWN_VALUES:] = [f"and {hidden_count} more (--json has all)"] if hidden_count > 0 else []
+    return f"{name:<10}  {', '.join(values) or 'none'}"
+
+
+_SHOWN_VALUES = 12
 
 
 def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:

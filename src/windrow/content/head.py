@@ -296,7 +296,7 @@ class PageHead(NamedTuple):
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """The items of `metas` that may forbid search engines to show the page."""
+    """Name and content of every `meta` that may forbid search engines to show the page."""
     published: str = ""
     """A date as written that `read_page_time` can read; so is `modified`."""
     modified: str = ""
@@ -346,6 +346,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     metas: dict[str, str] = {}
     open_graph: list[tuple[str, str]] = []
     author_metas: list[tuple[str, str]] = []
+    repeated_metas: list[tuple[str, str]] = []
     links: list[_Link] = []
     base = ""
     scripts: list[str] = []
@@ -354,7 +355,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
     for node in select_once(tree, _READ_SELECTOR):  # one search, which is the cheapest
         tag, attributes = node.tag, node.attributes
         if tag == "meta":
-            _add_meta(attributes, metas, open_graph, author_metas)
+            _add_meta(attributes, metas, repeated_metas, open_graph, author_metas)
             if "http-equiv" in attributes and (href := read_refresh(attributes)):
                 refresh_links.append(Related("refresh", href, ""))
         elif tag == "link":
@@ -377,7 +378,7 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
         canonicals=canonicals,
         base=base,
         robots=frozenset(word.strip().lower() for word in metas.get("robots", "").split(",") if word.strip()),
-        robots_metas=tuple(meta for meta in metas.items() if HIDING_DIRECTIVE.search(meta[1])),
+        robots_metas=tuple(meta for meta in (*metas.items(), *repeated_metas) if HIDING_DIRECTIVE.search(meta[1])),
         published=_stated_date(structured.published, _PUBLISHED_NAMES, properties)
         or first_date(published_dates(tree, dated_elements)),
         modified=_stated_date(structured.modified, _MODIFIED_NAMES, properties)
@@ -417,10 +418,14 @@ def _text(attributes: _Attributes, name: str) -> str:
 def _add_meta(
     attributes: _Attributes,
     metas: dict[str, str],
+    repeated_metas: list[tuple[str, str]],
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
 ) -> None:
-    """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`."""
+    """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`.
+
+    One whose name `metas` has already is added to `repeated_metas`.
+    """
     content = attributes.get("content")
     if not content:
         return
@@ -431,9 +436,12 @@ def _add_meta(
     if key.startswith(("og:", "article:", "twitter:")):
         open_graph.append((key, content))
     elif key:
-        # of `robots` all contents are used, of others only the first
+        # of `robots` all contents are joined, of others only the first is in `metas`
         earlier = metas.get(key)
-        metas[key] = content if earlier is None else f"{earlier},{content}" if key == "robots" else earlier
+        if earlier is None or key == "robots":
+            metas[key] = content if earlier is None else f"{earlier},{content}"
+        else:
+            repeated_metas.append((key, content))
 
 
 def _read_title(tree: LexborHTMLParser) -> str:

@@ -39,14 +39,14 @@ _START_ACTIONS: dict[str, Action] = {
     # inline, but two side by side are mostly shown with a gap
     **dict.fromkeys(("acronym", "data", "label", "span", "time"), OutlineBuilder.open_spaced),
     # separates words
-    **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture", "source"),
-                    _SEPARATE),
+    **dict.fromkeys(("input", "link", "meta", "mfrac", "mspace", "mtable", "mtd", "mtr", "picture"), _SEPARATE),
     **dict.fromkeys(("area", "audio", "embed", "frame", "iframe", "image", "img", "noembed", "noframes", "object",
                      "video"),
                     OutlineBuilder.add_reference),
     **dict.fromkeys(("base", "basefont", "bgsound", "col", "hr", "keygen", "param", "track"), OutlineBuilder.end_block),
     **dict.fromkeys(("code", "kbd", "q", "samp"), OutlineBuilder.open_code_or_quotation),
     "a": OutlineBuilder.open_anchor,
+    "source": OutlineBuilder.add_source,
     "br": OutlineBuilder.end_line,
 }  # fmt: skip
 """The action at an element's start tag; the elements that are not here are boxes or unknown."""

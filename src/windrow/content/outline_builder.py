@@ -8,8 +8,10 @@ from typing import Final
 from unicodedata import is_normalized, normalize
 
 from windrow.content.outline import BODY, Anchor, Blocks, Boxes, Outline, PageLocation, Shape, read_attribute, unescape
+from windrow.formats.srcset import parse_srcset
 
 _HREF, _REL, _ALT, _SRC = b' href="', b' rel="', b' alt="', b' src="'
+_SRCSET = b' srcset="'
 _REFERENCE_ATTRIBUTES = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
 _MAX_DEPTH = 200  # boxes
 _START, _END = b"\x02", b"\x03"
@@ -200,12 +202,30 @@ class OutlineBuilder:
             if _SRC in tag and b' src="data:' not in tag:
                 href, label = read_attribute(tag, _SRC), _collapse_spaces(text)
                 self._anchors.append(Anchor("img", href, "", label, locations, headline=False))
+            if _SRCSET in tag:
+                self._add_candidates(tag, _collapse_spaces(text))
             return
         opening = _REFERENCE_ATTRIBUTES.get(name, _SRC)
         if opening in tag:
             href, rel = read_attribute(tag, opening), read_attribute(tag, _REL)
             label = _collapse_spaces(_label(tag) or read_attribute(tag, _ALT))
             self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
+
+    def add_source(self, tag: bytes, _shape: Shape) -> None:
+        """Add the addresses of a `source`: of a picture in several sizes, or of a film or sound."""
+        self.separate_words()
+        if _SRCSET in tag:
+            self._add_candidates(tag, "")
+        elif _SRC in tag:
+            href = read_attribute(tag, _SRC)
+            self._anchors.append(Anchor("source", href, "", "", self._open_locations(), headline=False))
+
+    def _add_candidates(self, tag: bytes, label: str) -> None:
+        """Add the addresses of the sizes of a picture, without that in its `src`."""
+        hrefs = dict.fromkeys(parse_srcset(read_attribute(tag, _SRCSET)))
+        hrefs.pop(read_attribute(tag, _SRC), None)
+        locations = self._open_locations()
+        self._anchors += [Anchor("img", href, "", label, locations, headline=False) for href in hrefs]
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
         """Close the link that is open, if there is one, and open another."""

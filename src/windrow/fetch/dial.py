@@ -115,7 +115,10 @@ def map_network_error(error: BaseException, address: str, *, was_open: bool) -> 
         hint = "set ca_bundle of this source to a file with the certificates of its authority"
         return TerminalFailure(message, Reason.TLS_FAILED, hint=hint)
     if isinstance(error, TimeoutError | BlockingIOError):
-        return TransientFailure(f"{address}: the server did not answer within the timeout", Reason.TIMEOUT)
+        detail = printable(str(error))
+        if not detail or detail.endswith("timed out") or isinstance(error, BlockingIOError):  # the system's own words
+            detail = "the server did not answer within the timeout"
+        return TransientFailure(f"{address}: {detail}", Reason.TIMEOUT)
     for error_type, reason in _REASONS_BY_ERROR:
         if isinstance(error, error_type):
             return TransientFailure(message, reason)

@@ -138,7 +138,12 @@ class FtpConnection(Connection):
         """
         full_path = server_path(self.open().site, path)
         with self._use_session(path, "" if sink.start else path) as session:
-            start, size, (data_connection, reply) = self._start_transfer(session, full_path, sink)
+            try:
+                start, size, (data_connection, reply) = self._start_transfer(session, full_path, sink)
+            except Refused as error:
+                if map_error(error, "").reason is Reason.NOT_FOUND and session.size(full_path) is not None:
+                    raise Refused(f"{error} (SIZE reports the file, so permission to read it is missing)") from error
+                raise
             with data_connection:
                 if not start:
                     announced = _SIZE_IN_REPLY.search(reply)

@@ -184,7 +184,7 @@ def _read_json_feed(raw: bytes) -> Feed | None:
     items = [item for item in all_items if isinstance(item, dict)][:MAX_ENTRIES]
     entries = tuple(
         FeedEntry(
-            _first_member(item, "title"),
+            _plain_text(_first_member(item, "title")),
             _first_member(item, "content_html") or escape(_first_member(item, "content_text", "summary")),
             _first_member(item, "url", "id"),
             "",
@@ -194,8 +194,8 @@ def _read_json_feed(raw: bytes) -> Feed | None:
         for item in items
     )
     return Feed(
-        _first_member(document, "title"),
-        _first_member(document, "description"),
+        _plain_text(_first_member(document, "title")),
+        _plain_text(_first_member(document, "description")),
         _first_member(document, "language"),
         "",
         entries,

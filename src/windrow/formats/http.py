@@ -182,7 +182,7 @@ FREE_BYTES = 1 << 20
 """A body may inflate to this size at any ratio: a short page of one repeated line is not a bomb."""
 
 MAX_CODINGS = HTTP_CODINGS.number
-"""The most content codings of one body that are decoded; one transfer coding may be added."""
+"""The most codings of one body that are decoded, besides a last `chunked`."""
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read
@@ -207,8 +207,8 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
 
     The result may have at most `most` bytes; beyond `FREE_BYTES`, it may have at most `ratio` times the coded bytes
     consumed. If the body ends too early, the decoded part is returned. Raises StepError: BOMB_RATIO or BOMB_TOTAL
-    beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a gzip or deflate body ends before its first decoded
-    byte, UNSUPPORTED for an unknown coding or too many codings.
+    beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a compressed body ends before its first decoded byte,
+    UNSUPPORTED for an unknown coding or too many codings.
 
     >>> import gzip
     >>> decode_body(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
@@ -220,8 +220,9 @@ def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int
     if not transfer and not content:
         return body
     codings = [*_coding_names(content), *_coding_names(transfer)]
-    if len(codings) > MAX_CODINGS + 1:
-        raise StepError(f"the body has {len(codings)} codings; the limit is {MAX_CODINGS + 1}", Reason.UNSUPPORTED)
+    count = len(codings) - (codings[-1:] == ["chunked"])
+    if count > MAX_CODINGS:
+        raise StepError(f"the body has {count} codings; the limit is {MAX_CODINGS}", Reason.UNSUPPORTED)
     bounds = _BodyBounds(len(body), most, ratio)
     for coding in reversed(codings):
         if coding == "chunked":
@@ -305,9 +306,14 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
         if not block and not pending:
             if has_begun or stream.eof:
                 return
-            raise StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
+            raise _cut_body_error()
         has_begun = True
         yield block, consumed_before + len(body) - len(pending) - len(stream.unused_data)
+
+
+def _cut_body_error() -> StepError:
+    """Return the error for a body that ends before its first decoded byte: an empty page would hide the loss."""
+    return StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
 
 
 def _decode_brotli(body: bytes) -> _Blocks:
@@ -315,6 +321,8 @@ def _decode_brotli(body: bytes) -> _Blocks:
     stream = brotli.Decompressor()
     try:
         block = stream.process(body, output_buffer_limit=_BLOCK_BYTES)
+        if not block and not stream.is_finished():
+            raise _cut_body_error()
         while block or not stream.is_finished():
             yield block, len(body)
             if stream.can_accept_more_data():
@@ -326,10 +334,17 @@ def _decode_brotli(body: bytes) -> _Blocks:
 
 def _decode_zstd(body: bytes) -> _Blocks:
     """Yield the decoded pieces of Zstandard (RFC 8878), with the window limit of RFC 9659."""
-    reader = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).stream_reader(body, read_across_frames=True)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
+    reader = decompressor.stream_reader(body, read_across_frames=True)
+    is_empty = True
     try:
         while block := reader.read(_BLOCK_BYTES):
+            is_empty = False
             yield block, len(body)
+        if is_empty:  # a reader does not tell whether its frame ended
+            frame = decompressor.decompressobj()
+            if not frame.decompress(body) and not frame.eof:
+                raise _cut_body_error()
     except zstandard.ZstdError:
         raise StepError("the compressed body is broken", Reason.CORRUPT) from None
 

@@ -115,8 +115,8 @@ def read_json_feed_items(content: bytes) -> Iterator[_Row]:
     if not isinstance(item_list, list):
         raise StepError("the JSON Feed has no list of items", Reason.NOT_VALID)
     for item in item_list:
-        if isinstance(item, dict):
-            yield _first_member(item, "url", "id"), _first_member(item, "date_modified", "date_published"), ""
+        members = item if isinstance(item, dict) else {}  # an item that is not an object counts as refused
+        yield _first_member(members, "url", "id"), _first_member(members, "date_modified", "date_published"), ""
 
 
 def _first_member(members: dict[str, object], *names: str) -> str:

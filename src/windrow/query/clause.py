@@ -23,13 +23,18 @@ from windrow.query.tree import (
     searched_text,
 )
 from windrow.query.word import index_words
+from windrow.query.word_forms import WordForms
 
 
 class IndexField(NamedTuple):
-    """A field of an index and its kind: `words` (a text, split and folded), `mark` (matched whole) or `number`."""
+    """A field of an index and its kind.
+
+    A field of `words` is a text, split and folded; a `mark` is matched whole, and documents can be counted by each
+    `facet`, which is a mark too; or it is a `number`.
+    """
 
     name: str
-    kind: str  # words | mark | number
+    kind: str  # words | mark | facet | number
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +132,56 @@ def word_sequence(leaf: Leaf, fields: tuple[tuple[str, float], ...]) -> WordSequ
     return WordSequence(" ".join(index_words(text)), fields, prefix)
 
 
+_FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was typed
+
+
+def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
+    """Return the clause for a leaf as `word_sequence` does; a word may also have another form.
+
+    A form is searched in documents of its language, and in those whose language is unknown. Phrases and prefixes have
+    no forms.
+    """
+    sequence = word_sequence(leaf, fields)
+    if not isinstance(leaf, Word) or leaf.prefix or not word_forms.get(sequence.text):
+        return sequence
+    form_fields = tuple((name, weight * _FORM_WEIGHT) for name, weight in fields)
+    alternatives: list[Clause] = [
+        And(
+            (
+                Or(tuple(WordSequence(form, form_fields) for form in forms)),
+                MarkIn("lang", (language, UNKNOWN_LANGUAGE)),
+            )
+        )
+        for language, forms in word_forms[sequence.text].items()
+    ]
+    return Or((sequence, *alternatives))
+
+
+UNKNOWN_LANGUAGE = "und"
+"""The mark of documents whose language is unknown (BCP 47)."""
+
+
+def language_marks(tag: str) -> list[tuple[str, str]]:
+    """Return the marks of a document's language: the tag and each shorter one.
+
+    >>> language_marks("de-AT"), language_marks("")
+    ([('lang', 'de'), ('lang', 'de-at')], [('lang', 'und')])
+    """
+    parts = tag.strip().lower().replace("_", "-").split("-")
+    if not parts[0]:
+        return [("lang", UNKNOWN_LANGUAGE)]
+    return [("lang", "-".join(parts[: count + 1])) for count in range(len(parts))]
+
+
 def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
     `scopes` contains the index field for each key whose filter searches for words. The other filters use the fields
-    `published`, `updated`, `site`, `host`, `port` and `url`.
+    `published`, `updated`, `lang`, `site`, `host`, `port` and `url`.
     """
     match leaf:
+        case Filter(key="lang", value=str(tag)):
+            return MarkIn("lang", (tag,))
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
             field = "updated" if key.startswith("updated") else "published"
             is_upper = key.endswith("before")
@@ -186,3 +234,18 @@ class IndexDocument(NamedTuple):
     id: int
     texts: tuple[tuple[str, str], ...]
     numbers: tuple[tuple[str, int], ...]
+
+
+class FacetCounts(NamedTuple):
+    """The number of `documents` that match a query, and by facet the number of those with each value.
+
+    Facets are `source`, `language`, `type` and `year`; `relaxed` is true if none of the documents has all words.
+    """
+
+    documents: int
+    facets: Mapping[str, Mapping[str, int]]
+    relaxed: bool = False
+
+
+NO_FACETS = FacetCounts(0, {})
+"""The counts of a search that finds nothing."""

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from hashlib import blake2b
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from windrow.formats.url import normalise, parts
@@ -20,17 +21,19 @@ from windrow.query.clause import (
     NumberIn,
     address_marks,
     filter_clause,
+    language_marks,
     replace_leaves,
     require_some_terms,
-    word_sequence,
+    word_or_forms,
 )
 from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
 from windrow.query.spelling import Suggestion
-from windrow.query.tree import Filter, TimeSpan
+from windrow.query.tree import Filter, TimeSpan, searched_terms
 from windrow.query.word import address_text, indexable_text
+from windrow.query.word_forms import WordForms
 
-INDEX_VERSION = "1"
+INDEX_VERSION = "2"
 """The version of the index documents; an index of another version is built again."""
 
 FIELDS = (
@@ -41,6 +44,8 @@ FIELDS = (
     IndexField("host", "mark"),
     IndexField("port", "mark"),
     IndexField("url", "mark"),
+    IndexField("lang", "facet"),
+    IndexField("source", "facet"),
     IndexField("published", "number"),
     IndexField("updated", "number"),
 )
@@ -49,7 +54,7 @@ TITLE_WEIGHT, KEY_WEIGHT = 5, 2
 _FIELD_OF_FILTER = {"title": "title", "headline": "title", "inurl": "address"}
 _MAIN_FIELD = (("main", 1.0),)
 _CURRENT_ENTRY = """
-SELECT r.key, v.json, v.text, o.url, min(f.at), coalesce((
+SELECT r.key, v.json, v.text, o.url, o.source, min(f.at), coalesce((
     SELECT min(u.at) FROM observation u WHERE u.record = r.id AND u.at > coalesce((
         SELECT max(b.at) FROM observation b WHERE b.record = r.id AND b.value IS NOT v.id), '')), o.at)
 FROM record r JOIN observation f ON f.record = r.id
@@ -66,7 +71,8 @@ _TITLE_FIELDS = ("title", "headline", "name", "summary")  # fields that may cont
 class Entry(NamedTuple):
     """The current state of a record, for search results; times are in UNIX seconds.
 
-    `published` is when it was first observed, `updated` since when it has its present value; `text` is searched.
+    `published` is when it was first observed, `updated` since when it has its present value, `source` the source that
+    observed it last; `text` is searched.
     """
 
     key: str
@@ -77,13 +83,14 @@ class Entry(NamedTuple):
     text: str
     json: str
     score: float
+    source: str
 
 
 class FoundEntries(NamedTuple):
     """The entries that a search found; `relaxed` is true if none of them has all words of the query.
 
     `frequency` is the number of documents by word, `documents` that of all documents in the index. `suggestions` are
-    for words that no document has.
+    for words that no document has. `forms` are the other forms of words that were searched too.
     """
 
     entries: tuple[Entry, ...]
@@ -91,6 +98,7 @@ class FoundEntries(NamedTuple):
     frequency: dict[str, int]
     documents: int
     suggestions: Mapping[str, Suggestion] = {}
+    forms: tuple[str, ...] = ()
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
@@ -98,10 +106,10 @@ def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) 
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
-    key, json_text, text, url, first_seen, changed_at = row
+    key, json_text, text, url, source, first_seen, changed_at = row
     title = title_of(json.loads(json_text), key)
     published, updated = _to_seconds(first_seen), _to_seconds(changed_at)
-    return Entry(key, title, url, published, updated, text=text, json=json_text, score=score)
+    return Entry(key, title, url, published, updated, text=text, json=json_text, score=score, source=source)
 
 
 def title_of(record: Any, key: str) -> str:
@@ -121,7 +129,15 @@ def index_document(record: int, entry: Entry) -> IndexDocument:
     texts = [*(("main", text) for text in main), ("title", title), ("address", address)]
     resolved = normalise(entry.url).url  # a document may spell an address in any way
     marks = address_marks(resolved, parts(resolved).host) if resolved else []
+    marks += [*language_marks(_read_language(entry.json)), ("source", entry.source)]
     return IndexDocument(record, (*texts, *marks), (("published", entry.published), ("updated", entry.updated)))
+
+
+def _read_language(json_text: str) -> str:
+    """Return a record's field `language`, or an empty text if that is not a text."""
+    record = json.loads(json_text)
+    language = record.get("language") if isinstance(record, dict) else None
+    return language if isinstance(language, str) else ""
 
 
 def compute_stamp(document: IndexDocument) -> int:
@@ -129,25 +145,33 @@ def compute_stamp(document: IndexDocument) -> int:
     return int.from_bytes(blake2b(repr(document).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
-def build_clause(connection: sqlite3.Connection, query: Query, kind: str, share: float) -> Clause:
+def build_clause(
+    connection: sqlite3.Connection, query: Query, kind: str, share: float, word_forms: WordForms = MappingProxyType({})
+) -> Clause:
     """Return the clause of a query; with a `share` below 1, only this share of the words is required.
 
-    `kind` is the value of the filter `type:` that stands for these records.
+    `kind` is the value of the filter `type:` that stands for these records. Words that are not excluded may have one of
+    their `word_forms`.
     """
     if query.root is None:
         return Everything()
-    leaf_clause = _leaf_clauses(connection, kind)
+    leaf_clause = _leaf_clauses(connection, kind, word_forms, frozenset(searched_terms(query.root)))
     if share == 1:
         return replace_leaves(query.root, leaf_clause)
     return require_some_terms(query, required_terms(query, share), leaf_clause)
 
 
-def _leaf_clauses(connection: sqlite3.Connection, kind: str) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing."""
+def _leaf_clauses(
+    connection: sqlite3.Connection, kind: str, word_forms: WordForms, terms: frozenset[Leaf]
+) -> Callable[[Leaf], Clause]:
+    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing.
+
+    Only `terms` may have other forms: excluding a word does not exclude its forms.
+    """
 
     def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):
-            return word_sequence(leaf, _MAIN_FIELD)
+            return word_or_forms(leaf, _MAIN_FIELD, word_forms if leaf in terms else {})
         match leaf:
             case Filter("seen", TimeSpan(start, end)):
                 return NumberIn("id", tuple(record for (record,) in connection.execute(_SEEN_BETWEEN, (end, start))))

@@ -13,13 +13,14 @@ from pathlib import Path
 
 from windrow.errors import IndexDamaged, StoreError
 from windrow.formats.text import counted
-from windrow.query.clause import IndexDocument
+from windrow.query.clause import NO_FACETS, FacetCounts, IndexDocument
 from windrow.query.likeness import relaxed_queries
 from windrow.query.parse import Query
-from windrow.query.tree import searched_terms
+from windrow.query.tree import And, Not, searched_terms
 from windrow.query.word import index_words, words
+from windrow.query.word_forms import WordForms, list_forms
 from windrow.stores.index.folder import index_folder, remove_index
-from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_for_search
+from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, find_forms, open_for_search
 from windrow.stores.record_entries import (
     FIELDS,
     INDEX_VERSION,
@@ -84,9 +85,7 @@ class RecordIndex:
 
     def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
         """Open the index and search it; with `anew`, a new index replaces the damaged one."""
-        index = open_for_search(
-            self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
-        )
+        index = self._open_to_search(anew=anew)
         try:
             return self._search(index, query, kind, offset, limit)
         finally:
@@ -98,16 +97,52 @@ class RecordIndex:
         frequency = {word: index.frequency(" ".join(index_words(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:
             return FoundEntries((), relaxed=False, frequency=frequency, documents=len(index))
+        forms: WordForms = {}
         for relaxed_query, share in relaxed_queries(query):
             clause = build_clause(self._connection, relaxed_query, kind, share)
             scored = any(True for _ in searched_terms(relaxed_query.root))
             hits = index.search_in_order(clause, offset + limit, "updated", scored=scored)
+            if share == 1 and len(hits) < offset + limit and (forms := find_forms(index, relaxed_query)):
+                further = build_clause(self._connection, relaxed_query, kind, share, forms)
+                further = And((further, Not(clause)))  # words as typed come first
+                hits += index.search_in_order(further, offset + limit - len(hits), "updated", scored=True)
             if hits:
                 break
         entries = (read_entry(self._connection, hit.id, hit.score) for hit in hits[offset:])
         current_entries = tuple(entry for entry in entries if entry is not None)
         suggestions = index.suggest(frequency, "main")
-        return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index), suggestions)
+        shown_forms = list_forms(forms) if share == 1 else ()
+        return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index), suggestions, shown_forms)
+
+    def count_facets(self, query: Query, kind: str) -> FacetCounts:
+        """Count the documents that `find` finds, by facet; the filter `type:` calls them `kind`."""
+        try:
+            return self._count_facets(query, kind, anew=False)
+        except IndexDamaged:
+            return self._count_facets(query, kind, anew=True)
+
+    def _count_facets(self, query: Query, kind: str, *, anew: bool) -> FacetCounts:
+        if query.nothing or query.as_of is not None:
+            return NO_FACETS
+        index = self._open_to_search(anew=anew)
+        try:
+            for relaxed_query, share in relaxed_queries(query):
+                forms = find_forms(index, relaxed_query) if share == 1 else {}
+                clause = build_clause(self._connection, relaxed_query, kind, share, forms)
+                count, (sources, languages, years) = index.count_by_facet(clause, ("source", "lang"), "published")
+                if count:
+                    languages = {tag: number for tag, number in languages.items() if "-" not in tag}
+                    facets = {"source": sources, "language": languages, "type": {kind: count}, "year": years}
+                    return FacetCounts(count, facets, relaxed=share < 1)
+        finally:
+            index.close()
+        return NO_FACETS
+
+    def _open_to_search(self, *, anew: bool) -> FullTextIndex:
+        """Open the index, up to date; with `anew`, a new index replaces the damaged one."""
+        return open_for_search(
+            self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
+        )
 
     def _is_behind(self, index: FullTextIndex) -> bool:
         unindexed_row = self._run("SELECT 1 FROM unindexed LIMIT 1").fetchone()

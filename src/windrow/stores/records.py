@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
 from windrow.digest import digest, hash64
+from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
 from windrow.stores.record_entries import FoundEntries
@@ -362,6 +363,11 @@ class RecordStore(SqliteStore):
         """Return at most `limit` matches from `offset` on, the best first; the filter `type:` calls them `kind`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
+
+    def count_facets(self, query: Query, kind: str) -> FacetCounts:
+        """Count the matches of a query by facet; the filter `type:` calls them `kind`."""
+        with self._guarded():
+            return self._index().count_facets(query, kind)
 
     def has_record(self, key: str) -> bool:
         """Return whether there is or was a record with this key."""

@@ -218,3 +218,15 @@ def test_indexiness_counts_each_link_once_and_only_in_the_content() -> None:
         True, self_in_headlines=1, self_in_lists=1, site_in_headlines=3, site_in_lists=2, out_of_site=1
     )
     assert compute_indexiness(counted) == 2 * 3 + 2 - 2 - 1 - 1 - 10
+
+
+def test_every_size_of_a_picture_is_a_link() -> None:
+    picture = (
+        "<picture><source srcset='a.webp, b.webp 2x'><img src=c.png srcset='c.png 1x, d.png 2x' alt=Tea></picture>"
+    )
+    links = read_links(f"<p>{picture}<video><source src=e.mp4></video>")
+    assert [(link.url.rpartition("/")[2], link.html_tag, link.text) for link in links] == [
+        ("a.webp", "img", None), ("b.webp", "img", None), ("c.png", "img", "Tea"), ("d.png", "img", "Tea"),
+        ("e.mp4", "source", None),
+    ]  # fmt: skip
+    assert {link.destination for link in links[:4]} == {Destination.IMAGE}

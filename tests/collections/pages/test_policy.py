@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.cpu import cpu_seconds
 from windrow.collections.pages.code import READABLE_TYPES, Mime, may_be_readable, parse_mime
-from windrow.collections.pages.policy import describe_trap, make_policy
+from windrow.collections.pages.policy import NoveltyCount, describe_trap, make_policy
 from windrow.collections.pages.scope import clean_address, make_scope
 from windrow.errors import ConfigError
 from windrow.formats.robots import parse
@@ -200,3 +200,12 @@ def test_endings():
     assert may_be_readable("/index.php")
     assert may_be_readable("/a.b/")
     assert may_be_readable("/release-1.0")
+
+
+def test_short_pages_that_differ_in_numbers_of_their_own_are_not_endless():
+    def is_endless(text):
+        count = NoveltyCount()
+        return any(count.is_endless(text(n).encode(), f"http://a.example/station/{n}") for n in range(400))
+
+    assert not is_endless(lambda n: f"<p>Station {n}: level {7 * n + 3} cm")
+    assert is_endless(lambda n: f"<p>Nothing at station {n}. <a href=/station/{n + 1}>{n + 1}</a>")

@@ -38,6 +38,14 @@ def test_several_hosts_as_one_site():
     assert holds(make_scope(["https://example.org/"], hosts=["*"]), "https://anything.example/")
 
 
+def test_a_host_with_a_port_as_a_site():
+    site = make_scope(["https://example.org/"], hosts=["example.net:8080", ".example.com:8443", "[::1]:8080"])
+    for inner in ("http://example.net:8080/", "https://a.example.com:8443/", "http://[::1]:8080/"):
+        assert holds(site, inner)
+    for outer in ("http://example.net/", "http://example.net:8081/", "https://example.com/", "http://[::1]/"):
+        assert not holds(site, outer)
+
+
 def test_a_path_as_a_site():
     site = make_scope(["https://example.org/blog/"], paths=["/blog/", "/about$"])
     assert holds(site, "https://example.org/blog/2024/")
@@ -60,7 +68,9 @@ def test_a_path_as_a_site():
         (["https://example.org/"], {"hosts": ["https://example.org"]}),
         (["https://example.org/"], {"hosts": ["a*.org"]}),
         (["https://example.org/"], {"hosts": ["."]}),
-        (["https://example.org/"], {"hosts": ["example.org:8080"]}),
+        (["https://example.org/"], {"hosts": ["example.org:0"]}),
+        (["https://example.org/"], {"hosts": ["example.org:99999"]}),
+        (["https://example.org/"], {"hosts": ["example.org:"]}),
         (["https://example.org/"], {"paths": ["blog/"]}),
         (["https://example.org/"], {"paths": ["/blog/"]}),
     ],

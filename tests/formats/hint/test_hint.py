@@ -109,6 +109,7 @@ def test_a_json_feed():
     text = json.dumps({"version": "https://jsonfeed.org/version/1.1", "items": feed_items}).encode()
     hints = read_hints(text, BASE)
     assert hints.entries == (("https://example.org/1", None), ("https://example.org/2", NINE))
+    assert hints.refused == 2
     assert read_hints(b'{"version": "https://jsonfeed.org/version/1", "items": 5}', BASE).entries == ()
 
 

@@ -8,7 +8,7 @@ from windrow.contract import Collection, Crawl, Derive, Settle, later
 from windrow.formats import pdf as portable
 from windrow.formats import sniff
 
-_READERS_VERSION = "4"
+_READERS_VERSION = "5"
 
 
 def version() -> str:

@@ -107,9 +107,8 @@ def why_no_page(source: Source, attempt: Attempt) -> str:
         if make_site_policy(source).scope.owns(destination):
             return ""
         message = f"the seed {attempt.url} redirects to {destination.origin}, which is not a host of this source"
-        setting = (
-            f'hosts = ["{destination.host}"]' if destination.port is None else f'seeds = ["{destination.origin}/"]'
-        )
+        port = "" if destination.port is None else f":{destination.port}"
+        setting = f'hosts = ["{destination.host}{port}"]'
         return f"{message}; if it belongs to the same site, add to the source: {setting}"
     cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
     remedy = "; if the page has moved, change the setting seeds" if attempt.status is not None else ""

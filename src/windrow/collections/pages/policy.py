@@ -25,7 +25,8 @@ _DATE_IN_QUERY = re.compile(
 _SAMPLE_EVERY = 30  # one page of so many is hashed (0.1 ms each), until one repeats a text: then all are
 _ENDLESS_AFTER = 120  # hashed pages in a row without a new text, after which an origin counts as endless
 _MAX_STRIPPED_BYTES = 1 << 18  # tags of larger pages are not removed: generated pages without content are smaller
-_SHORT_TEXT_BYTES = 500  # in shorter texts digits are ignored: calendars and counters differ only in digits
+_SHORT_TEXT_BYTES = 500  # in shorter texts numbers near one in the address are ignored, as in an endless calendar
+_NUMBER = re.compile(rb"[0-9]{1,18}")
 _MAX_REMEMBERED_TEXTS = 10_000  # per origin
 _PLAUSIBLE_YEARS = range(1500, 3000)  # other numbers of four digits are not years
 
@@ -95,11 +96,25 @@ def _remove_tags(body: bytes) -> bytes:
     return b"".join((before_first_tag, *[tag.partition(b">")[2] for tag in tags]))
 
 
+_BLANKS = b" \t\n\f\r"
+
+
+def _remove_numbers(text: bytes, url: str) -> bytes:
+    """Return a text without the numbers that differ from a number in the address by at most 1.
+
+    >>> _remove_numbers(b"Day 7 of 31, then day 8: 20 degrees", "http://a.example/day/07")
+    b'Day  of 31, then day : 20 degrees'
+    """
+    numbers = {int(number) for number in _NUMBER.findall(url.encode())}
+    near_numbers = {near for number in numbers for near in (number - 1, number, number + 1)}
+    return _NUMBER.sub(lambda match: b"" if int(match[0]) in near_numbers else match[0], text)
+
+
 class NoveltyCount:
     """Counts how many consecutive new pages of an origin repeat texts of earlier pages.
 
     >>> count = NoveltyCount()
-    >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1)) for n in range(1964, 2164)].index(True)
+    >>> [count.is_endless(b"<p>No events in %d. <a href=%d>" % (n, n + 1), f"/{n}") for n in range(200)].index(True)
     178
     >>> count.is_repeating
     True
@@ -117,14 +132,15 @@ class NoveltyCount:
         self._repeats = 0
         self._text_hashes: set[int] = set()
 
-    def is_endless(self, body: bytes) -> bool:
+    def is_endless(self, body: bytes, url: str) -> bool:
         """Count the body of a new address; tell whether the last `_ENDLESS_AFTER` hashed bodies all repeated texts."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False
-        text = b"" if len(body) > _MAX_STRIPPED_BYTES else _remove_tags(body).translate(None, b" \t\n\f\r")
+        words = b"" if len(body) > _MAX_STRIPPED_BYTES else _remove_tags(body)
+        text = words.translate(None, _BLANKS)
         if len(text) < _SHORT_TEXT_BYTES:
-            text = text.translate(None, b"0123456789")
+            text = _remove_numbers(words, url).translate(None, _BLANKS)
         digest = hash(text) if len(body) <= _MAX_STRIPPED_BYTES else hash(body)
         self._repeats = self._repeats + 1 if digest in self._text_hashes else 0
         if len(self._text_hashes) < _MAX_REMEMBERED_TEXTS:

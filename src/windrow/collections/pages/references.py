@@ -14,6 +14,7 @@ from windrow.content.head import RELATIONS, read_refresh
 from windrow.content.tree import parse
 from windrow.formats import robots
 from windrow.formats.sniff import sniff
+from windrow.formats.srcset import parse_srcset
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import read_hints
 
@@ -238,7 +239,6 @@ _STYLE_ADDRESS = re.compile(
     r"""url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)"'\s]*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.IGNORECASE
 )
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
-_SRCSET_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)([^,(]*+(?:\([^)]*+\)[^,(]*+)*+)")
 
 
 def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
@@ -300,30 +300,6 @@ def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
     relations = set((attributes.get("rel") or "").lower().split())
     is_preloaded = "preload" in relations and (attributes.get("as") or "").lower() in _PRELOADED_TYPES
     return is_preloaded or not relations.isdisjoint(_LOADED_RELATIONS)
-
-
-def parse_srcset(srcset: str) -> list[str]:
-    """Return the addresses in a `srcset` (HTML standard, section 4.8.4.2.2); they may contain commas.
-
-    >>> parse_srcset("a.png 1x, b,c.png 200w,d.png")
-    ['a.png', 'b,c.png', 'd.png']
-    """
-    addresses: list[str] = []
-    position = 0
-    srcset = srcset[: _MAX_STYLE_LENGTH // 8]
-    while (
-        len(addresses) < MAX_ASSETS_PER_DOCUMENT
-        and (match := _SRCSET_ENTRY.match(srcset, position))
-        and match.end() > position
-    ):
-        address = match[1]
-        if address.endswith(","):
-            addresses.append(address.rstrip(","))
-            position = match.end(1)
-        else:
-            addresses.append(address)
-            position = match.end()
-    return list(filter(None, addresses))
 
 
 def _find_style_addresses(text: str) -> Iterator[str]:

@@ -20,13 +20,13 @@ _SCHEMES = ("http", "https")
 class Scope:
     """The scope of one site: `seeds` are normalised addresses, `origins` those that the seeds stand for.
 
-    `hosts` are patterns of further host names, on the usual ports: `example.net`, `.example.net` or `*`. If `paths` is
-    empty, all paths belong to the site.
+    `hosts` are further hosts, each a pattern (`example.net`, `.example.net` or `*`) and a port (None: the usual ones).
+    If `paths` is empty, all paths belong to the site.
     """
 
     seeds: tuple[str, ...]
     origins: frozenset[str]
-    hosts: tuple[str, ...] = ()
+    hosts: tuple[tuple[str, int | None], ...] = ()
     paths: tuple[Pattern, ...] = ()
 
     def contains(self, address: Parts) -> bool:
@@ -40,7 +40,7 @@ class Scope:
 
     def owns(self, address: Parts) -> bool:
         """Tell whether the origin of an address belongs to the site; the path of the address is ignored."""
-        return address.origin in self.origins or (address.port is None and self._matches_hosts(address.host))
+        return address.origin in self.origins or self._matches_hosts(address)
 
     @property
     def is_single_host(self) -> bool:
@@ -48,12 +48,28 @@ class Scope:
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 
-    def _matches_hosts(self, host_name: str) -> bool:
-        return any(host_matches(pattern, host_name) for pattern in self.hosts)
+    def _matches_hosts(self, address: Parts) -> bool:
+        return any(port == address.port and host_matches(pattern, address.host) for pattern, port in self.hosts)
+
+
+def parse_host(text: str) -> tuple[str, int | None]:
+    """Return the pattern and the port of an entry of `hosts`; the port is None for the usual ones, 80 and 443.
+
+    >>> parse_host("example.org:8080"), parse_host(".example.org"), parse_host("example.org:443")
+    (('example.org', 8080), ('.example.org', None), ('example.org', None))
+    """
+    host, port = written.groups() if (written := _HOST_WITH_PORT.fullmatch(text)) else (text, None)
+    number = int(port) if port else None
+    if number is not None and not 0 < number < 1 << 16:
+        raise ConfigError(f"hosts: {text[:200]!r} has a port that does not exist")
+    return host_pattern(host, "hosts"), None if number in {80, 443} else number
+
+
+_HOST_WITH_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):([0-9]{1,5})")
 
 
 def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
-    """Make the scope of a site from its seeds (whole addresses), hosts (`example.org`, `.example.org`) and paths.
+    """Make the scope of a site from its seeds (whole addresses), hosts (`example.org`, `.example.org:8080`) and paths.
 
     A seed on the usual port stands for http and https, and for its host name with and without `www.`. Paths are
     patterns as in robots.txt. Raises ConfigError if a value is malformed, if there are no seeds, or if a seed matches
@@ -75,7 +91,7 @@ def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[
     site = Scope(
         tuple(dict.fromkeys(urls)),
         origins,
-        tuple(host_pattern(host, "hosts") for host in hosts),
+        tuple(map(parse_host, hosts)),
         tuple(parse_path_pattern(path, "paths") for path in paths),
     )
     for url in site.seeds:

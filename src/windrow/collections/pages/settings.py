@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from windrow.collections.pages.policy import make_policy
-from windrow.collections.pages.scope import make_scope, parse_parameter_rule, parse_path_pattern
+from windrow.collections.pages.scope import make_scope, parse_host, parse_parameter_rule, parse_path_pattern
 from windrow.errors import ConfigError
-from windrow.fetch.politeness.guard import host_pattern, read_allowed
+from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled
@@ -82,7 +82,7 @@ def _check_address(text: str) -> None:
 
 
 ADDRESSES = _list_kind("addresses", _check_address)
-HOSTS = _list_kind("hosts", lambda text: host_pattern(text, "hosts"))
+HOSTS = _list_kind("hosts", parse_host)
 PATHS = _list_kind("paths", lambda text: parse_path_pattern(text, "paths"))
 DENY_RULES = _list_kind(
     "paths and hosts", lambda text: make_policy(make_scope(["http://a.example/"]), do_not_crawl=[text])
@@ -138,7 +138,12 @@ SETTINGS = (
 
 SOURCE_SETTINGS = (
     Setting("seeds", ADDRESSES, [], "addresses where the crawl of the site begins; default: `url`"),
-    Setting("hosts", HOSTS, [], "more hosts of the site; .example.org: that host and all below it, *: any host"),
+    Setting(
+        "hosts",
+        HOSTS,
+        [],
+        "more hosts of the site, or HOST:PORT; .example.org: that host and all below it, *: any",
+    ),
     Setting("paths", PATHS, [], "the only paths that are requested, written as in robots.txt; empty: all"),
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
     Setting("feeds", ADDRESSES, [], "feeds of the site in addition to those that its pages name"),

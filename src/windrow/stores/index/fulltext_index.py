@@ -11,14 +11,22 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import tantivy
 
+from windrow.caps import FACET_VALUES, STEMMED_LANGUAGES
 from windrow.errors import DISK_FULL_ERRNOS, DiskFull, IndexDamaged, StoreError, WindrowError
 from windrow.query.clause import Clause, IndexDocument, IndexField, IndexHit
+from windrow.query.parse import Query
 from windrow.query.spelling import Suggestion, suggest_words
+from windrow.query.tree import Word, searched_terms
+from windrow.query.word import index_words
+from windrow.query.word_forms import STEMMERS, WordForms, find_word_forms
 from windrow.reasons import Reason
 from windrow.stores.index.folder import (
     META_FILE,
@@ -191,6 +199,42 @@ class FullTextIndex:
 
             return suggest_words(frequency, count)
 
+    def find_word_forms(self, words: Iterable[str], field: str) -> WordForms:
+        """Return the other forms of folded words in a field, by the languages of the documents."""
+        with _map_errors(self.folder):
+            searcher = self._index.searcher()
+            counts = {tag: count for tag, count in searcher.terms_with_prefix("lang", "") if tag in STEMMERS}
+            languages = sorted(counts, key=lambda tag: -counts[tag])[:MAX_STEMMED_LANGUAGES]
+            complete = lru_cache(lambda prefix: searcher.terms_with_prefix(field, prefix))
+            return find_word_forms(words, languages, complete, _stem)
+
+    def count_by_facet(
+        self, clause: Clause, fields: Sequence[str], time_field: str
+    ) -> tuple[int, list[dict[str, int]]]:
+        """Count the documents that match a clause: all, then by mark of each of `fields`, then by year of `time_field`.
+
+        The times are in UNIX seconds; those outside `FACET_YEARS` are counted as `other`, as are the least frequent
+        marks after the first `MAX_FACET_VALUES`.
+        """
+        aggregations: dict[str, Any] = {
+            name: {"terms": {"field": name, "size": MAX_FACET_VALUES}} for name in fields
+        }  # the time field is no mark, so the names differ
+        aggregations[time_field] = {"range": {"field": time_field, "ranges": _YEAR_RANGES}}
+        with _map_errors(self.folder):
+            searcher = self._index.searcher()
+            counts = searcher.aggregate(self._translate.query(clause, searcher), aggregations)
+        by_mark = []
+        for name in fields:
+            marks = {bucket["key"]: int(bucket["doc_count"]) for bucket in counts[name]["buckets"]}
+            rest = int(counts[name]["sum_other_doc_count"])
+            by_mark.append(marks | ({"other": rest} if rest else {}))
+        by_year: dict[str, int] = {}
+        for bucket in counts[time_field]["buckets"]:
+            year = _YEAR_BY_START.get(int(bucket.get("from", -1)), "other") if "to" in bucket else "other"
+            if bucket["doc_count"]:
+                by_year[year] = by_year.get(year, 0) + int(bucket["doc_count"])
+        return sum(by_year.values()), [*by_mark, by_year]
+
     def size(self) -> int:
         """Return the size of the index on disk in bytes."""
         return sum(path.stat().st_size for path in self.folder.rglob("*") if path.is_file())
@@ -215,8 +259,8 @@ class FullTextIndex:
         for name, kind in self._fields.items():
             if kind == "words":
                 builder.add_text_field(name, tokenizer_name=_ANALYSER_NAME)
-            elif kind == "mark":
-                builder.add_text_field(name, tokenizer_name="raw", index_option="basic")
+            elif kind in {"mark", "facet"}:
+                builder.add_text_field(name, tokenizer_name="raw", index_option="basic", fast=kind == "facet")
             else:
                 builder.add_integer_field(name, fast=True, indexed=name == "id")
         index = tantivy.Index(builder.build(), str(self.folder / TEXT_FOLDER))
@@ -228,6 +272,33 @@ class FullTextIndex:
     def _analyser() -> Any:
         builder = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.simple())
         return builder.filter(tantivy.Filter.lowercase()).build()
+
+
+MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
+"""The most languages in which forms of a word are searched: those that most documents have."""
+FACET_YEARS = range(1970, 2101)
+"""The years by which documents are counted."""
+MAX_FACET_VALUES = FACET_VALUES.number
+"""The most values of a facet that are counted one by one, the most frequent first."""
+_YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
+_YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
+_YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STARTS, strict=False)}
+
+
+def find_forms(index: FullTextIndex, query: Query) -> WordForms:
+    """Return the other forms of the words of a query that are in the field `main` of an index."""
+    terms = (term for term in searched_terms(query.root) if isinstance(term, Word) and not term.prefix)
+    return index.find_word_forms(dict.fromkeys(" ".join(index_words(term.text)) for term in terms), "main")
+
+
+def _stem(language: str, words: Sequence[str]) -> list[str]:
+    """Return the stems of words in a language of `STEMMERS`."""
+    return list(_stemmer(STEMMERS[language]).analyze(" ".join(words)))
+
+
+@lru_cache(maxsize=len(STEMMERS))
+def _stemmer(name: str) -> Any:
+    return tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).filter(tantivy.Filter.stemmer(name)).build()
 
 
 @contextmanager

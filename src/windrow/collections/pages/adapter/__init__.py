@@ -12,6 +12,7 @@ ADAPTER = LazyAdapter(
         "clean_stores": "commands",
         "compare": "changes",
         "content": "changes",
+        "count_facets": "search",
         "content_of_attempts": "changes",
         "explain": "explain",
         "harvest": "harvest",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeAlias
@@ -20,6 +21,7 @@ from windrow.collections.pages.search.index_query import (
     FROM,
     PRESENTLY_OPEN,
     at_query_time,
+    count_kinds,
     make_clause,
     make_condition,
     make_open_condition,
@@ -42,8 +44,9 @@ from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
 from windrow.errors import IndexDamaged
 from windrow.formats.text import counted
+from windrow.ledger import Ledger
 from windrow.query import Query, parse
-from windrow.query.clause import IndexHit
+from windrow.query.clause import NO_FACETS, Clause, FacetCounts, IndexHit
 from windrow.query.likeness import (
     PROXIMITY_LENGTH,
     RankingQuery,
@@ -52,8 +55,10 @@ from windrow.query.likeness import (
     relaxed_queries,
     term_pattern,
 )
-from windrow.query.tree import Filter, filters, searched_terms
+from windrow.query.tree import And, Filter, Not, Word, filters, searched_terms
 from windrow.query.word import contains_words, index_words, words
+from windrow.query.word_forms import list_forms
+from windrow.stores.index.fulltext_index import find_forms
 from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
@@ -161,15 +166,17 @@ class Search:
             if len(matches[leaf]) == MAX_MATCHES
         ]
         ranked_pages: list[Ranked] = []
+        forms: list[str] = []
         for attempt, share in relaxed_queries(query):
-            ranked_pages = self._gather(attempt, scorer, offset + limit + 1, share, matches)
+            clauses = self._yield_clauses(attempt, share, matches, forms)
+            ranked_pages = self._gather(attempt, clauses, scorer, offset + limit + 1)
             if ranked_pages:
                 break
         if ranked_pages and attempt is not query:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
             )
-        find = term_pattern(searched_terms(query.root))
+        find = term_pattern([*searched_terms(query.root), *map(Word, forms)])
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
             text, offset,
@@ -185,13 +192,42 @@ class Search:
         self._manifest.__exit__()
         self._index.close()
 
-    def _gather(self, query: Query, scorer: RankingQuery, count: int, share: float, matches: Matches) -> list[Ranked]:
-        """Return the first `count` results, or all if there are fewer; only a `share` of the words must match."""
+    def count_facets(self, text: str) -> FacetCounts:
+        """Count the documents that match a query, by origin, language, kind and year; see `__call__`."""
+        query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
+        if query.nothing:
+            return NO_FACETS
+        with self._summary.read_transaction():
+            matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
+        for attempt, share in relaxed_queries(query):
+            word_forms = find_forms(self._index, attempt) if share == 1 else {}
+            clause = make_clause(attempt, matches, share=share, word_forms=word_forms)
+            count, counts = self._index.count_by_facet(clause, ("origin", "lang", "type"), "published")
+            if count:
+                origins, languages, types, years = counts
+                languages = {tag: number for tag, number in languages.items() if "-" not in tag}
+                facets = {"source": origins, "language": languages, "type": count_kinds(types), "year": years}
+                return FacetCounts(count, facets, relaxed=share < 1)
+        return NO_FACETS
+
+    def _yield_clauses(self, query: Query, share: float, matches: Matches, forms: list[str]) -> Iterator[Clause]:
+        """Yield the clauses to search one after another; only a `share` of the words must match.
+
+        The second one is for pages with other forms of the words, which are added to `forms`.
+        """
+        clause = make_clause(query, matches, share=share)
+        yield clause
+        if share == 1 and (word_forms := find_forms(self._index, query)):
+            forms += list_forms(word_forms)
+            yield And((make_clause(query, matches, word_forms=word_forms), Not(clause)))
+
+    def _gather(self, query: Query, clauses: Iterable[Clause], scorer: RankingQuery, count: int) -> list[Ranked]:
+        """Return the first `count` results of the `clauses` in their order, or all if there are fewer."""
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
         gathered_pages: list[Ranked] = []
         best_score = 0.0
-        for block in self._yield_candidates(query, share, matches):
+        for block in chain.from_iterable(self._yield_candidates(query, clause) for clause in clauses):
             best_score = best_score or max((hit.score for hit in block), default=0.0)
             candidates = self._read_candidates(block, best_score)
             ranked_pages = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
@@ -219,10 +255,9 @@ class Search:
             rescored_pages.append(Ranked(candidate, add_proximity(scorer, candidate, ranked_page.parts)))
         return sort_ranked(rescored_pages) + ranked_pages[MAX_TEXTS_READ:]
 
-    def _yield_candidates(self, query: Query, share: float, matches: Matches) -> Iterator[list[IndexHit]]:
+    def _yield_candidates(self, query: Query, clause: Clause) -> Iterator[list[IndexHit]]:
         """Yield blocks of candidates, the best first; for a query without words, the last updated first."""
         newest = "" if any(True for _ in searched_terms(query.root)) else "updated"
-        clause = make_clause(query, matches, share=share)
         for number in range(MAX_BLOCKS):
             block = self._index.search(clause, BLOCK_SIZE, offset=number * BLOCK_SIZE, newest=newest)
             if block:
@@ -290,6 +325,18 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
     """Search the pages of a workspace, as `Search` does; raise WindrowError if there are no pages yet."""
     with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
         return search_pages(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
+
+
+def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
+    """Count the pages that a search finds, by facet, before those with the same text are folded."""
+    with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
+        counts = search_pages.count_facets(text)
+    source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}
+    by_source: dict[str, int] = {}
+    for origin, count in counts.facets.get("source", {}).items():
+        source = source_of_origin.get(origin, origin)
+        by_source[source] = by_source.get(source, 0) + count
+    return counts._replace(facets={**counts.facets, "source": by_source})
 
 
 def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
 
 from windrow.adapters.adapter import refuse_without_contact
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
@@ -50,7 +51,8 @@ class _Answer(NamedTuple):
 def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
     """Fetch a page, or read a file, and yield its size and digest, findings, records and a report, in this order."""
     limits = workspace.section(Pages).limits if workspace else LIMITS
-    answer = _fetch(workspace, address, limits) if "://" in address else _read_file(address, limits)
+    is_file = address.startswith("file:") or "://" not in address
+    answer = _read_file(address, limits) if is_file else _fetch(workspace, address, limits)
     yield FetchedBytes(answer.address, answer.url, len(answer.raw), digest(answer.raw), round(answer.seconds, 3))
     if answer.is_redirected:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
@@ -74,7 +76,8 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 def _read_file(address: str, limits: Limits) -> _Answer:
     """Read a local file; raise UsageError if it does not exist or is too large."""
-    path = Path(address.removeprefix("file:")).expanduser()
+    is_url = address.startswith("file://")
+    path = Path(unquote(urlsplit(address).path) if is_url else address.removeprefix("file:")).expanduser()
     if not path.is_file():
         raise UsageError(f"{path} is not a file; an address begins with http:// or https://")
     with path.open("rb") as file:
@@ -92,7 +95,7 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
 
     def make_source(request_url: str) -> Source:
         agent = _choose_agent(workspace, parts(request_url).host)
-        return Source("try", "pages", replace(_find_site(workspace, request_url), agent=agent, timeout=limits.cpu_time))
+        return Source("try", "pages", replace(_find_site(workspace, request_url), agent=agent))
 
     answer = sample_address(make_source, url, limits)
     return _Answer(url, answer.url, answer.body, answer.fields, answer.seconds, is_redirected=answer.url != url)

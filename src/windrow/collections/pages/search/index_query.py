@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
+from types import MappingProxyType
 from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
@@ -28,9 +29,10 @@ from windrow.query.clause import (
     NumberRange,
     address_marks,
     filter_clause,
+    language_marks,
     replace_leaves,
     require_some_terms,
-    word_sequence,
+    word_or_forms,
 )
 from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
@@ -45,9 +47,11 @@ from windrow.query.tree import (
     TimeSpan,
     Word,
     filters,
+    searched_terms,
     split_star,
 )
 from windrow.query.word import address_text, index_words, indexable_text
+from windrow.query.word_forms import WordForms
 from windrow.reasons import Reason
 
 WORDS = (("main", 1.0), ("rest", 0.4))
@@ -65,6 +69,7 @@ KINDS = {
     "json": ("application/json",),
 }
 """Names of kinds for the filter `type`, each with the media types of the kind, as `type/subtype`."""
+_KIND_OF_MEDIA_TYPE = {media_type: name for name, media_types in KINDS.items() for media_type in media_types}
 _UNINDEXED_KEYS = {"links-to", "link-text", "seen", "duplicate-at"}
 _KEYS_SHOWING_DUPLICATES = {
     "duplicate-at",
@@ -85,17 +90,24 @@ def unindexed_filters(query: Query) -> tuple[Filter, ...]:
     return tuple(dict.fromkeys(leaf for leaf in filters(query.root) if leaf.key in _UNINDEXED_KEYS))
 
 
-def make_clause(query: Query, matches: Mapping[Filter, tuple[int, ...]], *, share: float = 1.0) -> Clause:
+def make_clause(
+    query: Query,
+    matches: Mapping[Filter, tuple[int, ...]],
+    *,
+    share: float = 1.0,
+    word_forms: WordForms = MappingProxyType({}),
+) -> Clause:
     """Return the clause for the index; `share` is the share of the words, from 0 to 1, that a page must contain.
 
-    At least one word must match. `matches` contains the ids of versions for each filter that only the database can
-    answer. Duplicates are left out, unless the query is about past versions or something in which duplicates differ,
-    such as the host; results with the same text are folded later. Soft 404s are left out unless the query filters by
-    `is:soft-404`.
+    Words that are not excluded may have one of their `word_forms`. At least one word must match. `matches` contains the
+    ids of versions for each filter that only the database can answer. Duplicates are left out, unless the query is
+    about past versions or something in which duplicates differ, such as the host; results with the same text are folded
+    later. Soft 404s are left out unless the query filters by `is:soft-404`.
     """
     parts: list[Clause] = []
     if query.root is not None:
-        translate = _make_translator(matches, WORDS + PAST_WORDS if allows_duplicates(query) else WORDS)
+        fields = WORDS + PAST_WORDS if allows_duplicates(query) else WORDS
+        translate = _make_translator(matches, fields, word_forms, frozenset(searched_terms(query.root)))
         if share < 1:
             parts.append(require_some_terms(query, required_terms(query, share), translate))
         else:
@@ -132,16 +144,20 @@ def _needs_current_word(root: Node | None) -> bool:
 
 
 def _make_translator(
-    matches: Mapping[Filter, tuple[int, ...]], fields: tuple[tuple[str, float], ...]
+    matches: Mapping[Filter, tuple[int, ...]],
+    fields: tuple[tuple[str, float], ...],
+    word_forms: WordForms,
+    terms: frozenset[Leaf],
 ) -> Callable[[Leaf], Clause]:
     """Return a function that translates a leaf of the query: a word, a phrase or a filter.
 
-    Words are searched in `fields`, given as (name, weight); `matches` are as for `make_clause`.
+    Words are searched in `fields`, given as (name, weight); `matches` and `word_forms` are as for `make_clause`. Only
+    `terms` may have other forms: excluding a word does not exclude its forms.
     """
 
     def translate(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):
-            return word_sequence(leaf, fields)
+            return word_or_forms(leaf, fields, word_forms if leaf in terms else {})
         if leaf.key in _UNINDEXED_KEYS:
             return NumberIn("id", matches[leaf])
         return filter_clause(leaf, FIELD_OF_KEY) or _make_mark_clause(leaf.key, str(leaf.value))
@@ -155,7 +171,7 @@ def _make_mark_clause(key: str, text: str) -> MarkIn:
     return MarkIn("flag" if key == "is" else key, (text,))
 
 
-VERSION = "5"
+VERSION = "6"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
@@ -172,8 +188,9 @@ FIELDS = (
     IndexField("host", "mark"),
     IndexField("port", "mark"),
     IndexField("url", "mark"),
-    IndexField("lang", "mark"),
-    IndexField("type", "mark"),
+    IndexField("lang", "facet"),
+    IndexField("type", "facet"),
+    IndexField("origin", "facet"),
     IndexField("flag", "mark"),
     IndexField("published", "number"),
     IndexField("updated", "number"),
@@ -234,9 +251,8 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
 
 def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str, str]]:
     """Return the marks of a version, as (field, mark): of its address, languages, media type and flags."""
-    marks = address_marks(page.url, page.host)
-    tags = (page.language or "").lower().split("-")
-    marks += [("lang", "-".join(tags[: count + 1])) for count in range(len(tags)) if tags[0]]
+    marks = [*address_marks(page.url, page.host), ("origin", "/".join(page.url.split("/", 3)[:3]))]
+    marks += language_marks(page.language or "")
     if page.kind:
         main_type, _, subtype = page.kind.partition("/")
         kinds = {page.kind, main_type, subtype, f"{main_type}/*"}
@@ -259,6 +275,20 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
     updated = published if page.updated is None else page.updated
     end = NEVER_ENDED if page.end is None else page.end
     return (("published", published), ("updated", updated), ("first", page.first_seen), ("end", end))
+
+
+def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
+    """Return the number of pages by kind, or by media type without a kind, of the numbers by mark of the field `type`.
+
+    >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
+    {'html': 5, 'image/svg': 1}
+    """
+    counts: dict[str, int] = {}
+    for mark, count in marks.items():
+        if mark == "other" or ("/" in mark and "+" not in mark and not mark.endswith("/*")):
+            name = _KIND_OF_MEDIA_TYPE.get(mark, mark)
+            counts[name] = counts.get(name, 0) + count
+    return counts
 
 
 FROM = """

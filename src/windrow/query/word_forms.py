@@ -1,0 +1,79 @@
+"""Find other forms of a word, such as its plural, among the words of an index: those with the same stem."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from windrow.caps import WORD_FORMS
+
+STEMMERS: Mapping[str, str] = {
+    "ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": "english", "es": "spanish", "fi": "finnish",
+    "fr": "french", "hu": "hungarian", "it": "italian", "nl": "dutch", "no": "norwegian", "nb": "norwegian",
+    "nn": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil",
+    "tr": "turkish",
+}  # fmt: skip
+"""Tantivy's stemmer by language (BCP 47)."""
+MIN_LENGTH = 4
+"""The least length of a word whose forms are searched: the stem of a shorter one is the beginning of too many words."""
+MAX_FORMS = WORD_FORMS.number
+"""The most forms of a word in one language that are searched: those that most documents have."""
+_MIN_PREFIX = 3
+_MAX_ENDING = 8  # characters by which a form may be longer than the word
+
+WordForms: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
+"""The other forms of each word of a query by language; words and languages without any are left out."""
+
+
+def find_word_forms(
+    words: Iterable[str],
+    languages: Sequence[str],
+    complete: Callable[[str], Sequence[tuple[str, int]]],
+    stem: Callable[[str, Sequence[str]], Sequence[str]],
+) -> WordForms:
+    """Return the other forms of folded words that documents have, the most frequent first.
+
+    `languages` are those of the documents. `complete` returns the indexed words with a prefix, each with the number of
+    documents that have it, and `stem` the stems of words in a language.
+
+    >>> indexed = [("harbour", 3), ("harbours", 5), ("harbourmaster", 1)]
+    >>> def stem(language, words): return [word.removesuffix("s") for word in words]
+    >>> find_word_forms(["harbour"], ["en"], lambda prefix: indexed, stem)
+    {'harbour': {'en': ('harbours',)}}
+    """
+    forms_by_word = {}
+    for word in words:
+        if len(word) < MIN_LENGTH or not word.isalpha():
+            continue
+        forms = {language: _find_forms(word, language, complete, stem) for language in languages}
+        if forms := {language: words for language, words in forms.items() if words}:
+            forms_by_word[word] = forms
+    return forms_by_word
+
+
+def list_forms(word_forms: WordForms) -> tuple[str, ...]:
+    """Return all forms in `word_forms`, each once."""
+    return tuple(
+        dict.fromkeys(form for by_language in word_forms.values() for forms in by_language.values() for form in forms)
+    )
+
+
+def _find_forms(
+    word: str,
+    language: str,
+    complete: Callable[[str], Sequence[tuple[str, int]]],
+    stem: Callable[[str, Sequence[str]], Sequence[str]],
+) -> tuple[str, ...]:
+    """Return the other forms of a word in one language."""
+    (word_stem,) = stem(language, [word])
+    pairs = enumerate(zip(word, word_stem, strict=False))
+    common_length = next((index for index, (letter, other) in pairs if letter != other), min(len(word), len(word_stem)))
+    if common_length < _MIN_PREFIX:
+        return ()
+    prefix = word[: max(_MIN_PREFIX, common_length - 1)]  # the last letter may differ: study, studies
+    longest = len(word) + _MAX_ENDING
+    candidates = [pair for pair in complete(prefix) if pair[0] != word and len(pair[0]) <= longest]
+    stems = stem(language, [candidate for candidate, _ in candidates])
+    forms = [pair for pair, form_stem in zip(candidates, stems, strict=True) if form_stem == word_stem]
+    forms.sort(key=lambda pair: (-pair[1], pair[0]))
+    return tuple(form for form, _ in forms[:MAX_FORMS])
