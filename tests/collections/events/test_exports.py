@@ -56,6 +56,13 @@ def text_of(form):
     return "".join(FORMS[form].write(EVENTS))
 
 
+def test_a_foreign_document_with_an_empty_key_is_exported():
+    """It ended the export with an IndexError."""
+    (results,) = json.loads("".join(FORMS["json"].write([document(1) | {"": 5}])))["results"].values()
+    assert results[""] == 5
+    assert not {"_id", "source_text"} & results.keys()
+
+
 def test_our_icalendar_is_folded_escaped_and_read_by_the_library_with_the_last_all_day_day():
     text = "".join(written(EVENTS))
     assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))

@@ -286,6 +286,19 @@ def test_the_federal_register_is_read_page_by_page_and_an_answer_without_results
     assert unread == [WithdrawnEvent("public-inspection/2")]
 
 
+def test_withdrawn_events_that_share_their_id_with_others_are_told_and_half_of_an_odd_number_is_more():
+    """They were dropped without a word, and 2 of 5 counted as half."""
+    entry = '{{"document_number": "{}", "title": "A", "filed_at": {}, "publication_date": null}}'
+    filed = '"2026-10-02T08:45:00.000-04:00"'
+    entries = [entry.format("1", "null"), *(entry.format("1", filed) for _ in range(2)), entry.format("2", filed)]
+    _, unread = by("public-inspection", f'{{"count": 4, "results": [{", ".join(entries)}]}}')
+    message = "a withdrawn event is not known, as its id '1' is also that of other events"
+    assert (Reason.INCOMPLETE_RECORD, message) in [(part.reason, part.message) for part in unread]
+    entries = [entry.format("1", "null"), *(entry.format(number, filed) for number in (1, 2, 3, 4))]
+    _, unread = by("public-inspection", f'{{"count": 5, "results": [{", ".join(entries)}]}}')
+    assert unread == [WithdrawnEvent("public-inspection/1")]
+
+
 def test_notices_of_agencies_meetings_are_read_as_the_register_is():
     notice = '{"count": 1, "results": [{"document_number": "2026-1", "title": "Sunshine Act Meetings", "type": "Notice", "publication_date": "2026-10-02", "agencies": [{"name": "A"}, {"name": "B"}]}]}'
     (read_event,), unread = by("federal-register-meetings", notice)

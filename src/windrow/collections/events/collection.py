@@ -200,7 +200,9 @@ def _build_parser(
     branches = BRANCHES + tuple(surroundings.values["events.branches"].value)
     entities = ENTITIES + tuple(surroundings.values["events.entities"].value)
     zone = configured.get("timezone") or (built_in.zone if built_in else "")
-    if not zone or zone_of(zone) is None:
+    if not zone:
+        raise ConfigError("timezone is not set", hint='set it to that of the events: timezone = "America/New_York"')
+    if zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
     complete = {"yes": True, "no": False}.get(values["complete"].value)
     if complete is None:

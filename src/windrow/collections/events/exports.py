@@ -290,7 +290,9 @@ class EventForm(NamedTuple):
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the JSON that VotersDaily's API returned: documents by id, without `source_text`, `_id` and `_rev`."""
     documents = {
-        event["_id"]: {name: value for name, value in event.items() if name[0] != "_" and name != "source_text"}
+        event["_id"]: {
+            name: value for name, value in event.items() if not name.startswith("_") and name != "source_text"
+        }
         for event in events
     }
     yield json_text({"count": len(documents), "results": documents})
