@@ -10,11 +10,10 @@ from urllib.parse import urljoin
 from windrow.archive import open_response
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.collection import ADDRESS, COLLECTION
-from windrow.collections.events.discover import DRIFT
 from windrow.collections.events.documents import MISSING, ParserRun, RequestedAddress, is_stored, log_document
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
-from windrow.contract import CAPTURED, REQUEST, ROBOTS
+from windrow.contract import CAPTURED, DRIFT, REQUEST, ROBOTS
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.text import counted
