@@ -71,7 +71,7 @@ def test_a_calendar_that_gave_40_and_gives_2_is_trouble_until_it_gives_40_again(
             pass_time(86_400)
         message = "it lists 2; on the 8 earlier days compared, it usually listed 40, and never fewer than 40"
         assert [log.get("drift") for log in logs(workspace)[-3:]] == [None, [message], [message]]
-        assert f"{site.url}/a.ics: {message}" in error_in_status(tmp_path)
+        assert f"{site.url}/a.ics: drift: {message}" in error_in_status(tmp_path)
         site.put("/a.ics", whole)
         assert run(workspace).failed == 0
     assert error_in_status(tmp_path) == ""

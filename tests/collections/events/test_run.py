@@ -320,6 +320,20 @@ def test_a_branch_that_is_not_on_the_list_is_refused_and_the_workspace_may_name_
     assert workspace.source("council").options["event_parser"].entity == "City Council"
 
 
+def test_an_event_is_found_by_its_day_month_branch_entity_and_parser(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING, "Ferry"), event("b@x", ":20270220T150000Z", "Bridge")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics")
+    run(workspace)
+
+    def found_keys(text):
+        results = ADAPTER.search(workspace, text, offset=0, limit=5, explain=False).results
+        return sorted(result.details.key for result in results)
+
+    assert found_keys('"2027-01-15"') == found_keys('"2027-01" legislative') == ["council/a@x"]
+    assert found_keys("senate") == found_keys("council") == ["council/a@x", "council/b@x"]
+    assert found_keys('"2027-02" senate -ferry') == ["council/b@x"]
+
+
 def test_a_failed_robots_file_of_each_origin_is_among_the_requests_of_a_log(tmp_path):
     """Only the last of several was kept."""
     at = datetime(2026, 9, 1, tzinfo=UTC)

@@ -33,7 +33,7 @@ LISTED_TWICE = "the document lists the event twice"
 _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
 """If a source's field has one of these statuses, the title and description are not searched for another one."""
 
-_SEARCHED_KEYS = ("title", "description", "location", "entity")
+_SEARCHED_KEYS = ("title", "description", "location", "entity", "source_entity", "branch", "parser_name")
 
 MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
 """The most characters in the `text` of all events of a document together."""
@@ -51,8 +51,9 @@ class ReadEvent(NamedTuple):
 
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text in which a search for an event looks for its words."""
-    return " ".join(str(event[name]) for name in _SEARCHED_KEYS if event.get(name))
+    """Return the text in which a search for an event looks for its words, with its day at the end."""
+    day = str(event.get("local_datetime") or event["datetime"])[:10]
+    return " ".join([*(str(event[name]) for name in _SEARCHED_KEYS if event.get(name)), day])
 
 
 class WithdrawnEvent(NamedTuple):

@@ -81,7 +81,7 @@ class SourceTally:
         for count in outcome.left_out:
             self.left_out.add(count.reason, count.rule, count.addresses, count.example)
         if outcome.drift:
-            self.is_failed, self.problem = True, f"{outcome.url}: {outcome.drift}"
+            self.is_failed, self.problem = True, f"{outcome.url}: drift: {outcome.drift}"
         if outcome.reason:
             self.reasons[outcome.reason] += 1
             if outcome.reason is Reason.CRAWLER_TRAP:
