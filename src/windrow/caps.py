@@ -37,6 +37,7 @@ def _cap(name: str, number: int, counted: str, why: str, excess: str) -> Cap:
 
 _MEMORY = "memory: it is read as a whole"
 _HOSTILE = "hostile input: honest input is smaller"
+_BY_TIME = "a list of what is later is requested; if there is none, the source fails (`crawler_trap`)"
 
 # documents
 PDF_BYTES = _cap("PDF_BYTES", 64 * MIB, "bytes of a PDF", _MEMORY, REFUSED)
@@ -81,8 +82,8 @@ LINK_HEADER_CHARACTERS = _cap("LINK_HEADER_CHARACTERS", 8_192, "characters of a 
 
 # news and events
 LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that loses posts", "a list may change at each", UNREPORTED)
-POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", UNREPORTED)
-BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", UNREPORTED)
+POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", _BY_TIME)
+BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", _BY_TIME)
 NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)
 DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", UNREPORTED)
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")

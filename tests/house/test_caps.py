@@ -73,7 +73,7 @@ def test_every_cap_is_used() -> None:
     assert [cap.name for cap in CAPS if cap.name not in code] == []
 
 
-MAX_UNREPORTED = 24
+MAX_UNREPORTED = 22
 """How many caps leave out something that no summary reports yet: this number may only fall."""
 
 

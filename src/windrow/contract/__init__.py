@@ -7,6 +7,7 @@ values to values; the engine does everything that reads, waits or writes.
 from __future__ import annotations
 
 from windrow.contract.answers import (
+    DRIFT,
     Answer,
     Ask,
     DocumentPart,
@@ -64,9 +65,9 @@ from windrow.contract.steps import (
 )
 
 __all__ = [
-    "ASK", "CAPTURED", "NOT_MODIFIED", "OK", "REQUEST", "ROBOTS", "Answer", "Ask", "AttemptObservations", "Captures",
-    "Check", "Collection", "ContentCheck", "Crawl", "CrawlRules", "Derive", "Discovery", "DocumentPart", "Entity",
-    "FollowResult", "FormField", "Inputs", "ItemStep", "Judge", "LeftOutCount", "Listing", "Load", "Members",
+    "ASK", "CAPTURED", "DRIFT", "NOT_MODIFIED", "OK", "REQUEST", "ROBOTS", "Answer", "Ask", "AttemptObservations",
+    "Captures", "Check", "Collection", "ContentCheck", "Crawl", "CrawlRules", "Derive", "Discovery", "DocumentPart",
+    "Entity", "FollowResult", "FormField", "Inputs", "ItemStep", "Judge", "LeftOutCount", "Listing", "Load", "Members",
     "MissingOffer", "Observation", "Offering", "PendingAsk", "Planner", "Read", "RemoteFolder", "Request", "Requests",
     "Rows", "Settle", "Skip", "Step", "Summarise", "Task", "Undecided", "WholeListing", "has_document", "inputs",
     "later", "no_origins", "observed", "results_of",

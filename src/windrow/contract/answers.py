@@ -70,6 +70,10 @@ class LeftOutCount(NamedTuple):
     example: str
 
 
+DRIFT = "Drift"
+"""The class of a finding that an answer lacks what the earlier answers had; the source has failed until it is back."""
+
+
 @dataclass(frozen=True, slots=True)
 class FollowResult:
     """The requests and offers that follow from an answer.

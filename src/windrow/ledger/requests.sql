@@ -15,6 +15,17 @@ SELECT attempt, requests, offers, fresh, reason, ending, findings, seconds FROM 
 WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
+-- row: DailyYield
+-- The fewest things that an answer of a list offered on a day (YYYY-MM-DD).
+
+-- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
+-- Return the daily yields of a source's list by its answers before an attempt, except those that drifted.
+SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
+FROM attempt v JOIN followed f ON f.attempt = v.seq
+WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.collection = :collection
+AND f.source = :source AND f.reason IS NULL AND instr(f.findings, '["Drift", ') = 0
+GROUP BY 1 ORDER BY 1;
+
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
 -- Return the values that a discovery learned about a source, as JSON by name.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source

@@ -123,6 +123,24 @@ _ROWS_PER_SECOND = 10_000  # row numbers reserved for the documents of one secon
 _NO_DIGIT = re.compile("[^0-9]")
 
 
+def _range_conditions(view: DocumentView, bounds: ViewRange) -> tuple[str, list[Any]]:
+    """Return the condition in SQL of the documents in a range of a view, and its parameters."""
+    columns = [_json_field(field) for field in view.by]
+    conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
+    parameters: list[Any] = [*bounds.first]
+    if len(bounds.first) < len(columns):
+        # A value that is not a text is left out, as in CouchDB's views.
+        ranged = columns[len(bounds.first)]
+        conditions.append(f"{ranged} >= ?")
+        parameters.append(bounds.start)
+        if bounds.end:
+            conditions.append(f"{ranged} < ?")
+            parameters.append(bounds.end)
+    if view.without:
+        conditions.append(_exclusion(view))
+    return " AND ".join(conditions), parameters
+
+
 class SqliteDocuments(SqliteStore):
     """`windrow.stores.documents.DocumentStore` in an SQLite file, with a table for each database."""
 
@@ -269,24 +287,20 @@ class SqliteDocuments(SqliteStore):
         """Yield the documents in the range `bounds` of a view, in its order."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
-        conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
-        parameters: list[Any] = [*bounds.first]
-        if len(bounds.first) < len(columns):
-            # A value that is not a text is left out, as in CouchDB's views.
-            ranged = columns[len(bounds.first)]
-            conditions.append(f"{ranged} >= ?")
-            parameters.append(bounds.start)
-            if bounds.end:
-                conditions.append(f"{ranged} < ?")
-                parameters.append(bounds.end)
-        if declared.without:
-            conditions.append(_exclusion(declared))
+        conditions, parameters = _range_conditions(declared, bounds)
         direction = "DESC" if bounds.descending else "ASC"
         order = ", ".join(
             f"{column} {direction}" for column in [*columns[len(bounds.first) :], "d.id"]
         )  # the leading columns are equal
-        clauses = f"WHERE {' AND '.join(conditions)} ORDER BY {order} LIMIT ? OFFSET ?"
+        clauses = f"WHERE {conditions} ORDER BY {order} LIMIT ? OFFSET ?"
         return self._read_documents(database, clauses, [*parameters, bounds.limit, bounds.skip])
+
+    def count_range(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> int:
+        """Count the documents in the range `bounds` of a view, whatever its `limit` and `skip`."""
+        conditions, parameters = _range_conditions(self._databases[database].view(name), bounds)
+        with self._guarded():
+            query = f'SELECT count(*) FROM "{database}" d WHERE {conditions}'
+            return int(self._connection.execute(query, parameters).fetchone()[0])
 
     def search(
         self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND

@@ -20,10 +20,12 @@ RANGES = [
 ]  # fmt: skip
 UNREADABLE = [
     "December 5-3, 2026", "3-5 December 2026, 10:00", "December 30, 2026 - January 2, 2027, 10 am",
+    "3-5 December 2026, 10:00 - 12:00", "Meeting: 3-5 December 2026, 10:00", "3-5 December 2026, 10:00:00 Uhr",
     "3.-5. Dezember 2026", "December 30 - Foo 2, 2027", "Thursday December 31 - 40, 2026",
 ]  # fmt: skip
 NO_RANGES = [
     ("5 December 2026, 10:00 - 12:00", "2026-12-05T15:00:00Z"), ("December 5, 2026, 9-11 am", "2026-12-05T14:00:00Z"),
+    ("Dec 3 2026 10:00 - 5 Dec 2026 12:00", "2026-12-03T15:00:00Z"),
     ("Dec 3 2026 9:00 AM - Dec 5 2026 5:00 PM", "2026-12-03T14:00:00Z"), ("Dec 3, 2026", "2026-12-03T00:00:00Z"),
 ]  # fmt: skip
 

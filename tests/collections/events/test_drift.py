@@ -1,7 +1,18 @@
 """Drift of a source, as opposed to a season without events."""
 
+from contextlib import closing
+from datetime import date
+
+from tests.clock import pass_time
+from tests.collections.events.place import calendar, configured, event, logs, run, serving
 from tests.collections.events.reader import read
+from windrow.app.status import current_state
+from windrow.collections.events.collection import COLLECTION
 from windrow.collections.events.discover import detect_drift
+from windrow.config import load
+from windrow.engine.requests.list_yield import describe_fall
+from windrow.ledger import Ledger
+from windrow.ledger.typed.requests import DailyYield
 
 FIELDS = {"title": "t", "start": "s", "description": "d"}
 
@@ -43,3 +54,45 @@ def test_a_field_that_is_not_filled_any_more_is_drift_and_one_that_never_was_is_
     )
     assert detect_drift(habit, answer(2, ""))[1] == ()  # too few events
     assert detect_drift(learn(*[answer(5, "")] * 4), answer(5, ""))[1] == ()
+
+
+def test_a_calendar_that_gave_40_and_gives_2_is_trouble_until_it_gives_40_again(tmp_path):
+    """The run succeeded, and nobody noticed."""
+    whole = calendar(*(event(f"{number}@x", f":20990115T15{number:02}00Z") for number in range(40)))
+    with serving() as site:
+        workspace = configured(tmp_path, f"{site.url}/a.ics", every="1s")
+        for _ in range(8):
+            site.put("/a.ics", whole)
+            assert run(workspace).failed == 0
+            pass_time(86_400)
+        for _ in range(2):
+            site.put("/a.ics", calendar(event("1@x", ":20990115T150100Z"), event("2@x", ":20990115T150200Z")))
+            assert run(workspace).failed == 1
+            pass_time(86_400)
+        message = "it lists 2; on the 8 earlier days compared, it usually listed 40, and never fewer than 40"
+        assert [log.get("drift") for log in logs(workspace)[-3:]] == [None, [message], [message]]
+        assert f"{site.url}/a.ics: drift: {message}" in error_in_status(tmp_path)
+        site.put("/a.ics", whole)
+        assert run(workspace).failed == 0
+    assert error_in_status(tmp_path) == ""
+
+
+def error_in_status(root):
+    workspace = load(root, environ={})
+    with closing(Ledger(workspace.ledger)) as ledger:
+        (state,) = current_state(workspace, ledger, {"events": tuple(COLLECTION.phases)}).sources
+    return state.error
+
+
+def days_with(*yields):
+    return [DailyYield(f"2026-09-{day:02}", fewest) for day, fewest in enumerate(yields, 1)]
+
+
+def test_weekends_small_lists_and_new_lists_are_no_fall():
+    today = date(2026, 9, 15)
+    assert describe_fall(2, today, days_with(40, 40, 40, 40, 40, 3, 2, 40, 40)) == ""  # as on an earlier weekend
+    assert describe_fall(2, today, days_with(40, 40, 40, 40, 40, 9, 8, 40, 40)) != ""
+    assert describe_fall(0, today, days_with(*[9] * 9)) == ""  # small lists
+    assert describe_fall(0, today, days_with(*[40] * 4)) == ""  # too few days
+    assert describe_fall(0, date(2026, 9, 7), days_with(*[40] * 6)) == ""  # no weekend yet
+    assert describe_fall(0, today, days_with(*[40] * 9)).startswith("it lists 0; ")

@@ -56,6 +56,13 @@ def text_of(form):
     return "".join(FORMS[form].write(EVENTS))
 
 
+def test_a_foreign_document_with_an_empty_key_is_exported():
+    """It ended the export with an IndexError."""
+    (results,) = json.loads("".join(FORMS["json"].write([document(1) | {"": 5}])))["results"].values()
+    assert results[""] == 5
+    assert not {"_id", "source_text"} & results.keys()
+
+
 def test_our_icalendar_is_folded_escaped_and_read_by_the_library_with_the_last_all_day_day():
     text = "".join(written(EVENTS))
     assert all(len(line.encode()) <= 75 for line in text.split("\r\n"))
@@ -187,14 +194,68 @@ def test_events_are_exported_by_date_branch_entity_source_and_status(tmp_path):
 
 def asked(app, path, query="", method="GET"):
     """Call the application as a server does; return status, media type and body."""
+    status, fields, body = called(app, path, query, method)
+    return status, fields["content-type"], body
+
+
+def called(app, path, query="", method="GET", **request_fields):
+    """Call the application as a server does; return status, header fields and body."""
     sent = []
 
     async def send(message):
         sent.append(message)
 
     scope = {"type": "http", "method": method, "path": path, "query_string": query.encode()}
+    scope["headers"] = [(name.replace("_", "-").encode(), text.encode()) for name, text in request_fields.items()]
     asyncio.run(app(scope, None, send))
-    return sent[0]["status"], dict(sent[0]["headers"])[b"content-type"].decode(), sent[1]["body"].decode()
+    fields = {name.decode(): text.decode() for name, text in sent[0]["headers"]}
+    return sent[0]["status"], fields, sent[1]["body"].decode()
+
+
+def test_the_api_tells_how_many_events_there_are_where_the_next_ones_are_and_that_nothing_changed(tmp_path):
+    """Of 25,000 events it answered with 10,000, with no word of the others."""
+    workspace = configured(tmp_path, "http://a.example/a.ics")
+    with open_databases(workspace) as held:
+        held.store.write(held.events, [document(number, title=f"Board {number}") for number in range(1, 6)])
+    app = EventApi(workspace)
+    status, fields, body = called(app, "/api/events/all", "limit=2&format=json&start=2026-12-02")
+    assert (status, fields["x-total-count"], json.loads(body)["count"]) == (200, "4", 2)
+    assert fields["link"] == '<?limit=2&format=json&start=2026-12-02&offset=2>; rel="next"'
+    _, last_fields, _ = called(app, "/api/events/all", "limit=2&format=json&start=2026-12-02&offset=2")
+    assert "link" not in last_fields
+    _, searched_fields, _ = called(app, "/api/events/all", "q=board&limit=2")
+    assert searched_fields["link"] == '<?q=board&limit=2&offset=2>; rel="next"'
+    _, branch_fields, _ = called(app, "/api/events/branch/Judicial")
+    assert branch_fields["x-total-count"] == "0"
+    path, query = "/api/events/all", "limit=2&format=json&start=2026-12-02"
+    for tags in (fields["etag"], f'"x", {fields["etag"]}', "*"):
+        unchanged = called(app, path, query, if_none_match=tags)
+        assert (unchanged[0], unchanged[2], unchanged[1]["etag"]) == (304, "", fields["etag"])
+        assert "content-length" not in unchanged[1]
+    with open_databases(workspace) as held:
+        held.store.write(held.events, [document(5, title="Moved")])
+    assert called(app, path, query, if_none_match=fields["etag"])[0] == 200
+    app.close()
+
+
+def test_city_scrapers_gets_a_line_for_each_meeting_in_the_local_time_of_its_source():
+    meeting = document(
+        1, end_datetime="2026-12-01T16:30:00Z", location="City Hall", agenda_url="https://a.example/agenda",
+        minutes_url="javascript:x", event_url="https://a.example/1", title="Board: Regular Meeting",
+    )  # fmt: skip
+    lines = "".join(FORMS["city-scrapers"].write([meeting, *EVENTS])).splitlines()
+    first, cancelled, recess, _ = map(json.loads, lines)
+    assert first == {
+        "id": "p/202612011000/x/board_regular_meeting", "title": "Board: Regular Meeting", "description": "",
+        "classification": "Not classified", "status": "confirmed", "start": "2026-12-01 10:00:00",
+        "end": "2026-12-01 11:30:00", "all_day": False, "time_notes": "",
+        "location": {"name": "City Hall", "address": ""},
+        "links": [{"href": "https://a.example/agenda", "title": "Agenda"}], "source": "https://a.example/1",
+    }  # fmt: skip
+    assert cancelled["status"] == "cancelled"
+    assert (recess["status"], recess["start"], recess["end"], recess["all_day"]) == (
+        "tentative", "2026-12-30 00:00:00", "2027-01-02 00:00:00", True
+    )  # fmt: skip
 
 
 def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_path):

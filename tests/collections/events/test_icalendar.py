@@ -145,6 +145,16 @@ def test_of_a_document_with_too_many_events_those_to_come_are_read_first_and_it_
     assert read(documents[reader], by=replace(by, most_events=6))[1] == []
 
 
+def test_an_event_that_still_repeats_is_read_before_those_of_later_days_and_one_whose_rule_ended_is_not():
+    """The nearness of days was the difference of numbers such as 20260901: a weekly event was the furthest one."""
+    days = [event(name, f":{day}T090000Z") for name, day in (("a", 20260902), ("b", 20261002), ("c", 20270102))]
+    weekly = event("weekly", ":20100104T090000Z", rrule="FREQ=WEEKLY")
+    ended = event("ended", ":20100104T090000Z", rrule="FREQ=WEEKLY;UNTIL=20110101T000000Z")
+    by = replace(parser("icalendar"), most_events=3)
+    read_events, _ = read(calendar(*days, ended, weekly), by=by)
+    assert {read_event.uid.split()[0] for read_event in read_events} == {"p/weekly", "p/a"}
+
+
 def test_attached_documents_and_conferences_are_kept_with_their_addresses():
     lines = (
         "UID:a@x\r\nDTSTART:20270115T150000Z\r\nSUMMARY:Board\r\n"

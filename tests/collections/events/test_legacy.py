@@ -48,7 +48,7 @@ def test_the_api_answers_in_every_form_with_documents_that_votersdaily_wrote(tmp
         held.store.write(held.events, [OLD, {"_id": "broken", "datetime": "soon"}])
     app = EventApi(workspace)
     for form in FORMS:
-        status, _, content = app.respond("GET", "/api/events/all", f"format={form}".encode())
+        status, _, content, _ = app.respond("GET", "/api/events/all", f"format={form}".encode())
         assert (status, b"Recess" in content) == (200, True), form
     (read,) = icalendar.Calendar.from_ical(app.respond("GET", "/api/events/all", b"format=ical")[2]).walk("VEVENT")
     assert (str(read["DTSTART"].dt), str(read["DTEND"].dt)) == ("2009-12-13", "2009-12-16")

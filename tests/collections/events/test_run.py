@@ -21,10 +21,13 @@ from windrow.collections.events.documents import NULLABLE_KEYS, STANDARD_KEYS, P
 from windrow.collections.pages import adapter as pages_adapter
 from windrow.collections.pages import collection as pages
 from windrow.config import load
+from windrow.contract import REQUEST, ROBOTS
 from windrow.engine.progress import Progress
 from windrow.engine.session import Session
 from windrow.errors import ConfigError
 from windrow.ledger import Ledger
+from windrow.model import Attempt, RecordedAttempt
+from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
@@ -317,11 +320,45 @@ def test_a_branch_that_is_not_on_the_list_is_refused_and_the_workspace_may_name_
     assert workspace.source("council").options["event_parser"].entity == "City Council"
 
 
+def test_an_event_is_found_by_its_day_month_branch_entity_and_parser(tmp_path, site):
+    site.put("/a.ics", calendar(event("a@x", MEETING, "Ferry"), event("b@x", ":20270220T150000Z", "Bridge")))
+    workspace = configured(tmp_path, f"{site.url}/a.ics")
+    run(workspace)
+
+    def found_keys(text):
+        results = ADAPTER.search(workspace, text, offset=0, limit=5, explain=False).results
+        return sorted(result.details.key for result in results)
+
+    assert found_keys('"2027-01-15"') == found_keys('"2027-01" legislative') == ["council/a@x"]
+    assert found_keys("senate") == found_keys("council") == ["council/a@x", "council/b@x"]
+    assert found_keys('"2027-02" senate -ferry') == ["council/b@x"]
+
+
+def test_a_failed_robots_file_of_each_origin_is_among_the_requests_of_a_log(tmp_path):
+    """Only the last of several was kept."""
+    at = datetime(2026, 9, 1, tzinfo=UTC)
+    attempts = [
+        RecordedAttempt(number, 1, at, "council", Attempt(
+            target, f"https://{host}.example/{path}", kind, True, at, 0.1, status, reason=reason
+        ))
+        for number, (target, host, path, kind, status, reason) in enumerate([
+            (0, "a", "robots.txt", ROBOTS, None, Reason.TIMEOUT), (0, "b", "robots.txt", ROBOTS, 503, Reason.SERVER_ERROR),
+            (0, "c", "robots.txt", ROBOTS, 503, Reason.SERVER_ERROR), (7, "c", "a.ics", REQUEST, 200, None),
+            (0, "b", "robots.txt", ROBOTS, None, Reason.TIMEOUT),
+        ])
+    ]  # fmt: skip
+    with open_databases(configured(tmp_path, "https://a.example/a.ics")) as held:
+        run_logs = RunLogs(None, None, held, {}, archive=tmp_path, limits=None)
+        assert sorted(recorded.seq for recorded in run_logs._last_attempts(attempts)) == [0, 3, 4]
+
+
 def test_an_address_with_a_key_and_a_zone_that_is_none_are_refused(tmp_path):
     with pytest.raises(ConfigError, match="has a key or password"):
         configured(tmp_path, "https://a.example/a.json?api_key=xyz")
-    with pytest.raises(ConfigError, match="not a time zone"):
+    with pytest.raises(ConfigError, match="'Eastern' is not a time zone"):
         configured(tmp_path, "https://a.example/a.ics", timezone="Eastern")
+    with pytest.raises(ConfigError, match="timezone is not set"):
+        configured(tmp_path, "https://a.example/a.ics", timezone=None)
     workspace = configured(tmp_path, "webcal://a.example/a.ics?x=1")
     assert workspace.source("council").options["address"] == "https://a.example/a.ics?x=1"
 

@@ -25,6 +25,7 @@ class Press:
         self.pages: dict[str, tuple[int, str, bytes]] = {}
         self.posts: dict[int, dict[str, Any]] = {}
         self.old = False  # a WordPress without modified_after and headers with totals
+        self.ignored: frozenset[str] = frozenset()  # names of parameters that it ignores, such as page
         self.before: Callable[[str], object] = lambda path: None  # called before each response
         self.server = self._serve()
         for number in range(1, posts + 1):
@@ -97,6 +98,7 @@ class Press:
         return 404, {"Content-Type": "text/html"}, b"<h1>Not matching</h1>"
 
     def _list(self, asked: dict[str, str]) -> tuple[int, dict[str, str], bytes]:
+        asked = {"page": "1"} | {name: text for name, text in asked.items() if name not in self.ignored}
         if "include" in asked:
             numbers = {int(number) for number in asked["include"].split(",")}
             posts = [entry for entry in self.posts.values() if entry["id"] in numbers and entry["status"] == "publish"]
@@ -110,6 +112,8 @@ class Press:
             matching = [entry for entry in matching if entry["date"] > asked["after"]]
         if "before" in asked:
             matching = [entry for entry in matching if entry["date"] < asked["before"]]
+        if "modified_before" in asked and not self.old:
+            matching = [entry for entry in matching if entry["modified"] < asked["modified_before"]]
         if "modified_after" in asked and not self.old:
             matching = [entry for entry in matching if entry["modified"] > asked["modified_after"]]
         page, size = int(asked["page"]), PER_PAGE

@@ -1,15 +1,21 @@
 """Sites of other kinds: BLOX searches, feeds, sitemaps and section pages, detected or configured, and their articles."""
 
+import io
 import json
 import unittest.mock
 from contextlib import closing
+from datetime import UTC, datetime
+from urllib.parse import parse_qs
 
 import pytest
 
 from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
-from windrow.collections.news import standard
+from windrow.collections.news import standard, townnews
+from windrow.collections.news.discover import follow
+from windrow.contract import Answer, Request
+from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
 
@@ -254,6 +260,56 @@ def test_a_blox_site_from_which_rows_go_while_it_is_paged_hides_no_other_one(tmp
     monkeypatch.setattr(press, "_answer", answer)
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
     assert len(articles(tmp_path)) == 60
+
+
+def test_a_blox_search_that_ends_before_its_total_is_continued_by_day(tmp_path, press, monkeypatch):
+    """It was taken for read where the site ended it: a later run did not request the older rows either."""
+    rows = [row(press, number) for number in range(28, 0, -1)]
+
+    def answer(path):
+        query = {name: texts[0] for name, texts in parse_qs(path).items()}
+        if "/search/" not in path:
+            return 404, {}, b""
+        found, offset = (
+            [row for row in rows if row["starttime"]["iso8601"][:10] <= query.get("d2", "9")],
+            int(query["o"]),
+        )
+        page = [] if offset >= 10 else found[offset : offset + 5]
+        return 200, {"Content-Type": "application/json"}, json.dumps({"total": len(found), "rows": page}).encode()
+
+    monkeypatch.setattr(press, "_answer", answer)
+    assert run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}})).failed == 0
+    assert len(articles(tmp_path)) == 28
+
+
+def test_a_blox_search_is_continued_by_day_at_the_limit_of_rows_and_refused_if_they_are_of_one_day(tmp_path, press):
+    (source,) = configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}).of("news")
+
+    def follow_last_page(context):
+        request = Request(f"{press.url}/search/", townnews.SEARCH, context=context)
+        body = io.BytesIO(json.dumps({"total": 2_000_000, "rows": [row(press, 3)]}).encode())
+        return townnews.follow(source, {}, Answer(request, 200, {}, body, datetime(2026, 11, 22, tzinfo=UTC)))
+
+    continued = follow_last_page("999999")
+    assert continued.requests[0].url.endswith("&t=article&o=0&d2=2025-11-04")
+    assert (continued.skip, continued.learned) == (None, {})
+    refused = follow_last_page(continued.requests[0].context.replace("0 ", "999999 ", 1))
+    assert (refused.skip, refused.learned, refused.requests) == (Reason.CRAWLER_TRAP, {}, ())
+    assert "more than 1,000,000 rows of one day" in refused.findings[0].message
+
+
+@pytest.mark.parametrize(("status", "reason"), [
+    (404, Reason.NOT_FOUND), (410, Reason.GONE), (429, Reason.RATE_LIMITED), (503, Reason.SERVER_ERROR),
+])  # fmt: skip
+def test_a_guessed_list_has_the_reason_of_its_status_and_is_forgotten_only_if_it_is_gone(
+    tmp_path, press, status, reason
+):
+    (source,) = configured(tmp_path, {"g": {"url": press.url}}).of("news")
+    url = f"{press.url}/feed/"
+    answer = Answer(Request(url, "page.guess"), status, {}, io.BytesIO(b"x"), datetime(2026, 11, 22, tzinfo=UTC))
+    followed = follow(source, {"guessed": [url]}, answer)
+    assert followed.skip is reason
+    assert followed.learned == ({"guessed": []} if status in {404, 410} else {})
 
 
 def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path, press):

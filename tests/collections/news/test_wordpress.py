@@ -11,10 +11,11 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
-from windrow.collections.news import standard, townnews
+from windrow.collections.news import standard
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.wordpress import PostList, begin, follow
 from windrow.contract import Answer
+from windrow.reasons import Reason
 
 
 @pytest.fixture
@@ -114,10 +115,9 @@ def test_runs_within_one_second_ask_for_a_window_each_since_one_that_has_an_answ
     assert len(set(asked)) == 6
 
 
-def test_the_end_of_a_list_says_why_no_further_page_is_requested_also_of_a_blox_search(tmp_path, press, monkeypatch):
+def test_the_end_of_a_list_says_why_no_further_page_is_requested(tmp_path, press):
     (source,) = wordpress(tmp_path, press).of("news")
     now = datetime(2026, 11, 22, tzinfo=UTC)
-    monkeypatch.setattr("windrow.collections.news.wordpress._MAX_PAGES", 2)
 
     def end_of(numbers, mode="all", **progress):
         request = PostList(mode, **progress).request("https://a.example/wp-json/wp/v2/posts")
@@ -127,10 +127,62 @@ def test_the_end_of_a_list_says_why_no_further_page_is_requested_also_of_a_blox_
     assert end_of([]) == "an empty page"
     assert end_of([7], last="7") == "the page has the posts of the previous one"
     assert end_of([7], "id", start="9.2026") == "the later pages are older or known"
-    assert end_of([7], page=2) == "the limit of 2 pages"
     assert end_of([7]) == ""
-    page = Answer(townnews._page_request(source, 999_999), 200, {}, io.BytesIO(b'{"rows": [{"uuid": "a"}]}'), now)
-    assert townnews.follow(source, {}, page).end == "the limit of 1,000,000 rows"
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_a_site_that_answers_every_page_with_the_first_is_read_by_time_to_its_last_post(tmp_path, press, old):
+    """It was taken for read after its first page: also later runs did not request the other posts."""
+    press.old, press.ignored = old, frozenset({"page"})
+    workspace = wordpress(tmp_path, press)
+    assert run(workspace).failed == 0
+    assert len(articles(tmp_path)) == 23
+    for number in range(24, 40):
+        press.post(number, at=f"2027-01-01T{number - 20:02}:00:00")
+    run(workspace)
+    assert len(articles(tmp_path)) == 39
+
+
+def test_a_list_with_more_pages_than_the_limit_is_continued_by_time(tmp_path, press):
+    (source,) = wordpress(tmp_path, press).of("news")
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+
+    def follow_last_page(mode):
+        request = PostList(mode, page=100_000, last="6").request("https://a.example/wp-json/wp/v2/posts")
+        posts = [{"id": 7, "date": "2026-03-01T10:00:00", "modified": "2026-04-01T10:00:00"}]
+        return follow(source, {}, Answer(request, 200, {}, io.BytesIO(json.dumps(posts).encode()), at))
+
+    assert "page=1&orderby=date&order=asc&after=2026-03-01T09:59:59&" in follow_last_page("all").requests[0].url
+    assert "&before=2026-03-01T10:00:01&" in follow_last_page("date").requests[0].url
+    assert "&modified_before=2026-04-01T10:00:01&" in follow_last_page("modified").requests[0].url
+    refused = follow_last_page("id")
+    assert (refused.skip, refused.requests) == (Reason.CRAWLER_TRAP, ())
+    assert "more than 100,000 pages" in refused.findings[0].message
+
+
+def test_a_site_whose_other_pages_cannot_be_requested_has_failed_until_a_run_reads_them(tmp_path, press):
+    press.ignored = frozenset({"page", "after"})
+    workspace = wordpress(tmp_path, press)
+    assert run(workspace).failed == 1
+    assert len(articles(tmp_path)) == 10
+    press.ignored = frozenset()
+    assert run(workspace).failed == 0
+    assert len(articles(tmp_path)) == 23
+
+
+def test_an_empty_page_in_the_middle_of_a_list_is_no_end_of_it(tmp_path, press, monkeypatch):
+    answer, is_broken = press._list, [True]
+
+    def answer_without_posts(asked):
+        status, fields, body = answer(asked)
+        return status, fields, b"[]" if is_broken[0] and asked.get("page") == "2" else body
+
+    monkeypatch.setattr(press, "_list", answer_without_posts)
+    workspace = wordpress(tmp_path, press)
+    assert run(workspace).failed == 1
+    is_broken[0] = False
+    assert run(workspace).failed == 0
+    assert len(articles(tmp_path)) == 23
 
 
 def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_its_true_end(tmp_path, press):

@@ -15,7 +15,7 @@ from pkgutil import get_data
 from typing import Any
 from urllib.parse import urlsplit
 
-from windrow.collections.events.parser import BRANCHES, ENTITIES, EventParser, ParserRules, check_name
+from windrow.collections.events.parser import BRANCHES, ENTITIES, FEDERAL_ZONE, EventParser, ParserRules, check_name
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
 from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
@@ -28,6 +28,9 @@ from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
 """Keys of a source's options: its address with the query, its `EventParser`, and whether its current address is
 requested only once, because it is another one each day or hour."""
+
+SITE = "{site}"
+"""The part of a preset's address that is replaced by the `url` of a source."""
 
 _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
 """The settings of a source that are parts of its `ParserRules`: a version of the parser may change them."""
@@ -81,7 +84,9 @@ _VERSION_TABLES = ValueKind(
 )
 
 SOURCE = (
-    Setting("parser", TEXT, "", "built-in parser, or a name for a new one; default: the source's name", "--parser"),
+    Setting(
+        "parser", TEXT, "", "built-in parser or preset, or a name for a new one; default: the source's name", "--parser"
+    ),
     Setting("reader", choice("", *READERS), "", "kind of its documents; a built-in parser sets it", "--reader"),
     Setting("version", TEXT, "", "version of its parser; change it with the settings below"),
     Setting("branch", TEXT, "", "branch of government to which the events belong", "--branch"),
@@ -120,7 +125,10 @@ _PACKAGE = "windrow.collections.events"
 
 @cache
 def built_in_names() -> tuple[str, ...]:
-    """Return the names of the built-in parsers, which read sites of the federal government of the United States."""
+    """Return the names of the built-in parsers: for sites of the federal government of the US, and presets.
+
+    A preset is for all sites of one product, such as Legistar; `SITE` in its address is replaced by a source's `url`.
+    """
     return tuple(sorted(path.name.removesuffix(".toml") for path in files(_PACKAGE).joinpath("parsers").iterdir()))
 
 
@@ -129,18 +137,21 @@ def built_in_parser(name: str) -> EventParser | None:
     """Return the built-in parser in `parsers/NAME.toml`, or None if there is no such file.
 
     The file has the settings of a source. `like` names a parser from which it takes the settings that it does not have.
+    A preset has neither branch, entity nor time zone.
     """
     if name not in built_in_names():
         return None
     kinds = {setting.name: setting.kind for setting in SOURCE}
     settings = _read_parser_file(name)
     values = {setting: kinds[setting].read(value, Path()) for setting, value in settings.items() if setting != "url"}
+    url = settings.get("url", "")
     return EventParser(
         name,
-        values["branch"],
-        values["entity"],
+        values.get("branch", ""),
+        values.get("entity", ""),
+        "" if SITE in url else FEDERAL_ZONE,
         versions=(ParserRules(**{setting: values[setting] for setting in _VERSION_SETTINGS if setting in values}),),
-        url=settings.get("url", ""),
+        url=url,
         complete=values.get("complete") != "no",
         **{setting: values[setting] for setting in ("every",) if setting in values},
     )
@@ -156,7 +167,7 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
     """Build a source with its parser and whole address as options; raise ConfigError if a setting is not valid."""
     built_in = built_in_parser(values["parser"].value)
     url = values["url"]
-    address = url.value or (built_in.url if built_in else "")
+    address = _fill_site(built_in.url, url.value) if built_in else url.value
     if address.startswith("webcal://"):
         address = "https://" + address.removeprefix("webcal://")
     bare_url = Value(url.name, address.partition("#")[0].partition("?")[0], url.shown, url.origin)
@@ -169,6 +180,19 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
     except ConfigError as error:
         raise ConfigError(f"{table.file}: source.{table.name}: {error}", hint=error.hint) from None
     return replace(source, options={**source.options, ADDRESS: address.partition("#")[0], PARSER: parser})
+
+
+def _fill_site(built_in_url: str, url: str) -> str:
+    """Return the address of a source with a built-in parser: its own, or that of the parser or preset.
+
+    >>> _fill_site("{site}/events?top=9", "https://a.example/"), _fill_site("https://b.example/", "")
+    ('https://a.example/events?top=9', 'https://b.example/')
+    """
+    path, _, query = built_in_url.partition(SITE)[2].partition("?")
+    is_whole = path in url if path else bool(query) and "?" in url
+    if not url or SITE not in built_in_url or is_whole:
+        return url or built_in_url.replace(SITE, "")
+    return built_in_url.replace(SITE, url.rstrip("/") if path else url)
 
 
 def _refuse_secrets(table: SourceTable, address: str) -> None:
@@ -199,8 +223,13 @@ def _build_parser(
     base_parser = built_in or EventParser(name, branch="", entity="")
     branches = BRANCHES + tuple(surroundings.values["events.branches"].value)
     entities = ENTITIES + tuple(surroundings.values["events.entities"].value)
+    branch = configured.get("branch") or base_parser.branch
+    entity = configured.get("entity") or base_parser.entity
     zone = configured.get("timezone") or (built_in.zone if built_in else "")
-    if not zone or zone_of(zone) is None:
+    for setting, text in (("branch", branch), ("entity", entity), ("timezone", zone)):
+        if not text:
+            raise ConfigError(f"{setting} is not set", hint=f"set it to that of the events: {setting} = ...")
+    if zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
     complete = {"yes": True, "no": False}.get(values["complete"].value)
     if complete is None:
@@ -208,8 +237,8 @@ def _build_parser(
     return replace(
         base_parser,
         name=name,
-        branch=check_name(configured.get("branch") or base_parser.branch, branches, "events.branches"),
-        entity=check_name(configured.get("entity") or base_parser.entity, entities, "events.entities"),
+        branch=check_name(branch, branches, "events.branches"),
+        entity=check_name(entity, entities, "events.entities"),
         zone=zone,
         versions=versions,
         complete=complete,

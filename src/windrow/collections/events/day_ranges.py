@@ -23,10 +23,9 @@ _DAY_FIRST = re.compile(
 )
 _NUMERIC = re.compile(rf"({_NUMERIC_DAY}){_BETWEEN}({_NUMERIC_DAY})")
 _RANGE_WITHIN = re.compile(
-    rf"\b{_DAY}{_BETWEEN}{_WEEKDAY}{_DAY}\s+{_MONTH},?\s+\d{{4}}|\d{{4}}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
+    rf"(?<![\d:.])\b{_DAY}{_BETWEEN}{_WEEKDAY}{_DAY}\s+{_MONTH},?\s+\d{{4}}|\d{{4}}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
     rf"|\b{_MONTH}\s+{_DAY}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
 )
-_CLOCK = re.compile(r"\d\s*:\s*\d|\d\s*[ap]\.?\s?m\b|\d\s*(?:uhr|h)\b", re.IGNORECASE)
 
 
 class DayRange(NamedTuple):
@@ -58,12 +57,12 @@ def find_days(text: str) -> DayRange | None:
 
 
 def has_range_within(text: str) -> bool:
-    """Return whether a text has a range of days beside other words, but not a time of day and at least two colons.
+    """Return whether a text has a range of days beside other words, such as a time of day.
 
     >>> has_range_within("3-5 December 2026, 10:00"), has_range_within("5 December 2026, 10:00 - 12:00")
     (True, False)
     """
-    return _RANGE_WITHIN.search(text) is not None and not (text.count(":") > 1 and _CLOCK.search(text))
+    return _RANGE_WITHIN.search(text) is not None
 
 
 def _day_number(day: str) -> int:

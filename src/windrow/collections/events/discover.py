@@ -17,7 +17,7 @@ from windrow.collections.events.parser import SkippedPart
 from windrow.collections.events.readers.by_fields import join_url
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, parser_of, read_document, source_document
-from windrow.contract import Answer, FollowResult, Offering, Request, Skip
+from windrow.contract import DRIFT, Answer, FollowResult, Offering, Request, Skip
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason
@@ -71,9 +71,6 @@ def detect_drift(
         return DriftResult(dict(statistics), drifts)
     return DriftResult({"row": min(answers_in_a_row + 1, 1_000_000), "empty": was_empty, "shares": shares_now}, ())
 
-
-DRIFT = "Drift"
-"""The class of a finding that a response lacks the events, or a field, that the earlier ones had."""
 
 _MEDIA_PARTS = {
     "schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml",

@@ -1,4 +1,4 @@
-"""The formats in which events are exported: JSON, feeds, iCalendar, CSV, Open Civic Data and an HTML table."""
+"""The formats in which events are exported: JSON, feeds, iCalendar, CSV, HTML, Open Civic Data, City Scrapers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import NAMESPACE_URL, uuid5
 
 from windrow.collections.events.documents import complete_document, web_address
-from windrow.collections.events.times import day_after, parse_utc
+from windrow.collections.events.times import day_after, parse_utc, zone_of
 from windrow.formats.text import json_text, xml_text
 
 
@@ -277,6 +277,52 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def city_scrapers(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a line of JSON for each event, as an item `Meeting` of City Scrapers in the local time of its source."""
+    for event in events:
+        yield json_text(meeting_item(event)) + "\n"
+
+
+_LINK_TITLES = {"agenda_url": "Agenda", "minutes_url": "Minutes", "video_url": "Video"}
+_SLUG_SEPARATORS = re.compile(r"[^a-z0-9]+")
+
+
+def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert an event's document to an item `Meeting` of City Scrapers, whose times have no zone.
+
+    The status is cancelled, confirmed (also if there is an agenda) or tentative; it is not `passed`, which depends on
+    the present time.
+    """
+    start, end = (_local_text(event, name) for name in ("datetime", "end_datetime"))
+    links = [(title, web_address(event.get(key))) for key, title in _LINK_TITLES.items()]
+    is_confirmed = event["status"] == "confirmed" or bool(links[0][1])
+    status = _OCD_STATUSES.get(event["status"])
+    slug = _SLUG_SEPARATORS.sub("_", event["title"].lower()).strip("_")
+    return {
+        "id": f"{event['parser_name']}/{re.sub('[^0-9]', '', start)[:12]}/x/{slug}",
+        "title": event["title"],
+        "description": event["description"] or "",
+        "classification": "Not classified",
+        "status": "cancelled" if status == "cancelled" else "confirmed" if is_confirmed else "tentative",
+        "start": start,
+        "end": end or None,
+        "all_day": event["all_day"],
+        "time_notes": event.get("status_note", ""),
+        "location": {"name": event.get("location") or "", "address": ""},
+        "links": [{"href": url, "title": title} for title, url in links if url],
+        "source": page_of(event),
+    }
+
+
+def _local_text(event: Mapping[str, Any], name: str) -> str:
+    """Return a time of an event in the zone of its source, as YYYY-MM-DD HH:MM:SS, or an empty text if it has none."""
+    if not event[name]:
+        return ""
+    time = parse_utc(event[name])
+    zone = None if event["all_day"] else zone_of(event["source_timezone"])
+    return f"{time.astimezone(zone) if zone else time:%Y-%m-%d %H:%M:%S}".zfill(19)
+
+
 EventWriter = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 
 
@@ -290,7 +336,9 @@ class EventForm(NamedTuple):
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield the JSON that VotersDaily's API returned: documents by id, without `source_text`, `_id` and `_rev`."""
     documents = {
-        event["_id"]: {name: value for name, value in event.items() if name[0] != "_" and name != "source_text"}
+        event["_id"]: {
+            name: value for name, value in event.items() if not name.startswith("_") and name != "source_text"
+        }
         for event in events
     }
     yield json_text({"count": len(documents), "results": documents})
@@ -321,5 +369,6 @@ FORMS = {
     "atom": _form_of_completed("application/atom+xml", atom),
     "jsonfeed": _form_of_completed("application/feed+json", json_feed),
     "csv": _form_of_completed("text/csv; charset=utf-8", csv_lines),
+    "city-scrapers": _form_of_completed("application/jsonl; charset=utf-8", city_scrapers),
     "ocd": _form_of_completed("application/json", ocd_events),
 }

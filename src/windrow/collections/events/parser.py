@@ -34,6 +34,7 @@ def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
     raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
+FEDERAL_ZONE = "America/New_York"
 _EARLIEST = date(1, 1, 1)
 
 
@@ -82,7 +83,7 @@ class EventParser:
     name: str
     branch: str
     entity: str
-    zone: str = "America/New_York"
+    zone: str = FEDERAL_ZONE
     versions: tuple[ParserRules, ...] = (ParserRules(),)
     url: str = ""
     complete: bool = True

@@ -33,7 +33,7 @@ LISTED_TWICE = "the document lists the event twice"
 _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
 """If a source's field has one of these statuses, the title and description are not searched for another one."""
 
-_SEARCHED_KEYS = ("title", "description", "location", "entity")
+_SEARCHED_KEYS = ("title", "description", "location", "entity", "source_entity", "branch", "parser_name")
 
 MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
 """The most characters in the `text` of all events of a document together."""
@@ -51,8 +51,9 @@ class ReadEvent(NamedTuple):
 
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text in which a search for an event looks for its words."""
-    return " ".join(str(event[name]) for name in _SEARCHED_KEYS if event.get(name))
+    """Return the text in which a search for an event looks for its words, with its day at the end."""
+    day = str(event.get("local_datetime") or event["datetime"])[:10]
+    return " ".join([*(str(event[name]) for name in _SEARCHED_KEYS if event.get(name)), day])
 
 
 class WithdrawnEvent(NamedTuple):
@@ -79,6 +80,9 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
         if event.start is None:
             if source_id:
                 yield WithdrawnEvent(_uid(parser, source_id))
+            else:
+                message = f"a withdrawn event is not known, as its id {event.id[:100]!r} is also that of other events"
+                yield SkippedPart(Reason.INCOMPLETE_RECORD, message)
             continue
         read_event = _build_event(document, event, event.start, source_id)
         earlier = events_by_uid.get(read_event.uid)
@@ -143,10 +147,10 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    If there are more than 2 parts, an id that at least half of them (rounded down) and at least 2 have does not.
+    If there are more than 2 parts, an id that at least half of them and at least 2 have does not.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
-    too_many = max(2, len(ids) // 2)
+    too_many = max(2, (len(ids) + 1) // 2)
     return {id_ for id_, count in counts.items() if count == 1 or count < too_many or len(ids) <= 2}
 
 

@@ -25,6 +25,9 @@ _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
 """A date of mail and feeds with the name of a zone, which by RFC 5322 means a fixed offset in summer and winter."""
 
+_LOOSE_ISO = re.compile(
+    r"(\d{4})-(\d{1,2})-(\d{1,2})(?:(T\d\d:\d\d(?::\d\d)?)(?:([+-])(\d{1,2}):(\d\d)(?::00)?)?)?", re.ASCII
+)
 _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
 UNKNOWN_ZONE = "unknown_zone"
@@ -166,6 +169,9 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     if _UNIX_TIME.fullmatch(plain):
         seconds = int(plain)
         return from_aware(_EPOCH + timedelta(seconds=seconds / (1000 if seconds > _MAX_SECONDS else 1)), zone)
+    if loose := _LOOSE_ISO.fullmatch(plain):  # EventON writes months, days and zones with one digit
+        year, month, day, clock, sign, hours, minutes = loose.groups(default="")
+        plain = f"{year}-{month:0>2}-{day:0>2}{clock}" + (f"{sign}{hours:0>2}:{minutes}" if sign else "")
     try:
         moment = read_page_time(plain) if _MAIL_DATE.fullmatch(plain) else None
         moment = moment or datetime.fromisoformat(plain)

@@ -145,9 +145,10 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
     other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
     if answer.status != 200 or url_hints.read_hints(body, url).kind is HintKind.NONE:
         is_read = answer.status == 200
-        skip = Reason.NOT_A_FEED if is_read else Reason.NOT_FOUND
+        skip = Reason.NOT_A_FEED if is_read else reason_of_status(answer.status)
         message = "the document is neither a feed nor a sitemap" if is_read else f"the status is {answer.status}"
-        learned_now = {"guessed": other_guesses} if url in learned.get("guessed", ()) else {}
+        is_gone = is_read or answer.status in GONE_STATUSES
+        learned_now = {"guessed": other_guesses} if is_gone and url in learned.get("guessed", ()) else {}
         return FollowResult(skip=skip, findings=(Finding("Refused", message, Level.WARN),), learned=learned_now)
     listing = feed.follow(source, learned, answer._replace(request=answer.request._replace(name=f"feed.{feed.LIST}")))
     return replace(listing, learned={**listing.learned, "guessed": [*other_guesses, url]})

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, NamedTuple, Self
 
 from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
@@ -21,6 +21,7 @@ _PAGE_SIZE = 100
 _MAX_ROWS = BLOX_ROWS.number
 _ROWS_PER_REPEATED_ROW = 10  # pages overlap by a tenth, as each row that is removed moves the later ones up
 _BY_PREFIX = re.compile(r"^\s*by\s+", re.IGNORECASE)
+_ISO_DAY = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _FIRST_YEAR = 1990
 _MAX_DEPTH = 10  # of nested texts
 
@@ -30,16 +31,30 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
-    return (_page_request(source, 0, every=every),)
+    return (_page_request(source, _Page(), every=every),)
 
 
-def _page_request(source: Source, offset: int, *, every: int | None = None, only_if_new: bool = False) -> Request:
-    """Return the request for the page that starts with row `offset`; `every` is in seconds, as in `Request`."""
-    query = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={offset}"
-    for name, day in (("d1", source.options["since"]), ("d2", source.options["until"])):
+class _Page(NamedTuple):
+    """A page of a search: its first row, the day of the last row before it, and the last day of the search, or ""."""
+
+    offset: int = 0
+    day: str = ""
+    until: str = ""
+
+    @classmethod
+    def of_request(cls, request: Request) -> Self:
+        offset, day, until = (*request.context.split(" "), "", "")[:3]
+        return cls(int(offset or 0), day, until)
+
+
+def _page_request(source: Source, page: _Page, *, every: int | None = None, only_if_new: bool = False) -> Request:
+    """Return the request for a page of the search; `every` is in seconds, as in `Request`."""
+    query = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={page.offset}"
+    for name, day in (("d1", source.options["since"]), ("d2", page.until or source.options["until"])):
         query += f"&{name}={day}" if day else ""
     url = f"{source.site.address('').rstrip('/')}/{query}"
-    return Request(url, SEARCH, priority=int(offset > 0), context=str(offset), every=every, only_if_new=only_if_new)
+    priority, context = int(page != _Page()), " ".join(map(str, page))
+    return Request(url, SEARCH, priority=priority, context=context, every=every, only_if_new=only_if_new)
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
@@ -52,23 +67,40 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     rows = [row for row in content["rows"] if isinstance(row, dict)]
     keys = dict.fromkeys(f"{str(_row_name(row))[:300]}@{_time_text(row, 'lastupdated')[:40]}" for row in rows)
     offers = tuple(map(Offering, keys))
-    end_offset = int(answer.request.context or 0) + len(rows)
+    page = _Page.of_request(answer.request)
+    end_offset, days = page.offset + len(rows), _days_of(rows)
+    page = page._replace(day=days[-1] if days else page.day)
     total = content.get("total")
-    is_last = not rows or (isinstance(total, int) and end_offset >= total)
-    is_before = bool(source.options["since"]) and _is_before(rows, source.options["since"])
-    if is_last or is_before or end_offset >= _MAX_ROWS:
-        end = "the oldest row" if is_last or is_before else f"the limit of {_MAX_ROWS:,} rows"
-        return FollowResult((), offers, {"complete": True}, end=end)
+    is_last = end_offset >= total if isinstance(total, int) else not rows
+    is_before = bool(source.options["since"] and days) and max(days) < source.options["since"]
+    if is_last or is_before:
+        return FollowResult((), offers, {"complete": True}, end="the oldest row")
     has_read_all = bool(learned.get("complete"))
-    next_offset = end_offset - len(rows) // _ROWS_PER_REPEATED_ROW
-    return FollowResult((_page_request(source, next_offset, only_if_new=has_read_all),), offers)
+    if rows and end_offset < _MAX_ROWS:
+        next_page = page._replace(offset=end_offset - len(rows) // _ROWS_PER_REPEATED_ROW)
+        return FollowResult((_page_request(source, next_page, only_if_new=has_read_all),), offers)
+    # A search that ends before its total is begun again with the days up to that of its last row.
+    continued = _Page(day=page.day, until=_day_after(page.day))
+    if continued.until and continued.until != page.until:
+        return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
+    if not rows:  # the total is not correct
+        return FollowResult((), offers, {"complete": True}, end="the oldest row")
+    message = f"the search has more than {_MAX_ROWS:,} rows of one day; the others are not requested"
+    return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
 
 
-def _is_before(rows: list[dict[str, Any]], day: str) -> bool:
-    """Return whether all rows with a date are from before a day (YYYY-MM-DD), and at least one row has a date."""
+def _days_of(rows: list[dict[str, Any]]) -> list[str]:
+    """Return the days (YYYY-MM-DD) of the rows with a date, in the order of the rows."""
     starts = [_time_text(row, "starttime") for row in rows]
-    days = [start[:10] for start in starts if start[:4].isdecimal()]
-    return bool(days) and all(row_day < day for row_day in days)
+    return [start[:10] for start in starts if _ISO_DAY.match(start)]
+
+
+def _day_after(day: str) -> str:
+    """Return the day after a day, both as YYYY-MM-DD; an empty text if `day` is not a date."""
+    try:
+        return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
+    except (ValueError, OverflowError):
+        return ""
 
 
 def _row_name(row: Mapping[str, Any]) -> Any:

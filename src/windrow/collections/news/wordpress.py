@@ -48,6 +48,7 @@ class PostList:
     page: int = 1
     began: str = ""  # time of the request for the first page
     total: int = -1  # posts in the list, or -1 if it is not known
+    size: int = 0  # the most posts on a page so far
     last: str = ""  # the numbers of the posts on the previous page
     shrunk: bool = False  # whether the total fell while the list was read
     round: int = 1  # how many times the list has been begun
@@ -61,7 +62,7 @@ class PostList:
             parameter_names = {"modified": "modified_after", "id": "known"}  # `known` only makes the address new
             parameters.append(f"{parameter_names.get(self.mode, 'after')}={self.start}")
         if self.end:
-            parameters.append(f"before={self.end}")
+            parameters.append(f"{'modified_before' if self.mode == 'modified' else 'before'}={self.end}")
         if self.round > 1:
             parameters.append(f"round={self.round}")
         return "&".join((*parameters, _EMBED_PARAMETER))
@@ -80,9 +81,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     options = source.options
     day_range = f"{options['since']}..{options['until']}"
     if learned.get("range") != day_range:
-        start = f"{options['since']}T00:00:00" if options["since"] else ""
-        end = f"{options['until']}T23:59:59" if options["until"] else ""
-        return (PostList("all", start, end).request(_with_attempt(api, learned)),)
+        return (_first_list(source, PostList("all")).request(_with_attempt(api, learned)),)
     if options["until"]:
         return ()
     overlap = _overlap(source)
@@ -90,6 +89,14 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     starts["id"] = f"{learned.get('top', 0)}.{learned['upto.date'][:19]}"
     windows = (PostList(mode, start).request(_with_attempt(api, learned)) for mode, start in starts.items())
     return (*windows, wordpress_gone.begin(source, api))
+
+
+def _first_list(source: Source, listing: PostList) -> PostList:
+    """Return a list as it was before its first page was requested, with its bounds."""
+    if listing.mode != "all":
+        return PostList(listing.mode, listing.start)
+    since, until = source.options["since"], source.options["until"]
+    return PostList("all", f"{since}T00:00:00" if since else "", f"{until}T23:59:59" if until else "")
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
@@ -125,22 +132,75 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
     learned_now = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
-    numbers_text = ",".join(str(post.get("id")) for post in posts)[:2000]
     total, pages = _count_header(answer.fields, "x-wp-total"), _count_header(answer.fields, "x-wp-totalpages")
     shrunk = listing.shrunk or 0 <= total < listing.total
-    listing = replace(listing, began=listing.began or answer.at.isoformat(), total=total, shrunk=shrunk)
-    is_last = 0 <= pages <= listing.page  # without this header an empty or refused page follows the last one
+    listing = replace(
+        listing, began=listing.began or answer.at.isoformat(), total=total, size=max(listing.size, len(posts)),
+        shrunk=shrunk,
+    )  # fmt: skip
+    is_repeated = bool(posts) and _numbers_text(posts) == listing.last
+    # Without the header an empty or refused page follows the last one.
+    is_last = 0 <= pages <= listing.page and not is_repeated
     why_ended = (
-        "an empty page" if not posts else "the last page" if is_last
-        else "the page has the posts of the previous one" if numbers_text == listing.last
-        else "the later pages are older or known" if _reaches_window_end(posts, listing)
-        else f"the limit of {_MAX_PAGES:,} pages" if listing.page >= _MAX_PAGES else ""
+        "the last page" if is_last else "an empty page" if not posts and pages < 0
+        else "the later pages are older or known" if not is_repeated and _reaches_window_end(posts, listing) else ""
     )  # fmt: skip
     if why_ended:
-        finished = _finish_list(source, listing, answer, offers, why_ended)
-        return replace(finished, learned={**finished.learned, **learned_now})
-    next_list = replace(listing, page=listing.page + 1, last=numbers_text)
-    return FollowResult((next_list.request(api),), offers, learned_now)
+        continued = _finish_list(source, listing, answer, offers, why_ended)
+    elif is_repeated or not posts or listing.page >= _MAX_PAGES:
+        continued = _continue_by_time(source, listing, answer, posts, offers)
+        if continued.skip is not None:  # another address, so that the next run begins the list again
+            learned_now["tries"] = learned.get("tries", 0) + 1
+    else:
+        continued = FollowResult(
+            (replace(listing, page=listing.page + 1, last=_numbers_text(posts)).request(api),), offers
+        )
+    return replace(continued, learned={**continued.learned, **learned_now})
+
+
+def _numbers_text(posts: Sequence[Mapping[str, Any]]) -> str:
+    return ",".join(str(post.get("id")) for post in posts)[:2000]
+
+
+def _continue_by_time(
+    source: Source, listing: PostList, answer: Answer, posts: Sequence[Mapping[str, Any]], offers: tuple[Offering, ...]
+) -> FollowResult:  # fmt: skip
+    """Continue a list whose next page cannot be requested with the list of the posts after (or before) `posts`.
+
+    If that is the same list, the list is finished if it has fewer posts than a page; otherwise it is refused, and the
+    next run begins it again.
+    """
+    start, end = _bounds_after(listing, posts)
+    if (start, end) != (listing.start, listing.end):
+        continued = replace(listing, start=start, end=end, page=1, total=-1, last=_numbers_text(posts))
+        api = answer.request.url.partition("per_page=")[0].rstrip("?&")
+        return FollowResult((continued.request(api),), offers)
+    if posts and listing.page < _MAX_PAGES and len(posts) < max(listing.size, 2):
+        return _finish_list(source, listing, answer, offers, "the page has the posts of the previous one")
+    message = (
+        f"page {listing.page:,} has the posts of the previous one" if posts and _numbers_text(posts) == listing.last
+        else f"page {listing.page:,} is empty, although it is not the last one" if not posts
+        else f"the list has more than {_MAX_PAGES:,} pages"
+    )  # fmt: skip
+    finding = Finding("Refused", f"{message}; the later posts are not requested, until the next run tries again")
+    return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(finding,))
+
+
+def _bounds_after(listing: PostList, posts: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """Return (start, end) of the list of the posts that follow `posts` in a list, with a second of overlap.
+
+    They are those of the list itself if it is in the order of numbers, or if a post has no time.
+    """
+    column = "modified" if listing.mode == "modified" else "date"
+    try:
+        times = sorted(datetime.fromisoformat(str(post.get(column))[:19]) for post in posts)
+        if listing.mode == "all":
+            return (times[-1] - _SECOND).isoformat(), listing.end
+        if listing.mode != "id":
+            return listing.start, (times[0] + _SECOND).isoformat()
+    except (ValueError, IndexError, OverflowError):
+        pass
+    return listing.start, listing.end
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
@@ -163,7 +223,7 @@ def _finish_list(
     """Return the end of the list, with the time up to which posts were read; if posts were removed, begin it again."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
-        next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
+        next_list = replace(_first_list(source, listing), round=listing.round + 1)
         return FollowResult((next_list.request(api),), offers)
     began = listing.began or answer.at.isoformat()
     if listing.mode == "all":

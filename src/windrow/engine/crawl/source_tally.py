@@ -80,6 +80,8 @@ class SourceTally:
         self.usable += outcome.is_usable
         for count in outcome.left_out:
             self.left_out.add(count.reason, count.rule, count.addresses, count.example)
+        if outcome.drift:
+            self.is_failed, self.problem = True, f"{outcome.url}: drift: {outcome.drift}"
         if outcome.reason:
             self.reasons[outcome.reason] += 1
             if outcome.reason is Reason.CRAWLER_TRAP:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from windrow.contract import CAPTURED, NOT_MODIFIED, OK, REQUEST, FollowResult, LeftOutCount, Settle
+from windrow.contract import CAPTURED, DRIFT, NOT_MODIFIED, OK, REQUEST, FollowResult, LeftOutCount, Settle
 from windrow.engine.requests.answers import (
     FollowedAnswer,
     FollowJob,
@@ -25,13 +25,14 @@ from windrow.engine.requests.answers import (
     requests_of,
     source_address,
 )
+from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts
 from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
-from windrow.model import Finding, FoundUrl, Reading, RecordedAttempt, Source
+from windrow.model import Finding, FoundUrl, Level, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
 
 MAX_FRUITLESS = 50
@@ -51,7 +52,8 @@ class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`; `found` counts the requests that it led to.
 
     The response `is_usable` if the discovery used it. Otherwise it may have a `reason` with a `message`; it has none
-    if it is a redirect, or if its attempt failed. `left_out` counts its addresses that are not requested.
+    if it is a redirect, or if its attempt failed. `left_out` counts its addresses that are not requested. `drift` says
+    what it lacks that earlier ones had, or is empty.
     """
 
     source: str
@@ -62,6 +64,7 @@ class FollowOutcome(NamedTuple):
     end: str = ""  # why the discovery ended
     is_usable: bool = False
     left_out: tuple[LeftOutCount, ...] = ()
+    drift: str = ""
 
 
 class _Follow(NamedTuple):
@@ -92,6 +95,7 @@ class AnswerFollower:
         self._listing_starts = {source: queries.listing_begun(name, source) for source in self._sources}
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
         self._may_have_new = set(self._sources)  # sources
+        self._lists: set[int] = set()  # responses to requests that are repeated, which are being followed
         self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
         self._busy_sources: set[str] = set()  # names of sources with a response that is being followed
         self._complete: list[_Follow] = []  # to be written
@@ -181,6 +185,8 @@ class AnswerFollower:
             hops = context_of(self._run.ledger.requests.of_attempt(recorded.seq)).get("hops", 0)
             self._complete.append(_Follow(recorded, follow_redirect(self._run.collection, source, answer, hops)))
             return
+        if answer.request.every is not None and attempt.kind == REQUEST:
+            self._lists.add(recorded.seq)
         job = FollowJob(source, self._learned[recorded.source], answer, attempt.kind == CAPTURED)
         self._in_pool[self._run.pool.submit(job)] = recorded
 
@@ -202,7 +208,8 @@ class AnswerFollower:
             if reason is not None or recorded.attempt.reason is not None:
                 self._track_listing(writer, recorded, FollowResult(skip=reason or recorded.attempt.reason))
             return FollowOutcome(recorded.source, recorded.attempt.url, 0, reason, _first_message(findings))
-        result = (followed := self._stop_endless(recorded, followed)).result
+        followed = self._note_fall(recorded, self._stop_endless(recorded, followed))
+        result = followed.result
         writer.flush()
         keys = [offer.key for offer in result.offers]
         new_keys = set(keys) - run.ledger.requests.known(name, recorded.source, keys)
@@ -233,7 +240,7 @@ class AnswerFollower:
         message = _first_message(result.findings) if result.skip else ""
         return FollowOutcome(
             recorded.source, recorded.attempt.url, len(urls), result.skip, message, result.end, is_usable,
-            result.left_out,
+            result.left_out, next((finding.message for finding in result.findings if finding.kind == DRIFT), ""),
         )  # fmt: skip
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
@@ -255,6 +262,22 @@ class AnswerFollower:
         finding = Finding("CrawlerTrap", f"{message}: its requests are not made")
         result = replace(result, skip=Reason.CRAWLER_TRAP, findings=(finding, *result.findings))
         return FollowedAnswer(result)
+
+    def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
+        """Return `followed`, with a finding if it is the answer of a list and offers much less than earlier ones."""
+        result, attempt = followed.result, recorded.attempt
+        is_list = recorded.seq in self._lists
+        self._lists.discard(recorded.seq)
+        says_empty = any(finding.kind == Reason.PLACEHOLDER.class_name for finding in result.findings)
+        if not is_list or result.skip is not None or followed.is_redirect or says_empty:
+            return followed
+        earlier = self._run.ledger.requests.daily_yields(
+            self._run.collection.name, recorded.source, attempt.target, recorded.seq, attempt.started - COMPARED_TIME
+        )
+        if not (fall := describe_fall(len(result.offers), attempt.started.date(), earlier)):
+            return followed
+        finding = Finding(DRIFT, fall, Level.WARN)
+        return followed._replace(result=replace(result, findings=(finding, *result.findings)))
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
         """Have the Settle steps read an attempt again: earlier runs could not follow it, so it had no offers."""

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any, NamedTuple
 
+from windrow.clock import spell
 from windrow.contract import Offering
 from windrow.ledger.database import LedgerQueries
 from windrow.ledger.rows import Followed, RequestRow, offering, recorded
 from windrow.model import RecordedAttempt
 from windrow.reasons import Reason
+
+
+class DailyYield(NamedTuple):
+    """The fewest things that an answer of a list offered on a day (YYYY-MM-DD)."""
+
+    day: str
+    fewest: int
 
 
 class WholeListingRow(NamedTuple):
@@ -69,6 +78,14 @@ class TypedRequests(LedgerQueries):
     def latest(self, collection: str, source: str, limit: int) -> list[Followed]:
         """Return the results of following the last answers of a source, the latest first."""
         return self._database.rows(_make_followed, "requests.latest", collection, source, limit)
+
+    def daily_yields(
+        self, collection: str, source: str, address: int, before: int, since: datetime
+    ) -> list[DailyYield]:
+        """Return the daily yields of a source's list by its answers before an attempt, except those that drifted."""
+        return self._database.rows(
+            DailyYield._make, "requests.daily_yields", address, before, spell(since), collection, source
+        )
 
     def learned_texts(self, collection: str, source: str) -> dict[str, str]:
         """Return the values that a discovery learned about a source, as JSON by name."""

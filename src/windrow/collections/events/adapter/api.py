@@ -3,20 +3,27 @@
 Paths are `/api/events/all`, `/api/events/branch/NAME` and `/api/events/entity/NAME`, and in addition
 `/api/events/parser/NAME` and `/api/events/status/NAME`. Parameters are `start` (inclusive), `end` (exclusive),
 `format`, `limit`, `offset`, and, if the databases are in SQLite, the search words `q`. The latest event is first.
+
+A response that does not have all events has the address of the next ones in its field Link. X-Total-Count is the
+number of events in the range, if the databases are in SQLite and there are no search words. A response that the client
+has, by its ETag, is a 304.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qsl, unquote
+from types import MappingProxyType
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from windrow.collections.events.adapter.databases import EventDatabases, connect_databases
 from windrow.collections.events.exports import FORMS, EventForm
 from windrow.config import Workspace, find_workspace, load
+from windrow.contract import NOT_MODIFIED, OK
+from windrow.digest import digest
 from windrow.errors import WindrowError
 from windrow.stores.documents import SqliteDocuments, ViewRange
 
@@ -29,6 +36,15 @@ _MAX_TEXT_LENGTH = 200  # characters of a parameter
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+class ApiResponse(NamedTuple):
+    """A response of the API; `fields` has further fields of its header by name."""
+
+    status: int
+    media: str
+    content: bytes
+    fields: Mapping[str, str] = MappingProxyType({})
 
 
 class EventApi:
@@ -45,14 +61,23 @@ class EventApi:
             return
         if scope["type"] != "http":
             return
-        status, media, content = self.respond(scope["method"], scope["path"], scope.get("query_string", b""))
-        headers = [(b"content-type", media.encode()), (b"content-length", str(len(content)).encode())]
+        status, media, content, fields = self.respond(scope["method"], scope["path"], scope.get("query_string", b""))
+        if status == OK:
+            tag = f'"{digest(content).partition(":")[2][:32]}"'
+            fields = {**fields, "etag": tag}
+            known_tags = dict(scope.get("headers", ())).get(b"if-none-match", b"").decode("latin-1")
+            if tag in known_tags or known_tags.strip() == "*":
+                status, content = NOT_MODIFIED, b""
+        headers = [(b"content-type", media.encode())]
+        headers += [(b"content-length", str(len(content)).encode())] if status != NOT_MODIFIED else []
         headers += [(b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff")]
+        headers += [(b"access-control-expose-headers", b"ETag, Link, X-Total-Count")]
+        headers += [(name.encode(), text.encode()) for name, text in fields.items()]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
-    def respond(self, method: str, path: str, query: bytes) -> tuple[int, str, bytes]:
-        """Return status, media type and content of the response to a request; `query` is percent-encoded."""
+    def respond(self, method: str, path: str, query: bytes) -> ApiResponse:
+        """Return the response to a request; `query` is percent-encoded."""
         if method not in {"GET", "HEAD"}:
             return _error_response(405, "only GET and HEAD are allowed")
         names = [unquote(name) for name in path.strip("/").split("/")]
@@ -73,21 +98,32 @@ class EventApi:
             parameters.get("start", "")[:_MAX_TEXT_LENGTH], parameters.get("end", "")[:_MAX_TEXT_LENGTH],
             descending=True, limit=min(int(numbers["limit"]), MAX_EVENTS), skip=int(numbers["offset"]),
         )  # fmt: skip
-        return self._select_events(form, view, view_range, parameters.get("q", "")[:_MAX_TEXT_LENGTH])
+        return self._select_events(form, view, view_range, parameters)
 
-    def _select_events(self, form: EventForm, view: str, view_range: ViewRange, words: str) -> tuple[int, str, bytes]:
-        """Return the response with the events in a range of a view, or with the events in it that have all `words`."""
+    def _select_events(
+        self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str]
+    ) -> ApiResponse:
+        """Return the response with the events in a range of a view that have all words of the parameter `q`."""
+        words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
+        one_more = view_range._replace(limit=view_range.limit + 1)
+        fields: dict[str, str] = {}
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)
             store, database = self._databases.store, self._databases.events
             if not words:
-                events = store.view(database, view, view_range)
+                events = list(store.view(database, view, one_more))
+                if isinstance(store, SqliteDocuments):
+                    fields["x-total-count"] = str(store.count_range(database, view, view_range))
             elif isinstance(store, SqliteDocuments):
-                events = store.search(database, words, view, view_range)
+                events = list(store.search(database, words, view, one_more))
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
-            return 200, form.media, "".join(form.write(events)).encode("utf-8", "replace")
+            if len(events) > view_range.limit:
+                page = {"limit": view_range.limit, "offset": view_range.skip + view_range.limit}
+                fields["link"] = f'<?{urlencode({**parameters, **page})}>; rel="next"'
+            text = "".join(form.write(events[: view_range.limit]))
+            return ApiResponse(OK, form.media, text.encode("utf-8", "replace"), fields)
         except WindrowError as error:
             return _error_response(503, type(error).__name__)
 
@@ -107,8 +143,8 @@ async def _respond_to_lifespan(receive: Receive, send: Send) -> None:
             return
 
 
-def _error_response(status: int, message: str) -> tuple[int, str, bytes]:
-    return status, "application/json", json.dumps({"error": message}).encode()
+def _error_response(status: int, message: str) -> ApiResponse:
+    return ApiResponse(status, "application/json", json.dumps({"error": message}).encode())
 
 
 def application() -> EventApi:

@@ -10,11 +10,10 @@ from urllib.parse import urljoin
 from windrow.archive import open_response
 from windrow.collections.events.adapter.databases import EventDatabases
 from windrow.collections.events.collection import ADDRESS, COLLECTION
-from windrow.collections.events.discover import DRIFT
 from windrow.collections.events.documents import MISSING, ParserRun, RequestedAddress, is_stored, log_document
 from windrow.collections.events.readers.by_fields import decode_text
 from windrow.collections.events.reading import parser_of
-from windrow.contract import CAPTURED, REQUEST, ROBOTS
+from windrow.contract import CAPTURED, DRIFT, REQUEST, ROBOTS
 from windrow.engine.requests.answers import body_of
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.text import counted
@@ -219,9 +218,11 @@ class RunLogs:
     def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
         """Return the last attempt at each address, in the order of the first attempts, without followed redirects.
 
-        The last failed request for a robots.txt is included if nothing else was requested from its origin.
+        The last failed request for the robots.txt of an origin is included if nothing else was requested from there.
         """
-        last = {recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS}
+        last: dict[int | str, RecordedAttempt] = {
+            recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS
+        }
         requested_origins = {parts(recorded.attempt.url).origin for recorded in last.values()}
         for recorded in attempts:
             if (
@@ -229,7 +230,7 @@ class RunLogs:
                 and recorded.attempt.reason is not None
                 and parts(recorded.attempt.url).origin not in requested_origins
             ):
-                last[0] = recorded
+                last[parts(recorded.attempt.url).origin] = recorded
         return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
 
     def _is_followed_redirect(self, recorded: RecordedAttempt) -> bool:

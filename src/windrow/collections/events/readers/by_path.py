@@ -92,6 +92,7 @@ def element_text(element: etree._Element, path: str) -> str | None:
 
 _MAX_HTML_SIZE = EVENT_PAGE_BYTES.number  # bytes of a page, and characters of all its events
 _COLUMN_PREFIX = "column:"
+_HIDDEN = "[style*='display:none'], [style*='display: none']"
 
 
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -147,8 +148,18 @@ def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, 
     node = _select_first(event_node, selector) if selector else event_node
     if node is None:
         return None
-    text = (node.attributes.get(attribute) or "") if attribute else node.text(separator=" ")
+    text = (node.attributes.get(attribute) or "") if attribute else _visible_text(node)
     return replace_controls(" ".join(text.split()))
+
+
+def _visible_text(node: LexborNode) -> str:
+    """Return the text of a node without that of elements in it that its style hides."""
+    if not node.css_matches(_HIDDEN):
+        return node.text(separator=" ")
+    content = LexborHTMLParser(node.inner_html or "")
+    for hidden in content.css(_HIDDEN):
+        hidden.decompose()
+    return content.text(separator=" ")
 
 
 def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:

@@ -143,12 +143,24 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
     return zone_of(name[1].strip()) if name else None
 
 
-def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, int]:
-    """Return a key that sorts repeated events, and those from the day before `visited` on, first; both by nearness."""
-    start = _START_DAY.search(event_text)
-    day = int(start[1]) if start else 0
-    first_day = int(f"{visited - timedelta(days=1):%Y%m%d}")  # a number YYYYMMDD
-    return day < first_day and not _REPETITION_LINE.search(event_text), abs(day - first_day)
+def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
+    """Return a key that sorts events from the day before `visited` on before earlier ones, both by nearness.
+
+    An event that repeats counts as one of that day from its start to the UNTIL of its rule.
+    """
+    start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
+    first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min
+    if day < first_day and _REPETITION_LINE.search(event_text):
+        day = min(first_day, _read_day(until[1])) if until else first_day
+    return day < first_day, abs(day - first_day)
+
+
+def _read_day(digits: str) -> date:
+    """Return the day of a text YYYYMMDD, or the first day of all if it is not a day."""
+    try:
+        return date.fromisoformat(digits)
+    except ValueError:
+        return date.min
 
 
 class _Overrides(NamedTuple):
