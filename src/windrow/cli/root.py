@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -19,7 +20,7 @@ from windrow.cli.command import (
     escape_unencodable,
     shared_options,
 )
-from windrow.errors import WindrowError
+from windrow.errors import DISK_FULL_ERRNOS, WindrowError
 from windrow.reasons import Reason
 
 COMMANDS = {
@@ -145,8 +146,17 @@ def _report_os_error(console: Console, error: OSError) -> int:
     _print_traceback(console)
     location = f"{error.filename}: " if error.filename else ""
     hint = f"ls -ld {error.filename}" if error.filename else "windrow config"
-    console.error(f"{location}{error.strerror or error}", hint, 1, Reason.DISK_FAILED)
+    console.error(f"{location}{error.strerror or error}", hint, 1, _reason_of(error) or "")
     return 1
+
+
+def _reason_of(error: OSError) -> Reason | None:
+    """Return the reason for an error of the system, or None if it is not one of files or disks."""
+    if error.errno in DISK_FULL_ERRNOS:
+        return Reason.DISK_FULL
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return Reason.PERMISSION_DENIED
+    return Reason.DISK_FAILED if error.errno == errno.EIO else None
 
 
 def _guess_command(arguments: Sequence[str]) -> str:
