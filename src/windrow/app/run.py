@@ -151,6 +151,8 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
         return f"the command of run.notify, {name}, took more than {MAX_NOTIFY_SECONDS:g} seconds and was ended"
     except OSError as error:
         return f"the command of run.notify, {name}, cannot be started: {error.strerror}"
+    if completed.returncode < 0:
+        return f"the command of run.notify, {name}, was ended by signal {-completed.returncode}"
     return f"the command of run.notify, {name}, ended with code {completed.returncode}" if completed.returncode else ""
 
 
@@ -301,12 +303,17 @@ def is_address(name: str) -> bool:
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the TOML table of a new source, by the source's name; the source requests only these addresses.
 
+    Raises UsageError for an address that is not valid.
+
     >>> source_of_addresses(["https://example.org/a?b=1"])
     {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}
     """
     paths = []
     for address in addresses:
-        split = parts(normalise(address).url or address)
+        url = normalise(address).url
+        if not url:
+            raise UsageError(f"{address!r} is not a valid address", hint="windrow run https://example.org/page")
+        split = parts(url)
         path = f"{split.path or '/'}?{split.query}" if split.query is not None else split.path or "/"
         paths.append(path.replace("*", "%2A").replace("$", "%24") + "$")
     name = f"once-{hash64(' '.join(sorted(addresses))) % 2**64:016x}"
