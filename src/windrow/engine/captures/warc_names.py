@@ -47,14 +47,14 @@ class WarcNames:
         paths = self._paths_by_name.get(name.name, [])
         if len(paths) < 2:
             return paths
-        ranks = [(_count_common_parts(name, path), path.is_relative_to(index.parent)) for path in paths]
+        ranks = [(_count_equal_names(name, path), path.is_relative_to(index.parent)) for path in paths]
         return [path for path, rank in zip(paths, ranks, strict=True) if rank == max(ranks)]
 
 
-def _count_common_parts(name: PurePosixPath, path: Path) -> int:
+def _count_equal_names(name: PurePosixPath, path: Path) -> int:
     """Return how many names at the ends of two paths are equal.
 
-    >>> _count_common_parts(PurePosixPath("crawl-7/a.warc.gz"), Path("/data/crawl-7/a.warc.gz"))
+    >>> _count_equal_names(PurePosixPath("crawl-7/a.warc.gz"), Path("/data/crawl-7/a.warc.gz"))
     2
     """
     count = 0
