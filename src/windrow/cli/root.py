@@ -17,6 +17,7 @@ from windrow.cli.command import (
     CommandGroup,
     Console,
     OutputFailed,
+    discard_output,
     escape_unencodable,
     shared_options,
 )
@@ -101,6 +102,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     console = Console()
     warnings.showwarning = lambda message, *_: console.inform(f"warning: {message}")
     arguments = sys.argv[1:] if args is None else args
+    standard_output = sys.stdout
     try:
         code = root.main(args, "windrow", standalone_mode=False, obj=console)
     except click.exceptions.Abort as error:
@@ -115,6 +117,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = error.exit_code
     except OSError as error:
         code = _report_os_error(console, error)
+    except SystemExit as ended:
+        # Click replaces the stream if it cannot write to it because the program that reads it has enough.
+        code = ended.code if sys.stdout is standard_output else 0
+        sys.stdout = standard_output
     code = _flush(console) or code
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -203,7 +209,7 @@ def _flush(console: Console) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             failure = OutputFailed(f"standard output cannot be written: {error.strerror}")
             console.error(str(failure), failure.hint, failure.exit_code)
