@@ -321,8 +321,12 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a message, with the reason, for each chosen source that cannot be used."""
-    chosen = (source for source in config.sources if not names or source.name in names or source.collection in names)
+    """Return a message, with the reason, for each chosen source that cannot be used.
+
+    A source whose collection is not known, as its file is not TOML, is chosen with every collection.
+    """
+    chosen_names = {*names, ""} if any(name in collection_names() for name in names) else {*names}
+    chosen = (source for source in config.sources if not names or {source.name, source.collection} & chosen_names)
     return tuple(f"source {source.name}: {source.unusable}" for source in chosen if source.unusable)
 
 

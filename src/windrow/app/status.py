@@ -208,7 +208,7 @@ def _source_state(
     return SourceState(
         source.name, source.collection, source.owner, state, last_good,
         new=count.new, changed=count.changed, same=same, gone=count.gone, failed=0,
-        next_due=due, error=count.error, items=items,
+        next_due=due, error=source.unusable or count.error, items=items,
     )  # fmt: skip
 
 
