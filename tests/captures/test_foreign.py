@@ -10,6 +10,7 @@ from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
 from tests.sessions import session_settings
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
+from windrow.collections.pages.adapter.explain import explain as explain_page
 from windrow.engine.check import Fault, check_archive
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
@@ -159,6 +160,29 @@ def test_a_line_that_may_mean_either_of_two_files_is_a_failure_until_the_folder_
     run_quotes(workspace)
     assert records(workspace) == {"/said/west.html#1": "west"}
     assert capture_counts(workspace)[3] == []
+
+
+def test_why_explains_a_host_of_a_collection_of_records(tmp_path):
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.close()
+    workspace = configure(tmp_path, warc=[warc.path])
+    run_quotes(workspace)
+    ledger = Ledger(workspace.ledger)
+    try:
+        for name in ("press.example", "http://press.example/", "PRESS.example"):
+            explanation = ADAPTER.explain(workspace, ledger, name)
+            assert explanation.lines[:2] == (
+                "press.example: a host of quotes",
+                f"  {ORIGIN}, source press: 1 address: 0 failed at the last request, 0 are due",
+            )
+            assert "      1 attempt: status 200" in explanation.lines
+            assert [message.type for message in explanation.messages] == ["host"]
+        assert explain_page(workspace, ledger, "press.example") is None, "no page was requested there"
+        for name in ("example", "press.exampl", "press_example", "%", "other.example"):
+            assert ADAPTER.explain(workspace, ledger, name) is None
+    finally:
+        ledger.close()
 
 
 def test_all_index_files_that_are_missing_are_counted(tmp_path):
