@@ -36,6 +36,7 @@ from windrow.engine.frontier import PlannedSource, Reads, Waiting
 from windrow.engine.source_counts import OutcomeCount
 from windrow.engine.takedown import TakedownResult
 from windrow.ledger.rows import CapturedRow, Followed
+from windrow.ledger.typed.addresses import HostState
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import CdxLine, DiffLine, TextChange
@@ -103,6 +104,7 @@ MESSAGES = {
     "version": Message("why", "a version of the page, oldest first", Edition),
     "page_attempt": Message("why", "a request for the page; empty fields are left out", PageAsked),
     "site": Message("why", "a site or host; its origins follow", SiteState),
+    "host": Message("why", "an origin of a collection of records", HostState),
     "origin": Message("why", "an origin of the site", SiteOrigin),
     "record, its history": Message("why", "a record; its versions follow, and what it waits for", {
         "key": "text", "collection": "text", "versions": "number",

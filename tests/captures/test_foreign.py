@@ -10,6 +10,7 @@ from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
 from tests.sessions import session_settings
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
+from windrow.collections.pages.adapter.explain import explain as explain_page
 from windrow.engine.check import Fault, check_archive
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
@@ -120,6 +121,78 @@ def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     run_quotes(workspace)
     assert records(workspace) == {"/said/1.html#1": "one", "/said/4.html#1": "four"}
     assert capture_counts(workspace)[3] == ["digest_mismatch"]
+
+
+@pytest.mark.parametrize("has_digests", [True, False])
+@pytest.mark.parametrize("prefix", ["", "{folder}/"])
+def test_warc_files_of_one_name_in_two_folders_are_two_files(tmp_path, prefix, has_digests):
+    for folder in ("east", "west"):
+        (tmp_path / folder).mkdir()
+        warc = ForeignWarc(tmp_path / folder / "press.warc.gz")
+        warc.add(f"/said/{folder}.html", quotes_page(folder))
+        warc.close()
+        lines = [line.replace("press.warc.gz", f"{prefix.format(folder=folder)}press.warc.gz") for line in warc.lines]
+        lines = lines if has_digests else [line.replace(line.split()[5], "-") for line in lines]
+        index = tmp_path / f"{folder}.cdx" if prefix else tmp_path / folder / "press.cdx"
+        index.write_text("\n".join([" CDX N b a m s k r M S V g", *lines]) + "\n")
+    cdx = [tmp_path / "east.cdx", tmp_path / "west.cdx"] if prefix else [tmp_path / "east", tmp_path / "west"]
+    workspace = configure(tmp_path, cdx=cdx, warc=[tmp_path / "east", tmp_path / "west"])
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/east.html#1": "east", "/said/west.html#1": "west"}
+
+
+def test_a_line_that_may_mean_either_of_two_files_is_a_failure_until_the_folder_decides(tmp_path):
+    for folder in ("east", "west"):
+        (tmp_path / folder).mkdir()
+        warc = ForeignWarc(tmp_path / folder / "press.warc.gz")
+        warc.add(f"/said/{folder}.html", quotes_page(folder))
+        warc.close()
+    (tmp_path / "press.cdx").write_text("\n".join([" CDX N b a m s k r M S V g", *warc.lines]) + "\n")
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"], warc=[tmp_path / "east", tmp_path / "west"])
+    run_quotes(workspace)
+    assert records(workspace) == {}
+    assert capture_counts(workspace)[3] == ["not_found"]
+    ledger = Ledger(workspace.ledger)
+    (failed,) = ledger.captures.failed("quotes", "press", ("", -1), [*Reason], 9)
+    ledger.close()
+    assert failed.warc == "press.warc.gz"
+    (tmp_path / "east" / "press.warc.gz").rename(tmp_path / "east" / "other.warc.gz")
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/west.html#1": "west"}
+    assert capture_counts(workspace)[3] == []
+
+
+def test_why_explains_a_host_of_a_collection_of_records(tmp_path):
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.close()
+    workspace = configure(tmp_path, warc=[warc.path])
+    run_quotes(workspace)
+    ledger = Ledger(workspace.ledger)
+    try:
+        for name in ("press.example", "http://press.example/", "PRESS.example"):
+            explanation = ADAPTER.explain(workspace, ledger, name)
+            assert explanation.lines[:2] == (
+                "press.example: a host of quotes",
+                f"  {ORIGIN}, source press: 1 address: 0 failed at the last request, 0 are due",
+            )
+            assert "      1 attempt: status 200" in explanation.lines
+            assert [message.type for message in explanation.messages] == ["host"]
+        assert explain_page(workspace, ledger, "press.example") is None, "no page was requested there"
+        for name in ("example", "press.exampl", "press_example", "%", "other.example"):
+            assert ADAPTER.explain(workspace, ledger, name) is None
+    finally:
+        ledger.close()
+
+
+def test_all_index_files_that_are_missing_are_counted(tmp_path):
+    session = run_quotes(configure(tmp_path, cdx=[tmp_path / f"{number:02}.cdx" for number in range(25)]))
+    assert session.failed
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    comments = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
+    ledger.close()
+    shown = "; ".join(f"{tmp_path}/{number:02}.cdx does not exist" for number in range(5))
+    assert comments[0].endswith(f"; 25 files could not be read, such as these; {shown}")
 
 
 def test_captures_of_other_makers_are_limited_and_gone_on_with(tmp_path):

@@ -41,3 +41,11 @@ def test_a_list_on_standard_input(root: Path, small: Village, windrow, monkeypat
     assert windrow("run", "-").code == 2
     assert windrow("run", f"{origin}/a.html", "pages").code == 2
     assert json.loads(windrow("status", "--json").out.splitlines()[0])["type"]
+
+
+@pytest.mark.parametrize("address", ["http://", "https://a b/", "http://[::1"])
+def test_an_address_that_is_not_valid_is_a_usage_error(root: Path, windrow, address: str) -> None:
+    for options in ([], ["--dry-run"]):
+        output = windrow("run", address, *options)
+        assert output.code == 2, output.err
+        assert "is not a valid address" in output.err

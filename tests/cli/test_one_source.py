@@ -40,6 +40,26 @@ def test_a_broken_source_that_is_wanted_refuses_the_run(beside_broken: Path, win
     assert "sources/wrong.toml" in output.err
 
 
+@pytest.mark.parametrize("text", ["collection = ", "\udc80"])
+def test_a_source_file_that_is_not_toml_costs_its_own_source(harvested: Path, windrow, text: str) -> None:
+    (harvested / "sources" / "torn.toml").write_bytes(text.encode("utf-8", "surrogateescape"))
+    for names in ([], ["drops"], ["torn", "harwell"]):
+        output = windrow("run", *names, "--json")
+        assert output.code == 4
+        (summary,) = output.of("summary")
+        assert summary["errors"][0].startswith("source torn: sources/torn.toml is not ")
+        assert [source["source"] for source in summary["sources"]] == ["harwell"]
+    assert windrow("run", "harwell", "--quiet").code == 0
+    refused = windrow("run", "torn")
+    assert refused.code == 4
+    assert "sources/torn.toml is not " in refused.err
+    for command in ("status", "config"):
+        output = windrow(command)
+        assert "sources/torn.toml is not " in output.out + output.err
+    assert windrow("why", "torn").code == 0
+    assert windrow("changes").code == 0
+
+
 def test_config_names_a_collection_that_is_not_installed(beside_broken: Path, windrow) -> None:
     (beside_broken / "sources" / "wrong.toml").unlink()
     output = windrow("config")
@@ -71,6 +91,27 @@ def test_pages_are_exported_as_csv(crawled: Path, windrow) -> None:
     assert [row["url"] for row in rows] == [line["url"] for line in lines]
     assert rows[0]["title"] == lines[0]["title"]
     assert len(rows) > 5
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status"], ["changes"], ["search", "a"], ["why", "one"], ["config"], ["check"], ["run", "--dry-run"],
+        ["help"], ["changes", "--help"], ["--help"], ["--version"],
+    ],
+    ids=" ".join,
+)  # fmt: skip
+def test_a_command_ends_quietly_when_its_reader_has_enough(crawled: Path, words: list[str], options: list[str]) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "windrow", *words, *options],
+        cwd=crawled, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        process.stdout.close()
+        errors = process.stderr.read()
+        assert process.wait(60) == 0, errors
+    assert "roken" not in errors
+    assert "Traceback" not in errors
 
 
 def test_an_export_ends_well_when_its_reader_has_enough(crawled: Path) -> None:

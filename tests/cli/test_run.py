@@ -195,6 +195,12 @@ def test_a_failing_command_of_notify_is_told(workspace, windrow) -> None:
     assert "the command of run.notify, false, ended with code 1" in output.err
 
 
+def test_a_command_of_notify_that_a_signal_ended_is_told_as_that(workspace, windrow) -> None:
+    setting(workspace, "[run]\nnotify = \"sh -c 'kill -9 $$'\"")
+    output = windrow("run")
+    assert "the command of run.notify, sh, was ended by signal 9" in output.err
+
+
 def test_the_pace_is_checked_and_taken(workspace, windrow) -> None:
     assert windrow("run", "--listers", "65").code == 2
     assert windrow("run", "--listers", "2", "--downloaders", "1", "--attempts", "2").code == 0

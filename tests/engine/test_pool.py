@@ -143,6 +143,11 @@ def test_while_a_document_takes_its_time_the_lease_can_be_renewed(read):
     assert max(later - earlier for earlier, later in pairwise(beats)) < 2
 
 
+def test_a_worker_that_a_library_aborts_had_too_little_memory(read):
+    readings = read(["a", "abort", "b"])
+    assert [reading.reason for _, reading in readings] == [None, Reason.MEMORY_LIMIT, None]
+
+
 def test_a_worker_that_dies_twice_over_a_document_gives_it_up(read):
     readings = read(["a", "b", "die", "c", "d", "die"])
     for word, reading in readings:

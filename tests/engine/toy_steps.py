@@ -28,6 +28,7 @@ ACTS: dict[str, Callable[[], object]] = {
     "spin": lambda: re.match(r"(a+)+b", "a" * 60),  # in a library, and without an end
     "spin for a second": spin_for_a_second,
     "die": lambda: os.kill(os.getpid(), signal.SIGKILL),
+    "abort": os.abort,
     "eat": lambda: bytearray(8 << 30),
     "fail": fail,
 }

@@ -65,6 +65,28 @@ def test_a_missing_folder_that_had_files_is_a_failed_listing_and_nothing_is_gone
     assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(2,)]
 
 
+def test_a_listing_with_unreadable_lines_is_failed_where_it_lacks_files_and_nothing_is_gone(make_workspace):
+    workspace = make_workspace()
+    other_name, other_content = drop("H", DAY, 6)
+    with rogue_server(files={KEY: CONTENT, f"add/{other_name}": other_content}) as server:
+        workspace.add_source("ftp", server.url(), secret="env:HOME", timeout=60)
+        assert workspace.run().code == 0
+        del server.files[KEY]
+        server.lines["add"] = [b"-garbled-"]
+        assert workspace.run().code == 3
+        failed, reason, comment = workspace.tasks("ftp")[-1]
+        assert (failed, reason) == (1, "protocol_error")
+        message = "the folder 'add' has lines that cannot be read, and so 1 file missing from it were not recorded"
+        assert message in comment
+        assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(0,)]
+        server.files[KEY] = CONTENT
+        assert workspace.run().code == 0  # all files are listed: the line is refused, and nothing else
+        del server.files[KEY]
+        del server.lines["add"]
+        assert workspace.run().code == 0
+    assert workspace.query_ledger("SELECT count(*) FROM listing WHERE event = 'gone'") == [(1,)]
+
+
 def test_a_base_folder_without_any_of_the_three_is_a_failed_listing_and_nothing_is_gone(make_workspace):
     workspace = make_workspace()
     good = workspace.add_healthy()

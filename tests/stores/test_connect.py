@@ -98,7 +98,7 @@ def test_a_locked_database_may_be_tried_again(tmp_path: Path, monkeypatch: pytes
 
 def test_an_engine_is_strict_everywhere(store_url: str) -> None:
     with TableStore(store_url, TABLES) as store, pytest.raises(StoreError):
-        store.publish(1, START)  # nothing is prepared
+        store.judge([], START)  # nothing is prepared
     engine = connect(store_url)
     with engine.begin() as connection:
         connection.exec_driver_sql('CREATE TABLE "order" (name varchar(3) CHECK (length(name) <= 3))')

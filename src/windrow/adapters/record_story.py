@@ -8,13 +8,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple, TextIO
 
+from windrow.adapters.adapter import Explanation, Message
 from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.adapters.trial import DocumentFinding
+from windrow.clock import now
 from windrow.contract import FollowResult
 from windrow.engine.captures.index_lines import IndexedCapture
 from windrow.engine.captures.rules import ExplainedCapture
-from windrow.formats.text import json_text, show
+from windrow.formats.text import counted, json_text, show
+from windrow.ledger import Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level
@@ -73,6 +76,28 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
         yield DocumentFinding(url, phase, Level.NOTE, "Request", f"{request.method} {request.url}")
     if follow_result.end:
         yield DocumentFinding(url, phase, Level.NOTE, "End", follow_result.end)
+
+
+def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
+    """Explain the origins of a collection at a host, which may be named with scheme and port; None if it has none."""
+    host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
+    lines, messages = [f"{host_name}: a host of {collection}"], []
+    for host in ledger.addresses.host_states("", host_name, int(now().timestamp())):
+        origin_host = host.origin.partition("://")[2]
+        if host.collection != collection or host_name not in {origin_host, origin_host.rpartition(":")[0]}:
+            continue
+        numbers = f"{host.failing:,} failed at the last request, {host.due:,} are due"
+        lines += [
+            f"  {host.origin}, source {host.source}: {counted(host.addresses, 'address')}: {numbers}",
+            f"      last attempt {show(host.asked)}" if host.asked else "      no request was made",
+        ]
+        for outcome in ledger.attempts.outcomes(host.seq):
+            meaning = f"{outcome.reason}: {outcome.reason.meaning}" if outcome.reason else f"status {outcome.status}"
+            lines.append(f"      {counted(outcome.number, 'attempt')}: {meaning}")
+        for tombstone in ledger.takedowns.of(0, host.seq):
+            lines += takedown_lines(tombstone)
+        messages.append(Message("host", host))
+    return Explanation(host_name, tuple(messages), tuple(lines)) if messages else None
 
 
 def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) -> tuple[str, dict[str, Any]]:

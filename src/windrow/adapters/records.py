@@ -265,7 +265,7 @@ class RecordAdapter:
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a record by its key, even if it was skipped or taken down, or an address; return None if unknown."""
+        """Explain a record by its key, even if skipped or taken down, an address or a host; return None if unknown."""
         with self._store(workspace) as store:
             if store is not None and store.has_record(name):
                 return self._explain_record(ledger, store, name)
@@ -277,7 +277,8 @@ class RecordAdapter:
             address = self._find_address(ledger, name)
             if address is None:
                 explanation = self._explain_taken_down(ledger, store, name) if store is not None else None
-                return explanation or self._explain_not_taken(workspace, ledger, name)
+                explanation = explanation or self._explain_not_taken(workspace, ledger, name)
+                return explanation or record_story.explain_host(ledger, self._collection.name, name)
             explanations = [
                 self._explain_address(ledger, store, address_of_source)
                 for address_of_source in ledger.addresses.of_sources(self._collection.name, address.digest)

@@ -8,10 +8,12 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
 from tempfile import TemporaryFile
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO, cast
 
 from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.adapters.selection import EVERYTHING, ExportSelection
+from windrow.archive.wacz import write_wacz
+from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.engine.check import index_lines
@@ -20,13 +22,17 @@ from windrow.ledger import Ledger
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
-    """Write a CDXJ line for each capture, sorted by address and time; return the number of lines."""
-    del form  # this export has one form, and names WARC files relative to the archive
-    count = 0
+    """Write a CDXJ line for each capture, sorted by address and time, or all captures as WACZ; return their number."""
     if not workspace.ledger.exists():
-        return count
+        if form == "wacz":
+            raise UsageError("there are no captures yet", hint="windrow run")
+        return 0
+    folder, count = workspace.archive.folder, 0
     with closing(Ledger(workspace.ledger)) as ledger:
-        for line in index_lines(ledger, *ledger.captures.sessions()):
+        lines = index_lines(ledger, *ledger.captures.sessions())
+        if form == "wacz":
+            return write_wacz(lines, folder, cast("BinaryIO", stream.buffer), title=workspace.name, created=now())
+        for line in lines:  # names WARC files relative to the archive
             stream.write(f"{line}\n")
             count += 1
     return count
@@ -76,7 +82,15 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
     """Return the exports by name: those of all collections or of `collections`, and that of the archive."""
-    exports = {"captures": Export("captures", ("cdxj",), "an index of the archive", write_captures)}
+    exports = {
+        "captures": Export(
+            "captures",
+            ("cdxj", "wacz"),
+            "an index of the archive, or the archive with its index",
+            write_captures,
+            "captures",
+        )
+    }
     return exports | {
         export.name: _with_csv(export)
         for adapter in capable(Exports, collections).values()

@@ -151,6 +151,8 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
         return f"the command of run.notify, {name}, took more than {MAX_NOTIFY_SECONDS:g} seconds and was ended"
     except OSError as error:
         return f"the command of run.notify, {name}, cannot be started: {error.strerror}"
+    if completed.returncode < 0:
+        return f"the command of run.notify, {name}, was ended by signal {-completed.returncode}"
     return f"the command of run.notify, {name}, ended with code {completed.returncode}" if completed.returncode else ""
 
 
@@ -301,12 +303,17 @@ def is_address(name: str) -> bool:
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the TOML table of a new source, by the source's name; the source requests only these addresses.
 
+    Raises UsageError for an address that is not valid.
+
     >>> source_of_addresses(["https://example.org/a?b=1"])
     {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}
     """
     paths = []
     for address in addresses:
-        split = parts(normalise(address).url or address)
+        url = normalise(address).url
+        if not url:
+            raise UsageError(f"{address!r} is not a valid address", hint="windrow run https://example.org/page")
+        split = parts(url)
         path = f"{split.path or '/'}?{split.query}" if split.query is not None else split.path or "/"
         paths.append(path.replace("*", "%2A").replace("$", "%24") + "$")
     name = f"once-{hash64(' '.join(sorted(addresses))) % 2**64:016x}"
@@ -314,8 +321,12 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
 
 
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
-    """Return a message, with the reason, for each chosen source that cannot be used."""
-    chosen = (source for source in config.sources if not names or source.name in names or source.collection in names)
+    """Return a message, with the reason, for each chosen source that cannot be used.
+
+    A source whose collection is not known, as its file is not TOML, is chosen with every collection.
+    """
+    chosen_names = {*names, ""} if any(name in collection_names() for name in names) else {*names}
+    chosen = (source for source in config.sources if not names or {source.name, source.collection} & chosen_names)
     return tuple(f"source {source.name}: {source.unusable}" for source in chosen if source.unusable)
 
 

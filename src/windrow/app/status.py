@@ -67,6 +67,7 @@ class WorkspaceState:
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session with any
+    errors: tuple[str, ...] = ()  # of no source, in sessions before the last one, that no later session has mended
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -93,6 +94,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),
         left_out=_left_out_by_rules(workspace, frontiers),
+        errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
     )
 
 
@@ -206,7 +208,7 @@ def _source_state(
     return SourceState(
         source.name, source.collection, source.owner, state, last_good,
         new=count.new, changed=count.changed, same=same, gone=count.gone, failed=0,
-        next_due=due, error=count.error, items=items,
+        next_due=due, error=source.unusable or count.error, items=items,
     )  # fmt: skip
 
 

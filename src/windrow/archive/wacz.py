@@ -1,14 +1,17 @@
-"""WACZ files (Web Archive Collection Zipped 1.1.1): zip files of WARC files, with their digests."""
+"""WACZ files (Web Archive Collection Zipped 1.1.1): zip files of WARC files, with an index and their digests."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from tempfile import TemporaryFile
+from typing import BinaryIO, NamedTuple
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from windrow.archive.warc_reader import WARC_SUFFIXES
 from windrow.caps import WACZ_LIST_BYTES
@@ -84,3 +87,67 @@ def _read_digests(package: ZipFile) -> dict[str, str]:
         return {str(resource["path"]): str(resource["hash"]) for resource in resources}
     except (KeyError, TypeError, ValueError, RecursionError):
         return {}
+
+
+_PAGES_HEAD = {"format": "json-pages-1.0", "id": "pages", "title": "All pages"}
+
+
+def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: str, created: datetime) -> int:
+    """Write a WACZ file of the captures in index lines; return their number.
+
+    `lines` are sorted lines of CDXJ, whose file names are relative to `folder`. The whole WARC files are copied; their
+    names in the WACZ file have `-` in place of `/`. `target` need not be seekable. Raises ArchiveError if a WARC file
+    cannot be read.
+    """
+    resources: list[dict[str, str | int]] = []
+    with TemporaryFile() as index, TemporaryFile() as pages, ZipFile(target, "w") as package:
+        warcs, count = _write_lists(lines, index, pages)
+        for name in sorted(warcs):
+            try:
+                with (folder / name).open("rb") as warc:
+                    resources.append(_add_member(package, f"{_FOLDER}{warcs[name]}", warc, ZIP_STORED))
+            except OSError as error:
+                raise ArchiveError(f"{folder / name} cannot be read: {error.strerror}") from error
+        for path, content in (("indexes/index.cdx", index), ("pages/pages.jsonl", pages)):
+            content.seek(0)
+            resources.append(_add_member(package, path, content, ZIP_DEFLATED))
+        description = {
+            "profile": "data-package", "wacz_version": "1.1.1", "title": title, "software": "windrow",
+            "created": created.isoformat(timespec="seconds").replace("+00:00", "Z"), "resources": resources,
+        }  # fmt: skip
+        member = _add_member(
+            package, "datapackage.json", BytesIO(json.dumps(description, indent=2).encode()), ZIP_STORED
+        )
+        digest = json.dumps({"path": member["path"], "hash": member["hash"]})
+        _add_member(package, "datapackage-digest.json", BytesIO(digest.encode()), ZIP_STORED)
+    return count
+
+
+def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tuple[dict[str, str], int]:
+    """Write the index and the list of pages; return the names of WARC files there, by name, and the number of lines."""
+    warcs: dict[str, str] = {}
+    count = 0
+    pages.write(json.dumps(_PAGES_HEAD).encode() + b"\n")
+    for line in lines:
+        key, stamp, fields_text = line.split(" ", 2)
+        fields = json.loads(fields_text)
+        fields["filename"] = warcs.setdefault(fields["filename"], fields["filename"].replace("/", "-"))
+        index.write(f"{key} {stamp} {json.dumps(fields)}\n".encode())
+        count += 1
+        if fields.get("status") == "200" and fields.get("mime") in {"text/html", "application/xhtml+xml"}:
+            at = datetime.strptime(f"{stamp}+0000", "%Y%m%d%H%M%S%z").isoformat().replace("+00:00", "Z")
+            pages.write(json.dumps({"url": fields["url"], "title": fields["url"], "ts": at}).encode() + b"\n")
+    return warcs, count
+
+
+def _add_member(package: ZipFile, path: str, source: BinaryIO, method: int) -> dict[str, str | int]:
+    """Copy a file into a zip; return its resource of datapackage.json."""
+    information = ZipInfo(path)
+    information.compress_type, information.external_attr = method, 0o644 << 16
+    hasher, size = hashlib.sha256(), 0
+    with package.open(information, "w", force_zip64=True) as member:
+        while block := source.read(_BLOCK_SIZE):
+            hasher.update(block)
+            size += len(block)
+            member.write(block)
+    return {"name": path.rpartition("/")[2], "path": path, "hash": f"sha256:{hasher.hexdigest()}", "bytes": size}

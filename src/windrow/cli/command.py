@@ -79,8 +79,7 @@ class Console:
         """Print a message of the type `kind` as one line of JSON; `body` is a mapping, a named tuple or a dataclass."""
         from windrow.formats.text import json_message  # noqa: PLC0415
 
-        _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))))
-        sys.stdout.flush()
+        _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))), flush=True)
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
         """Print an error and its hint to standard error, even with `--quiet`; with `--json` it is a line of JSON."""
@@ -98,11 +97,19 @@ def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
         stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
-def _write(stream: Any, text: str) -> None:
+def discard_output(stream: Any) -> None:
+    """Write what follows in a stream to the null device: the program that reads it, such as `head`, has enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _write(stream: Any, text: str, *, flush: bool = False) -> None:
+    """Write a line; if the program that reads it has ended, the command goes on, and ends with its own exit code."""
     try:
         stream.write(text + "\n")
+        if flush:
+            stream.flush()
     except BrokenPipeError:
-        raise  # the program that reads the output has closed it: click ends without a message
+        discard_output(stream)
     except OSError as error:
         name = "error" if stream is sys.stderr else "output"
         raise OutputFailed(f"standard {name} cannot be written: {error.strerror}") from error

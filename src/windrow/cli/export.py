@@ -40,6 +40,7 @@ class ExportCommand(Command):
     examples=[
         "windrow export captures --as cdxj > index.cdxj",
         "windrow export captures --as cdxj | gzip > index.cdxj.gz",
+        "windrow export captures --as wacz > archive.wacz",
     ],
     declared=True,
 )

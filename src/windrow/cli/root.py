@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import warnings
@@ -16,10 +17,11 @@ from windrow.cli.command import (
     CommandGroup,
     Console,
     OutputFailed,
+    discard_output,
     escape_unencodable,
     shared_options,
 )
-from windrow.errors import WindrowError
+from windrow.errors import DISK_FULL_ERRNOS, WindrowError
 from windrow.reasons import Reason
 
 COMMANDS = {
@@ -100,6 +102,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     console = Console()
     warnings.showwarning = lambda message, *_: console.inform(f"warning: {message}")
     arguments = sys.argv[1:] if args is None else args
+    standard_output = sys.stdout
     try:
         code = root.main(args, "windrow", standalone_mode=False, obj=console)
     except click.exceptions.Abort as error:
@@ -114,6 +117,10 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = error.exit_code
     except OSError as error:
         code = _report_os_error(console, error)
+    except SystemExit as ended:
+        # Click replaces the stream if it cannot write to it because the program that reads it has enough.
+        code = ended.code if sys.stdout is standard_output else 0
+        sys.stdout = standard_output
     code = _flush(console) or code
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -145,8 +152,17 @@ def _report_os_error(console: Console, error: OSError) -> int:
     _print_traceback(console)
     location = f"{error.filename}: " if error.filename else ""
     hint = f"ls -ld {error.filename}" if error.filename else "windrow config"
-    console.error(f"{location}{error.strerror or error}", hint, 1, Reason.DISK_FAILED)
+    console.error(f"{location}{error.strerror or error}", hint, 1, _reason_of(error) or "")
     return 1
+
+
+def _reason_of(error: OSError) -> Reason | None:
+    """Return the reason for an error of the system, or None if it is not one of files or disks."""
+    if error.errno in DISK_FULL_ERRNOS:
+        return Reason.DISK_FULL
+    if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
+        return Reason.PERMISSION_DENIED
+    return Reason.DISK_FAILED if error.errno == errno.EIO else None
 
 
 def _guess_command(arguments: Sequence[str]) -> str:
@@ -193,7 +209,7 @@ def _flush(console: Console) -> int:
     try:
         sys.stdout.flush()
     except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output(sys.stdout)
         if not isinstance(error, BrokenPipeError):
             failure = OutputFailed(f"standard output cannot be written: {error.strerror}")
             console.error(str(failure), failure.hint, failure.exit_code)

@@ -153,7 +153,7 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     ]
     if errors := [prefix_name(source.source, source.error) for source in state.sources if source.error]:
         lines += ["", *errors]
-    if state.last and (errors := _errors_of_no_source(state.last)):
+    if errors := [*state.errors, *(_errors_of_no_source(state.last) if state.last else ())]:
         lines += ["", *errors]
     if state.waits:
         lines += ["", *(f"{wait.collection}: {wait.describe()}" for wait in state.waits)]

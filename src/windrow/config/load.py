@@ -66,7 +66,7 @@ def read_source_tables(files: ConfigFiles, added: Mapping[str, Mapping[str, Any]
     if not isinstance(tables, dict) or not all(isinstance(tree, dict) for tree in tables.values()):
         raise ConfigError(f"{files.main.name}: source: expected tables [source.NAME]", hint="windrow config")
     source_tables = [SourceTable(name, files.main.name, tree) for name, tree in tables.items()]
-    source_tables += [SourceTable(Path(file.name).stem, file.name, file.tree) for file in files.sources]
+    source_tables += [SourceTable(Path(file.name).stem, *file) for file in files.sources]
     source_tables += [SourceTable(name, COMMAND_LINE, {**tree}) for name, tree in added.items()]
     tables_by_variable: dict[str, SourceTable] = {}
     for table in source_tables:
@@ -95,6 +95,8 @@ def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
     """Return a source and the values of its settings; if its collection is not usable, `Source.unusable` says why."""
+    if table.fault:
+        return Source(table.name, "", Site(""), active=False, unusable=table.fault), ()
     collection_value = _find_collection(table, context, source_settings)
     name = collection_value.value  # of the collection
     if name not in collections:
@@ -119,8 +121,12 @@ def _allowed_addresses(source: Source, file: str) -> Allowed:
 
 
 def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
-    """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source."""
+    """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source.
+
+    A source whose collection is not known may be of any.
+    """
     known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
+    known_inputs |= {f"{name}:{source.name}" for source in sources if not source.collection for name in collections}
     for source in sources:
         for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
             if name.partition(":")[0] == source.collection:

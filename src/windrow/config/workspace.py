@@ -79,10 +79,11 @@ _MAX_FILE_SIZE = CONFIG_BYTES.number  # bytes
 
 
 class ConfigFile(NamedTuple):
-    """One file of the configuration: its path relative to the workspace, and its parsed TOML."""
+    """One file of the configuration: its path relative to the workspace, its parsed TOML, and why it is not TOML."""
 
     name: str
     tree: dict[str, Any]
+    fault: str = ""
 
 
 class ConfigFiles(NamedTuple):
@@ -116,14 +117,17 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
 
 
 def read_files(root: Path) -> ConfigFiles:
-    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml does not exist."""
+    """Read windrow.toml, sources/*.toml and host_keys.toml; raises NotAWorkspace if windrow.toml does not exist.
+
+    A file of a source that is not TOML has a `fault`; any other file that cannot be used raises ConfigError.
+    """
     if not (root / MAIN_FILE).is_file():
         raise NotAWorkspace(f"there is no {MAIN_FILE} in {root}", hint=f"windrow init {root}")
     sources = _source_files(root / SOURCES_FOLDER)
     keys = root / HOST_KEYS_FILE
     return ConfigFiles(
         _parse_file(root / MAIN_FILE, MAIN_FILE),
-        tuple(_parse_file(path, f"{SOURCES_FOLDER}/{path.name}") for path in sources),
+        tuple(_parse_source_file(path) for path in sources),
         _parse_file(keys, HOST_KEYS_FILE) if keys.is_file() else ConfigFile(HOST_KEYS_FILE, {}),
     )
 
@@ -154,8 +158,15 @@ def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
         )
 
 
+class _NotToml(ConfigError):
+    """A file of the configuration is not TOML."""
+
+
 def _parse_file(path: Path, name: str) -> ConfigFile:
-    """Parse a TOML file, called `name` in messages; raises ConfigError if it is unreadable, wrong or another user's."""
+    """Parse a TOML file, called `name` in messages; raises ConfigError if it is unreadable or another user's.
+
+    Raises _NotToml if it is not TOML.
+    """
     try:
         with path.open("rb") as file:
             _refuse_foreign_owner(file, path, name)
@@ -166,11 +177,20 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{name} is not UTF-8 at byte {error.start}", hint=f"edit {path}") from None
+        raise _NotToml(f"{name} is not UTF-8 at byte {error.start}", hint=f"edit {path}") from None
     except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{name} is not TOML: {error}", hint=f"edit {path}") from None
+        raise _NotToml(f"{name} is not TOML: {error}", hint=f"edit {path}") from None
     except RecursionError:
-        raise ConfigError(f"{name} is nested too deeply", hint=f"edit {path}") from None
+        raise _NotToml(f"{name} is nested too deeply", hint=f"edit {path}") from None
+
+
+def _parse_source_file(path: Path) -> ConfigFile:
+    """Parse the file of a source, as `_parse_file` does; one that is not TOML has a `fault`, and an empty tree."""
+    name = f"{SOURCES_FOLDER}/{path.name}"
+    try:
+        return _parse_file(path, name)
+    except _NotToml as error:
+        return ConfigFile(name, {}, str(error))
 
 
 _SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")

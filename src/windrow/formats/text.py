@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime
@@ -18,6 +19,8 @@ _UNSAFE = re.compile(
     "\u206a-\u206f\ufff9-\ufffb"  # deprecated format controls, annotations
     "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which are invisible; lone surrogates
 )
+
+_MAX_KINDS_NAMED = 8  # in a text of counts
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -212,6 +215,18 @@ def counted(count: int, noun: str) -> str:
     ('1 crawl', '0 addresses', '1,200 links')
     """
     return f"{count:,} {noun}" + ("" if count == 1 else "es" if noun.endswith("s") else "s")
+
+
+def join_counts(counts: Counter[Any]) -> str:
+    """Return the most frequent names with their counts, and the sum of the other counts.
+
+    >>> join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
+    '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
+    """
+    named = counts.most_common(_MAX_KINDS_NAMED)
+    other_count = counts.total() - sum(count for _, count in named)
+    clauses = [f"{name} {count}" for name, count in named]
+    return ", ".join([*clauses, f"of other kinds {other_count}"] if other_count else clauses)
 
 
 def prefix_name(name: str, text: str) -> str:

@@ -66,6 +66,15 @@ SELECT t.seq, t.collection, t.source, t.phase, t.at AS began, e.at AS ended, e.f
 FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] AND :facts[1]
 WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
 
+-- def errors_of_no_source(before: int) -> list[str]
+-- Return the errors of no source in sessions before `before`.
+-- Errors are left out if a later session had a task of the same collection in the same phase or one after it.
+SELECT e.comment FROM task t JOIN task_end e ON e.task = t.seq
+WHERE t.source = '' AND t.collection <> '' AND e.failed AND t.session < :before
+AND NOT EXISTS (
+    SELECT 1 FROM task u WHERE u.collection = t.collection AND u.phase >= t.phase AND u.session > t.session
+) ORDER BY t.seq;
+
 -- row: SourceSession
 -- A session at one source: how many of its tasks failed or never ended, and when the latest of its tasks ended.
 -- `first_phase` is the least phase of its tasks. It is that of a step if the session fetched nothing.

@@ -31,11 +31,15 @@ class DatabaseAddress:
 
 
 class SourceTable(NamedTuple):
-    """A source's table in TOML, not checked yet: the source's name, the file's name, and the parsed table."""
+    """A source's table in TOML, not checked yet: the source's name, the file's name, and the parsed table.
+
+    If the file is not TOML, `fault` says so, and the table is empty.
+    """
 
     name: str
     file: str
     tree: dict[str, Any]
+    fault: str = ""
 
 
 class Given(NamedTuple):

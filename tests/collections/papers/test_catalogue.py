@@ -18,6 +18,7 @@ from windrow.collections.papers.columns import Put, decode_row
 from windrow.collections.papers.database.index import CatalogueIndex
 from windrow.collections.papers.matching import STUBS, Paper
 from windrow.engine.progress import Progress
+from windrow.engine.session import Session
 from windrow.ledger import Ledger
 
 TITLES = ("A careful measure of everything", "Another measure of the whole thing")
@@ -118,6 +119,11 @@ def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library,
     library.run()
     works.rename(library.root / "away")
     assert library.run().failed
+    with pytest.raises(SystemExit):
+        main(["status", "--workspace", str(library.root)])
+    assert f"the catalogue: {works} does not exist or has no files" in capsys.readouterr().out
+    with Session(library.setup(), "run"):  # of other collections
+        pass
     with pytest.raises(SystemExit):
         main(["status", "--workspace", str(library.root)])
     assert f"the catalogue: {works} does not exist or has no files" in capsys.readouterr().out

@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -327,6 +328,21 @@ def test_a_paper_taken_down_leaves_no_row(tmp_path):
     )
     assert lift_takedowns(workspace.workspace(), workspace.setup(), [key], {"papers": ADAPTER}) == 1
     assert "lifted" in workspace.why(key)
+
+
+@pytest.mark.parametrize("database", ["papers.table.db", "papers.rows.db"])
+def test_a_takedown_is_not_complete_while_another_process_reads_the_rows(tmp_path, monkeypatch, database):
+    monkeypatch.setattr("windrow.stores.sqlite.LOCK_TIMEOUT", 0.3)
+    workspace = library(tmp_path)
+    workspace.run()
+    with closing(sqlite3.connect(tmp_path / database, isolation_level=None)) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        (taken_down,) = take_down(workspace.workspace(), workspace.setup(), [sha1(OTHER)], "asked", {"papers": ADAPTER})
+        assert not taken_down.done
+        assert [error for error in taken_down.errors if f"{database}-wal" in error]
+    (taken_down,) = take_down(workspace.workspace(), workspace.setup(), [], "", {"papers": ADAPTER})
+    assert (taken_down.done, taken_down.errors) == (True, ())
 
 
 def test_rows_of_others_keep_where_their_file_was_first(tmp_path, hbase_gateway):

@@ -16,6 +16,7 @@ import pytest
 from benchmarks.daemon import free_port
 
 from windrow.collections.papers.columns import MAX_CELL_SIZE, MAX_KEY_SIZE, Family, Put, WideTable, check_families
+from windrow.collections.papers.database.hbase import HbaseTable
 from windrow.collections.papers.database.wide import SqliteTable, open_table, parse_gateway
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 
@@ -181,6 +182,24 @@ def test_hbase_has_one_version_of_each_cell_and_snappy_where_it_was_asked_for(hb
     link.close()
     socket_of(table).shutdown(socket.SHUT_RDWR)  # as by a restarted gateway
     assert table.get(b"k") == {"f:c": b"2"}
+    table.close()
+
+
+@pytest.mark.parametrize("method", ["_connect", "_create_table"])
+def test_a_connection_that_breaks_while_the_table_is_opened_is_made_again(hbase_gateway, monkeypatch, method):
+    original, broken = getattr(HbaseTable, method), []
+
+    def call_and_break(table, *arguments):
+        original(table, *arguments)
+        if not broken:
+            broken.append(True)
+            socket_of(table).shutdown(socket.SHUT_RDWR)
+
+    monkeypatch.setattr(HbaseTable, method, call_and_break)
+    table = open_table(hbase_gateway, f"t-{uuid.uuid4().hex[:8]}", FAMILIES)
+    assert broken == [True]
+    table.put([Put(b"k", {"f:c": b"1"})])
+    assert table.get(b"k") == {"f:c": b"1"}
     table.close()
 
 

@@ -12,6 +12,7 @@ from windrow.contract import CAPTURED, Captures
 from windrow.digest import EMPTY_DIGESTS, digest
 from windrow.engine.captures.rules import MAX_RULES, LeftOutLines
 from windrow.engine.run import HarvestRun
+from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import Ledger, LedgerWriter
 from windrow.ledger.rows import CapturedRow
@@ -22,6 +23,9 @@ from windrow.reasons import Reason
 
 END_OF_FILE = -1
 """The position of an index or WARC file that was read to its end."""
+
+MAX_ERRORS_SHOWN = 5
+"""The most errors of a source that the comment of its task contains; if there are more, it has their number."""
 
 _MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
 
@@ -67,14 +71,13 @@ class CaptureTally:
     def summary(self) -> str:
         """Return the counts as one line."""
         name = self.source.name
-        reasons = ", ".join(f"{reason} {count}" for reason, count in self.left_out.most_common(5))
-        summary = f"{name}: {self.seen} captures examined, {self.taken} taken"
-        summary += f"; left out: {reasons}" if reasons else ""
-        summary += f"; {self.known} were taken, or failed, before" if self.known else ""
-        if self.failed:
-            reasons = ", ".join(f"{reason} {count}" for reason, count in self.failed.most_common(5))
-            summary += f"; {self.failed.total()} could not be read: {reasons}"
-        return summary + "".join(f"; {error}" for error in self.errors[:3])
+        clauses = [f"{name}: {self.seen} captures examined, {self.taken} taken"]
+        clauses += [f"left out: {join_counts(self.left_out)}"] if self.left_out else []
+        clauses += [f"{self.known} were taken, or failed, before"] if self.known else []
+        clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
+        if len(self.errors) > MAX_ERRORS_SHOWN:  # first the number, as a comment may be cut at its end
+            clauses.append(f"{counted(len(self.errors), 'file')} could not be read, such as these")
+        return "; ".join([*clauses, *self.errors[:MAX_ERRORS_SHOWN]])
 
 
 class CaptureLedger:

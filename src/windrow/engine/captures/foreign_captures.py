@@ -30,6 +30,7 @@ from windrow.engine.captures.capture_ledger import (
 from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
+from windrow.engine.captures.warc_names import WarcNames
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
@@ -93,7 +94,7 @@ class ForeignCapturing:
         self._source = tally.source
         self._tally = tally
         self._archive: ArchiveWriter | None = None
-        self._warc_paths: dict[str, Path] = {}  # by file name
+        self._warc_names = WarcNames()
         self._taken_down = capture_ledger.run.ledger.takedowns.addresses()
         self._remote: RemoteRecords | None = None
 
@@ -109,8 +110,7 @@ class ForeignCapturing:
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
         indexes += self._store_piped(pipes) if pipes else ()
         neighbours = [*self._find_files({path.parent for path in indexes}, WARC_SUFFIXES)] if indexes else []
-        for path in (*neighbours, *files):
-            self._warc_paths[path.name] = path
+        self._warc_names.add([*neighbours, *files])
         with RemoteRecords(inputs.remote, self._run.archive) if inputs.remote else nullcontext() as self._remote:
             self._retry_failed()
             for path in indexes:
@@ -238,9 +238,8 @@ class ForeignCapturing:
             lines = batch
             if self._run.limit is not None:
                 lines = lines[: self._run.limit - capture_ledger.taken]
-            self._copy_records(
-                index.id, [_WantedRecord(line, path or self._warc_paths.get(_file_name(line.warc))) for line in lines]
-            )
+            paths = [path or self._warc_names.find(line.warc, Path(index.name)) for line in lines]
+            self._copy_records(index, map(_WantedRecord, lines, paths))
             if len(lines) < len(batch):
                 return False
         self._store_position(index, position, chosen)
@@ -257,24 +256,25 @@ class ForeignCapturing:
     def _retry_failed(self) -> None:
         """Try again to copy records that failed for one of RETRIED_REASONS, or that an operator retried."""
         run, last_place = self._run, ("", -1)
+        indexes = {row.id: row for row in run.ledger.captures.indexes(run.collection.name, self._source.name)}
         while not self._capture_ledger.must_stop():
             source, name = self._source.name, run.collection.name
             failures = run.ledger.captures.failed(name, source, last_place, RETRIED_REASONS, BATCH_RECORDS)
             if not failures:
                 return
             last_place = (failures[-1].warc, failures[-1].offset)
-            for index, group in groupby(failures, key=attrgetter("found_in")):
-                failed = [*group]
+            for number, group in groupby(failures, key=attrgetter("found_in")):
+                failed, index = [*group], indexes[number]
                 earlier_rows = iter(failed)
                 for batch in _batches([CdxLine(*json.loads(failure.line)) for failure in failed]):
                     keys = [(failure.warc, failure.offset) for failure in islice(earlier_rows, len(batch))]
-                    paths = [self._warc_paths.get(_file_name(line.warc)) for line in batch]
+                    paths = [self._warc_names.find(line.warc, Path(index.name)) for line in batch]
                     self._copy_records(index, map(_WantedRecord, batch, paths, keys))
             with run.ledger.writing() as writer:
                 writer.addresses.set_due(run.collection.name, [failure.address for failure in failures], None)
 
-    def _copy_records(self, index: int, wanted: Iterable[_WantedRecord]) -> None:
-        """Verify and copy wanted records, and store each as an attempt; `index` is the number of their index."""
+    def _copy_records(self, index: IndexRow, wanted: Iterable[_WantedRecord]) -> None:
+        """Verify and copy the wanted records of an index, and store each as an attempt."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
         new_records: dict[tuple[ArchivePlace, str], _WantedRecord] = {}
         for record in wanted:
@@ -297,7 +297,7 @@ class ForeignCapturing:
         ]
         outcomes |= dict(zip(readable, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
-        attempts = [(record, self._copy_record(record, outcomes.get(record), payloads)) for record in records]
+        attempts = [(record, self._copy_record(index, record, outcomes.get(record), payloads)) for record in records]
         if self._archive is not None:
             self._archive.sync()
         taken_keys: set[ArchivePlace] = set()
@@ -309,12 +309,12 @@ class ForeignCapturing:
                     self._tally.known += 1
                     continue
                 if attempt.kept is None:
-                    self._record_failure(writer, index, record, attempt)
+                    self._record_failure(writer, index.id, record, attempt)
                     continue
                 taken_keys.add(record.key)
                 line = record.line._replace(length=outcomes[record].length)
                 self._capture_ledger.take_capture(
-                    writer, TakenCapture(attempt, record.key, index, line=line), self._tally
+                    writer, TakenCapture(attempt, record.key, index.id, line=line), self._tally
                 )
                 writer.captures.remove_failure(name, record.failed_key or (record.key.warc, record.key.offset))
             for payload_digest, response in payloads.items():
@@ -345,14 +345,16 @@ class ForeignCapturing:
                 failures[record] = outcome
         return failures
 
-    def _copy_record(self, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]) -> Attempt | None:
+    def _copy_record(
+        self, index: IndexRow, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]
+    ) -> Attempt | None:
         """Copy a verified record into the archive and return its attempt; None if it is not wanted.
 
         `outcome` is a VerifiedRecord or a failed reading, whose reason the attempt then has; None if the record has no
         file or offset. `payloads` has the responses copied before, by the digest of their body; this one is added.
         """
         if not isinstance(outcome, VerifiedRecord):
-            return self._failed_attempt(record, outcome)
+            return self._failed_attempt(index, record, outcome)
         imported = outcome.imported
         attempt = imported.attempt
         if attempt is None or attempt.reason is not None:
@@ -361,12 +363,12 @@ class ForeignCapturing:
                 self._tally.left_out[Reason.NOT_WANTED] += 1
                 return None
             message = imported.finding.message if imported.finding else attempt.message if attempt else ""
-            return self._failed_attempt(record, Reading(reason, (Finding("Record", message),)))
+            return self._failed_attempt(index, record, Reading(reason, (Finding("Record", message),)))
         original: KeptResponse | None = None
         if imported.refers:
             original = payloads.get(imported.payload) or original_response(self._run.ledger, imported.payload)
             if original is None:
-                return self._failed_attempt(record, Reading(Reason.NO_ORIGINAL))
+                return self._failed_attempt(index, record, Reading(Reason.NO_ORIGINAL))
         assert record.source_path is not None
         place = self._open_archive().copy(
             record.source_path, outcome.offset, outcome.length, packed=outcome.packed, arc=outcome.arc
@@ -390,7 +392,7 @@ class ForeignCapturing:
             )
         return self._archive
 
-    def _failed_attempt(self, record: _WantedRecord, failure: Reading | None) -> Attempt | None:
+    def _failed_attempt(self, index: IndexRow, record: _WantedRecord, failure: Reading | None) -> Attempt | None:
         """Return an attempt with the reason of `failure`, or if that is None, with BAD_LINE or NOT_FOUND.
 
         If the address is not valid, the line is counted as left out, and None is returned.
@@ -399,7 +401,7 @@ class ForeignCapturing:
         if not url:
             self._tally.left_out[Reason.BAD_ADDRESS] += 1
             return None
-        reason, message = Reason.NOT_FOUND, f"{record.line.warc[:200]} is not in any folder of the source"
+        reason, message = Reason.NOT_FOUND, self._warc_names.describe_missing(record.line.warc, Path(index.name))
         if record.line.offset is None:
             reason, message = Reason.BAD_LINE, "the index line does not have the record's offset in its WARC file"
         if failure is not None:
@@ -435,15 +437,6 @@ def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
         remaining_bytes -= length
     if batch:
         yield batch
-
-
-def _file_name(warc: str) -> str:
-    """Return the name of a WARC file without the folders that index lines may put before it.
-
-    >>> _file_name("crawl-7/a.warc.gz")
-    'a.warc.gz'
-    """
-    return warc.rpartition("/")[2]
 
 
 def files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:

@@ -12,6 +12,7 @@ from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.following import FollowOutcome
 from windrow.engine.run import HarvestRun
+from windrow.formats.text import join_counts
 from windrow.model import Attempt, Source
 from windrow.reasons import Reason
 
@@ -103,9 +104,8 @@ class SourceTally:
 
     def comment(self, error: BaseException | None) -> str:
         """Return the comment for the source's task; `error` ended the crawl, or is None."""
-        reasons = ", ".join(f"{reason} {count}" for reason, count in self.reasons.most_common(5))
         comment = f"{self.source.name}: {self.attempts} requested, {self.found} found"
-        comment += f" ({reasons})" if reasons else ""
+        comment += f" ({join_counts(self.reasons)})" if self.reasons else ""
         comment += f"; {self.shared} were requested by another collection in this run" if self.shared else ""
         comment += f"; {self.discovery_end}" if self.discovery_end else ""
         comment += f"; {self.problem}" if self.problem else ""

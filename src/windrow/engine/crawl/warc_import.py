@@ -23,7 +23,7 @@ from windrow.engine.captures.foreign_records import ImportedRecord, interpret_re
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import HarvestRun, WarcFile
 from windrow.errors import ArchiveError, DiskFull
-from windrow.formats.text import counted
+from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
 from windrow.ledger import LedgerWriter
 from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse, Level, Reading
@@ -36,7 +36,6 @@ MAX_FINDINGS = STORED_FINDINGS.number
 """The most findings of one file that are stored; the others are only counted."""
 
 _MAX_HOSTS = 10_000  # the most hosts whose numbers are remembered
-_MAX_KINDS_NAMED = 8  # the most kinds of records that a comment names
 
 _Batch = list[tuple[WarcRecord, str]]
 """Records, each with the method of its request, which is empty if the request is not in the file."""
@@ -94,22 +93,11 @@ class _Tally:
             for other, files in self.other_sources.items()
         ]
         if self.faults:
-            clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {_join_counts(self.faults)}")
+            clauses.append(f"{counted(self.faults.total(), 'record')} with faults: {join_counts(self.faults)}")
         if waiting:
             clauses.append(f"{counted(waiting, 'revisit')} without an original ({Reason.NO_ORIGINAL})")
-        clauses += [f"left out: {_join_counts(self.skipped)}"] if self.skipped else []
+        clauses += [f"left out: {join_counts(self.skipped)}"] if self.skipped else []
         return "; ".join([*clauses, *self.errors])
-
-
-def _join_counts(words: Counter[str]) -> str:
-    """Return the most frequent words with their counts, and the sum of the other counts.
-
-    >>> _join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
-    '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
-    """
-    other_count = words.total() - sum(count for _, count in words.most_common(_MAX_KINDS_NAMED))
-    words_shown = [f"{word} {count}" for word, count in words.most_common(_MAX_KINDS_NAMED)]
-    return ", ".join([*words_shown, f"of other kinds {other_count}"] if other_count else words_shown)
 
 
 class WarcImporter:

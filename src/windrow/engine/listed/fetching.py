@@ -23,7 +23,7 @@ from windrow.engine.listed.queue import FetchQueue, WantedFile
 from windrow.engine.listed.rest import OriginPauses, describe_pause, describe_rest, wait_after, worth_waiting
 from windrow.engine.run import HarvestRun
 from windrow.fetch.transport import transport_for
-from windrow.formats.text import counted
+from windrow.formats.text import counted, join_counts
 from windrow.ledger import LedgerWriter
 from windrow.model import Attempt, Finding, Level, Source
 from windrow.reasons import Reason
@@ -205,7 +205,7 @@ class Fetching:
         failed = sum(state.failed.values())
         comment = f"{state.source.name}: {state.done} fetched, {failed} failed"
         if state.failed:
-            comment += " (" + ", ".join(f"{reason} {count}" for reason, count in state.failed.most_common(5)) + ")"
+            comment += f" ({join_counts(state.failed)})"
         reason = broken.reason if broken else next(iter(state.failed), None)
         if broken:
             comment += f"; {broken.describe(state.source.name)}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,7 +15,7 @@ from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.queue import describe_choice
 from windrow.engine.listed.rest import OriginPauses, describe_pause, wait_after, worth_waiting
 from windrow.engine.run import HarvestRun
-from windrow.formats.text import show
+from windrow.formats.text import counted, show
 from windrow.ledger import LedgerWriter
 from windrow.ledger.typed.listed_files import KnownFile
 from windrow.ledger.typed.mirrors import Mirror
@@ -32,6 +33,11 @@ class _SourceListing:
     missing_folders: list[str] = field(default_factory=list)
     attempts: int = 0
     due: float = 0.0  # when it may be requested, by time.monotonic
+
+    @property
+    def unreadable_folders(self) -> list[str]:
+        """The folders whose listings have lines that cannot be read."""
+        return sorted({entry.folder for entry in self.entries if entry.reason is not None})
 
 
 @dataclass(slots=True)
@@ -147,14 +153,14 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """Record the files that a source offers now, and those that it no longer offers.
 
-    If a folder that had files is missing, the listing has failed, and these files are not recorded as gone.
+    If a folder that had files is missing, or has lines that cannot be read, which may be about files that are not
+    listed otherwise, then these files are not recorded as gone, and the listing has failed.
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
     keyed = {offer.key: offer for offer in offers if not offer.unkeyed}
     files = run.ledger.listed_files.known(run.collection.name, sorted(keyed))
-    new = refused = gone = 0
-    lost: dict[str, int] = {}  # files by missing folder
+    new = refused = 0
     with run.ledger.writing() as writer:
         for offer in offers:
             if offer.unkeyed:
@@ -173,23 +179,39 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
                 )
                 new += offer.reason is None
         _retry_renewed(run, writer, keyed, files)
-        for key, known_mirror in known_mirrors.items():
-            if key not in keyed and known_mirror.present:
-                if (folder := _missing_folder(listing, known_mirror.path)) is not None:
-                    lost[folder] = lost.get(folder, 0) + 1
-                    continue
-                writer.mirrors.add(
-                    run.session, listing.source.name, known_mirror.file, Offer(key, known_mirror.path), "gone"
-                )
-                gone += 1
+        absent_mirrors = {key: mirror for key, mirror in known_mirrors.items() if mirror.present and key not in keyed}
+        gone, lost, unsure = _record_gone(run, writer, listing, absent_mirrors)
     comment = f"{listing.source.name}: {len(keyed)} offered, {new} new, {refused} refused, {gone} gone"
     for folder, count in lost.items():
         comment += (
             f"; the folder {folder!r} is missing, and its {count:,} files were not recorded as gone: if the folder was"
         )
         comment += " removed on purpose, create it again and leave it empty"
-    run.close_task(listing.task, comment, Reason.NOT_FOUND if lost else None, failed=bool(lost))
-    run.progress.step(1, bool(lost))
+    for folder, count in unsure.items():
+        comment += f"; the listing of the folder {folder!r} has lines that cannot be read, and so"
+        comment += f" {counted(count, 'file')} missing from it were not recorded as gone"
+    reason = Reason.NOT_FOUND if lost else Reason.PROTOCOL_ERROR if unsure else None
+    run.close_task(listing.task, comment, reason, failed=reason is not None)
+    run.progress.step(1, reason is not None)
+
+
+def _record_gone(
+    run: HarvestRun, writer: LedgerWriter, listing: _SourceListing, absent_mirrors: Mapping[str, Mirror]
+) -> tuple[int, Counter[str], Counter[str]]:
+    """Record that a source no longer offers files, except those whose folder is missing or has unreadable lines.
+
+    Returns the number of files recorded as gone, and the numbers of the exceptions by folder.
+    """
+    gone, lost, unsure = 0, Counter[str](), Counter[str]()
+    for key, mirror in absent_mirrors.items():
+        if (folder := _folder_of(listing.missing_folders, mirror.path)) is not None:
+            lost[folder] += 1
+        elif (folder := _folder_of(listing.unreadable_folders, mirror.path)) is not None:
+            unsure[folder] += 1
+        else:
+            writer.mirrors.add(run.session, listing.source.name, mirror.file, Offer(key, mirror.path), "gone")
+            gone += 1
+    return gone, lost, unsure
 
 
 def _retry_renewed(
@@ -205,9 +227,9 @@ def _retry_renewed(
             writer.items.retry(run.session, file, step, f"{offer.path} or its checksum file was changed")
 
 
-def _missing_folder(listing: _SourceListing, path: str) -> str | None:
-    """Return the missing folder of a listing that a file was in, or None if the file's folder is not missing."""
-    return next((name for name in listing.missing_folders if not name or path.startswith(f"{name}/")), None)
+def _folder_of(folders: Iterable[str], path: str) -> str | None:
+    """Return the first of the folders that the file with this path is in, or None if it is in none of them."""
+    return next((name for name in folders if not name or path.startswith(f"{name}/")), None)
 
 
 def _first_event(offer: Offer) -> str:

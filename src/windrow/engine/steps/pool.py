@@ -81,6 +81,12 @@ class _Batch:
         elif exit_code is None:
             message = f"stopped after {cpu_limit * SLEEP_FACTOR:g} seconds by the clock, during which it was asleep"
             self.store_result(culprit, _make_failure(Reason.TIME_LIMIT, message, cpu_limit * SLEEP_FACTOR))
+        elif sent_jobs == [culprit] and culprit == self.suspect and exit_code == -signal.SIGABRT:
+            # So ends a process if a library in C++, such as PDFium, gets no more memory.
+            message = (
+                "its process was aborted twice, as a library does that needs more memory than limits.memory allows"
+            )
+            self.store_result(culprit, _make_failure(Reason.MEMORY_LIMIT, message, 0.0))
         elif sent_jobs == [culprit] and culprit == self.suspect:
             message = f"its process ended twice, the last time with exit code {exit_code}"
             self.store_result(culprit, _make_failure(Reason.WORKER_DIED, message, 0.0))

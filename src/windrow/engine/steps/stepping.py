@@ -22,6 +22,7 @@ from windrow.engine.steps.due import Due, due
 from windrow.engine.steps.loading import MAX_PAGE_DOCUMENTS, MAX_PAGE_ROWS, gather_pages, write_to_store
 from windrow.engine.steps.unread import is_due
 from windrow.errors import ReaderFailed, StoreError, WindrowError
+from windrow.formats.text import join_counts
 from windrow.ledger import LedgerWriter
 from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
@@ -51,8 +52,7 @@ class _Task:
         """Return the comment with which a source's task ends; `error` ended the phase, None if there was no error."""
         comment = f"{source}: {self.done} done, {self.refused} refused"
         if self.has_nothing_usable:
-            reasons = ", ".join(f"{reason} {count}" for reason, count in self.unusable.most_common(5))
-            comment += f"; none of the documents read in this run was usable: {reasons}"
+            comment += f"; none of the documents read in this run was usable: {join_counts(self.unusable)}"
         comment += f"; {self.first_fault}" if self.first_fault else ""
         return comment + (f"; {error}" if error else "")
 

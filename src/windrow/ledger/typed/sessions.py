@@ -173,6 +173,13 @@ class TypedSessions(LedgerQueries):
         """Return the tasks that began between two facts (first, last), in order; later ends are left out."""
         return self._database.rows(_make_task_row, "sessions.tasks", facts[0], facts[1])
 
+    def errors_of_no_source(self, before: int) -> list[str]:
+        """Return the errors of no source in sessions before `before`.
+
+        Errors are left out if a later session had a task of the same collection in the same phase or one after it.
+        """
+        return self._database.column("sessions.errors_of_no_source", before)
+
     def by_source(self) -> list[SourceSession]:
         """Return one row for every session and source, in the order of sessions."""
         return self._database.rows(_make_source_session, "sessions.by_source")

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
 from tests.collections.drops.sample import at, load, submission
+from windrow.collections.drops.database import history
 from windrow.collections.drops.database.history import Published
-from windrow.collections.drops.database.table_store import TableStore
+from windrow.collections.drops.database.table_store import Submission, TableStore
 from windrow.collections.drops.elements import ELEMENTS
+from windrow.contract import Rows
+from windrow.reasons import Reason
 from windrow.stores.databases import connect
 
 Cells = list[tuple[Any, ...]]
@@ -83,6 +87,37 @@ def dump(url: str) -> dict[str, Cells]:
     return {name: sorted(rows, key=repr) for name, rows in tables_rows.items()}
 
 
+def stage(store: TableStore, document: Submission, rows: Rows) -> int:
+    """Stage one document; return the id of its submission."""
+    return store.stage_all([(document, rows)])[0]
+
+
+def publish(store: TableStore, item: int, now: datetime) -> Published:
+    """Publish one staged document in a transaction of its own."""
+    with store._write() as connection:
+        return history.publish(connection, store._schema, item, now)
+
+
+def withhold(store: TableStore, item: int, now: datetime) -> None:
+    """Withhold one staged or published document in a transaction of its own."""
+    with store._write() as connection:
+        history.withhold(connection, store._schema, item, now, str(Reason.INTEGRITY_FATAL))
+
+
+def find_known(store: TableStore, question: str, keys: Collection[str]) -> set[str]:
+    """Return the keys for which the answer to the question is yes."""
+    with store._read() as connection:
+        return history.find_known(connection, store._schema, question, keys)
+
+
+def count_all(store: TableStore, now: datetime) -> None:
+    """Count everything again, as if no summary had been made."""
+    with store._write() as connection:
+        connection.execute(store._schema.overview.delete())
+        connection.execute(store._schema.submission.update().values(dirty=True))
+    store.summarise(now)
+
+
 def put(store: TableStore, item: int, content: bytes, action: str = "add", hours: float | None = None) -> Published:
-    store.stage(submission(item, content, action), load(content))
-    return store.publish(item, at(item if hours is None else hours))
+    stage(store, submission(item, content, action), load(content))
+    return publish(store, item, at(item if hours is None else hours))

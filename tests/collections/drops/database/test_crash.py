@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from tests.collections.drops.database.store_queries import dump
+from tests.collections.drops.database.store_queries import dump, publish, stage, withhold
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
@@ -49,12 +49,12 @@ def killed_after(store: TableStore, count: int, call: Callable[[], Any]) -> bool
 def test_a_call_that_is_cut_off_anywhere_did_nothing(store: TableStore, store_url: str) -> None:
     content = experiments(experiment("e1", "s1"))
     calls: list[Callable[[], Any]] = [
-        lambda: store.stage(submission(1, FIRST), load(FIRST)),
-        lambda: store.publish(1, at(1)),
-        lambda: store.stage(submission(2, SECOND, "edit"), load(SECOND)),
-        lambda: store.publish(2, at(2)),
-        lambda: store.withhold(2, at(3)),
-        lambda: store.stage(submission(3, content), load(content)),
+        lambda: stage(store, submission(1, FIRST), load(FIRST)),
+        lambda: publish(store, 1, at(1)),
+        lambda: stage(store, submission(2, SECOND, "edit"), load(SECOND)),
+        lambda: publish(store, 2, at(2)),
+        lambda: withhold(store, 2, at(3)),
+        lambda: stage(store, submission(3, content), load(content)),
         lambda: store.summarise(at(4)),
     ]
     for number, call in enumerate(calls):
@@ -71,6 +71,7 @@ def test_a_call_that_is_cut_off_anywhere_did_nothing(store: TableStore, store_ur
 
 PROGRAM = """
 import sys
+from tests.collections.drops.database.store_queries import publish, stage
 from tests.collections.drops.sample import at, experiment, experiments, load, submission
 from windrow.collections.drops.elements import TABLES
 from windrow.collections.drops.elements import SUMMARY_COUNTS
@@ -80,8 +81,8 @@ with TableStore(sys.argv[1], TABLES, SUMMARY_COUNTS) as store:
     store.prepare()
     for item in range(1, 61):
         content = experiments(experiment(f"e{item % 7}", "s1", day=f"2024-02-{item % 27 + 1:02}"))
-        store.stage(submission(item, content, "add" if item < 8 else "edit"), load(content))
-        store.publish(item, at(item))
+        stage(store, submission(item, content, "add" if item < 8 else "edit"), load(content))
+        publish(store, item, at(item))
         store.summarise(at(item))
         print(item, flush=True)
 """
@@ -119,4 +120,4 @@ def test_an_unprepared_store_can_be_prepared_later(store_url: str, count: int) -
     with TableStore(store_url, TABLES, SUMMARY_COUNTS) as store:
         assert killed_after(store, count, store.prepare)
         store.prepare()
-        assert store.stage(submission(1, FIRST), load(FIRST)) == 1
+        assert stage(store, submission(1, FIRST), load(FIRST)) == 1

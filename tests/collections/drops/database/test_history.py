@@ -4,7 +4,16 @@ import itertools
 
 import pytest
 
-from tests.collections.drops.database.store_queries import history_of, put, query_store, versions_as_of
+from tests.collections.drops.database.store_queries import (
+    find_known,
+    history_of,
+    publish,
+    put,
+    query_store,
+    stage,
+    versions_as_of,
+    withhold,
+)
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.model import Level
@@ -48,8 +57,8 @@ def test_a_delete_leaves_a_tombstone_that_an_add_can_end(store: TableStore, stor
     assert (published.current, published.ended) == (1, 1)
     assert [(finding.kind, finding.level) for finding in published.findings] == [("Overrides", Level.NOTE)]
     assert query_store(store_url, "SELECT * FROM current_mouse") == []
-    assert store.known("specimen", ["H_s1"]) == {"H_s1"}
-    assert store.known("specimen:current", ["H_s1"]) == set()
+    assert find_known(store, "specimen", ["H_s1"]) == {"H_s1"}
+    assert find_known(store, "specimen:current", ["H_s1"]) == set()
     published = put(store, 3, specimens(mouse("s1", colony="again")))
     assert published.findings == ()
     assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("again",)]
@@ -93,7 +102,7 @@ def test_same_bytes_are_not_published_twice(store: TableStore, store_url: str) -
     assert published.reason is Reason.ALREADY_LOADED
     assert [finding.level for finding in published.findings] == [Level.NOTE]
     assert query_store(store_url, "SELECT COUNT(*) FROM current_mouse") == [(1,)]
-    assert store.publish(2, at(9)) == published
+    assert publish(store, 2, at(9)) == published
     put(store, 3, specimens(mouse("s1", colony="other")))
     assert put(store, 4, content).reason is None  # the first is no longer current
     assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("C1",)]
@@ -101,11 +110,11 @@ def test_same_bytes_are_not_published_twice(store: TableStore, store_url: str) -
 
 def test_a_withheld_document_is_there_but_never_current(store: TableStore, store_url: str) -> None:
     content = specimens(mouse("s1"))
-    store.stage(submission(1, content), load(content))
-    store.withhold(1, at(1))
+    stage(store, submission(1, content), load(content))
+    withhold(store, 1, at(1))
     assert query_store(store_url, "SELECT COUNT(*) FROM mouse") == [(1,)]
     assert query_store(store_url, "SELECT * FROM current_mouse") == []
-    assert store.known("specimen", ["H_s1"]) == set()
+    assert find_known(store, "specimen", ["H_s1"]) == set()
     assert query_store(store_url, "SELECT reason FROM submission") == [("integrity_fatal",)]
     assert put(store, 2, content).reason is None  # a withheld document does not count as loaded
 
@@ -114,13 +123,13 @@ def test_withholding_takes_a_publication_back(store: TableStore, store_url: str)
     put(store, 1, specimens(mouse("s1", colony="a")))
     put(store, 2, specimens(mouse("s1", colony="b")), "edit")
     put(store, 3, specimens(mouse("s1", colony="c")), "edit")
-    store.withhold(2, at(4))
+    withhold(store, 2, at(4))
     first, second, third = sorted(history_of(store, "specimen", "H_s1"), key=lambda version: version.item)
     assert (first.valid_from, first.valid_to, first.ended_by) == (at(1), at(3), third.submission)
     assert (second.valid_from, second.valid_to) == (None, None)
-    store.withhold(3, at(5))
+    withhold(store, 3, at(5))
     assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("a",)]
-    store.publish(3, at(6))
+    publish(store, 3, at(6))
     assert query_store(store_url, "SELECT colony_id FROM current_mouse") == [("c",)]
 
 
@@ -135,8 +144,8 @@ def test_times_never_run_backwards(store: TableStore) -> None:
 def test_ids_are_exact(store: TableStore) -> None:
     put(store, 1, specimens(mouse("Case"), mouse("blank "), mouse("ümlaut \U0001f42d")))
     asked = ["H_Case", "H_case", "H_blank ", "H_blank", "H_ümlaut \U0001f42d", "H_umlaut \U0001f42d"]
-    assert store.known("specimen", asked) == {"H_Case", "H_blank ", "H_ümlaut \U0001f42d"}
-    assert store.known("specimen", [f"H_{number}" for number in range(2000)]) == set()
+    assert find_known(store, "specimen", asked) == {"H_Case", "H_blank ", "H_ümlaut \U0001f42d"}
+    assert find_known(store, "specimen", [f"H_{number}" for number in range(2000)]) == set()
 
 
 STEPS = (("a1", "add", "one"), ("b2", "edit", "two"), ("c3", "delete", "three"), ("d4", "add", "four"))
@@ -155,8 +164,8 @@ def test_records_are_current_by_the_order_of_submissions_whatever_order_they_arr
             item += 1
             content = specimens(mouse(name, colony=colony))
             document = submission(item, content, action, sort_key=key)
-            store.stage(document, load(content))
-            store.publish(item, at(item))
+            stage(store, document, load(content))
+            publish(store, item, at(item))
         colonies = query_store(store_url, f"SELECT colony_id FROM current_mouse WHERE specimen_id = '{name}'")
         assert colonies == expected, order
         assert (
@@ -173,10 +182,10 @@ def test_records_are_current_by_the_order_of_submissions_whatever_order_they_arr
 
 def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store: TableStore) -> None:
     late, later = specimens(mouse("s1", colony="old")), specimens(mouse("s1", colony="new"))
-    store.stage(submission(1, later, "edit", sort_key="2", zip_name="H.2024-06-01.1.impc.zip"), load(later))
-    store.publish(1, at(1))
-    store.stage(submission(2, late, sort_key="1"), load(late))
-    for published in (store.publish(2, at(2)), store.publish(2, at(3))):  # loaded again as before
+    stage(store, submission(1, later, "edit", sort_key="2", zip_name="H.2024-06-01.1.impc.zip"), load(later))
+    publish(store, 1, at(1))
+    stage(store, submission(2, late, sort_key="1"), load(late))
+    for published in (publish(store, 2, at(2)), publish(store, 2, at(3))):  # loaded again as before
         assert (published.current, published.ended) == (0, 0)
         (finding,) = published.findings
         assert (finding.kind, finding.level) == ("Overridden", Level.NOTE)
@@ -184,5 +193,5 @@ def test_what_arrives_late_was_never_current_and_is_told_what_overrides_it(store
         assert "edit/H.2024-06-01.1.impc.zip" in finding.message
     for hours in (1, 2, 3):
         assert [version.item for version in versions_as_of(store, "specimen", at(hours))] == [1]
-    store.withhold(1, at(4))  # withdrawn: the late one continues
+    withhold(store, 1, at(4))  # withdrawn: the late one continues
     assert [version.item for version in versions_as_of(store, "specimen", at(4))] == [2]

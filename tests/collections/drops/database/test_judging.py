@@ -8,7 +8,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.collections.drops.database.store_queries import history_of
+from tests.collections.drops.database.store_queries import history_of, stage
 from tests.collections.drops.sample import at, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 from windrow.collections.drops.elements import SUMMARY_COUNTS, TABLES
@@ -55,7 +55,7 @@ def test_many_documents_judged_at_once_end_as_each_alone_would(store: TableStore
     ]
     with TableStore(f"sqlite:///{tmp_path}/alone.db", TABLES, SUMMARY_COUNTS) as alone:
         alone.prepare()
-        ids = [alone.stage(*document) for document in staged]
+        ids = [stage(alone, *document) for document in staged]
         assert store.stage_all(staged[:5]) + store.stage_all(staged)[5:] == ids
         judged, place = [], 0
         while place < len(batch):

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.collections.drops.database.store_queries import put, query_store
+from tests.collections.drops.database.store_queries import count_all, put, query_store, stage, withhold
 from tests.collections.drops.sample import at, experiment, experiments, load, mouse, specimens, submission
 from windrow.collections.drops.database.table_store import TableStore
 
@@ -21,8 +21,8 @@ def test_summaries_count_what_changed_and_equal_a_recount(store: TableStore, sto
     assert overview(store_url) == {key: (2, 2, 0, 0), animals: (2, 2, 0, 0)}
     put(store, 3, experiments(experiment("e1", "s1")), "edit")
     held = experiments(experiment("e9", "s1"), centre="J")
-    store.stage(submission(4, held), load(held))
-    store.withhold(4, at(4))
+    stage(store, submission(4, held), load(held))
+    withhold(store, 4, at(4))
     put(store, 5, experiments(experiment("e2", "s2"), pipeline="other"), "delete")
     assert store.summarise(at(6)).submissions == 4  # 3, 4, 5, and 2, whose records they ended
     assert overview(store_url) == {
@@ -32,11 +32,11 @@ def test_summaries_count_what_changed_and_equal_a_recount(store: TableStore, sto
     }
     skipped = 'centre, pipeline, "procedure", parameter, total, valid, superseded, withheld, first_seen, last_change'
     before = query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
-    store.summarise(at(7), counts_all=True)
+    count_all(store, at(7))
     assert query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before
-    store.withhold(2, at(8))
-    store.withhold(3, at(8))
+    withhold(store, 2, at(8))
+    withhold(store, 3, at(8))
     store.summarise(at(9))
     before = query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4")
-    store.summarise(at(10), counts_all=True)
+    count_all(store, at(10))
     assert query_store(store_url, f"SELECT {skipped} FROM overview ORDER BY 1, 2, 3, 4") == before

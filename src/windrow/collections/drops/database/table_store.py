@@ -20,7 +20,7 @@ everything was counted again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from types import TracebackType
@@ -28,7 +28,6 @@ from typing import Any, NamedTuple, Self
 
 import sqlalchemy as sa
 
-from windrow.collections.drops.database import history
 from windrow.collections.drops.database import store_statements as statement
 from windrow.collections.drops.database.history import Published, judge
 from windrow.collections.drops.database.projection_rows import chunks, is_one_of
@@ -37,7 +36,6 @@ from windrow.collections.drops.database.store_tables import COUNT_COLUMNS, Table
 from windrow.collections.drops.elements import CountTable, ElementTable
 from windrow.contract import Rows, Undecided
 from windrow.errors import StoreError
-from windrow.reasons import Reason
 from windrow.stores.databases import READ_ONLY, connect, map_errors
 
 
@@ -48,15 +46,10 @@ class Summarised(NamedTuple):
     keys: int
 
 
-def update_summary(
-    connection: sa.Connection, schema: TableSchema, summary: CountTable, now: datetime, *, counts_all: bool = False
-) -> Summarised:
-    """Bring the tables `context` and `overview` up to date; if `counts_all`, count everything again."""
+def update_summary(connection: sa.Connection, schema: TableSchema, summary: CountTable, now: datetime) -> Summarised:
+    """Bring the tables `context` and `overview` up to date."""
     submission = schema.submission
     keys_to_sum: set[tuple[str, ...]] = set()
-    if counts_all:
-        keys_to_sum.update(_select_keys(connection, schema.overview, schema.keys, sa.true()))
-        connection.execute(submission.update().values(dirty=True))
     dirty_query = sa.select(submission.c.id).where(submission.c.dirty).order_by(submission.c.id)
     dirty_submissions = list(connection.scalars(dirty_query))
     count_insert = sa.text(_make_count_insert(schema, summary))
@@ -208,10 +201,6 @@ class TableStore:
                 return {}
             return {int(item): int(count) for item, count in connection.execute(query)}
 
-    def stage(self, submission: Submission, rows: Rows) -> int:
-        """Insert the rows of a document as `stage_all` does; return its submission's id."""
-        return self.stage_all([(submission, rows)])[0]
-
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
         """Insert the rows of documents, which are not current until they are published; return their submissions' ids.
 
@@ -231,31 +220,12 @@ class TableStore:
         with self._write() as connection:
             return judge(connection, self._schema, documents, now)
 
-    def publish(self, item: int, now: datetime) -> Published:
-        """Make the records of a staged or withheld document current; return what that changed."""
-        with self._write() as connection:
-            return history.publish(connection, self._schema, item, now)
-
-    def withhold(self, item: int, now: datetime, reason: Reason = Reason.INTEGRITY_FATAL) -> None:
-        """Mark a document as withheld for a reason, and undo its publication if it was published."""
-        with self._write() as connection:
-            history.withhold(connection, self._schema, item, now, str(reason))
-
-    def known(self, question: str, keys: Collection[str]) -> set[str]:
-        """Return those of the identifiers `keys` for which the answer to the question is yes.
-
-        The question `specimen` asks whether a specimen with this identifier was ever published, `specimen:current`
-        whether one is current. Other kinds of records have such questions too.
-        """
-        with self._read() as connection:
-            return history.find_known(connection, self._schema, question, keys)
-
-    def summarise(self, now: datetime, *, counts_all: bool = False) -> Summarised:
-        """Bring the tables `context` and `overview` up to date; if `counts_all`, count everything again."""
+    def summarise(self, now: datetime) -> Summarised:
+        """Bring the tables `context` and `overview` up to date."""
         if self._summary is None:
             return Summarised(0, 0)
         with self._write() as connection:
-            return update_summary(connection, self._schema, self._summary, now, counts_all=counts_all)
+            return update_summary(connection, self._schema, self._summary, now)
 
     def close(self) -> None:
         """Close all connections."""

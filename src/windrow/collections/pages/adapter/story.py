@@ -256,7 +256,7 @@ def site_at(workspace: Workspace, ledger: Ledger, text: str) -> SiteState | None
     name = text.lower().removesuffix("/robots.txt").removeprefix("http://").removeprefix("https://").rstrip("/.")
     if not _HOST.fullmatch(name):
         return None
-    rows = ledger.addresses.host_states("", name, int(now().timestamp()))
+    rows = [row for row in ledger.addresses.host_states("", name, int(now().timestamp())) if row.collection == "pages"]
     return _make_site(workspace, ledger, rows, name) if rows else None
 
 

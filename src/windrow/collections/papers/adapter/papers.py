@@ -35,7 +35,7 @@ from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.run import Harvest
 from windrow.engine.session import SessionSettings
-from windrow.engine.takedown import TakedownTarget
+from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import StepError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
@@ -173,17 +173,18 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update rows; erase removed rows and records; return a message for each file of records that keeps some."""
+        """Update rows; erase removed rows and records; return a message for each file in which some remain."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:
             pulse()
             return True
 
+        remaining: tuple[str, ...] = ()
         if settings.store.is_file():
             bring_up_to_date(settings, pulse_and_continue)
-            erase_deleted(settings, pulse)
-        return super().clean_stores(workspace, pulse)
+            remaining = tuple(map(kept_by_reader, erase_deleted(settings, pulse)))
+        return remaining + super().clean_stores(workspace, pulse)
 
 
 def _key(name: str) -> str:

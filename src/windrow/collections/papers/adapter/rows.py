@@ -356,8 +356,13 @@ def _open_catalogue(stack: ExitStack, settings: PaperSettings) -> CatalogueIndex
     return stack.enter_context(closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)))
 
 
-def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> bool:
-    """Erase removed rows from the file of the table; return False if another process prevents that."""
-    with suppress(FileNotFoundError), open_rows(settings) as table:
-        return table.erase_deleted(pulse)
-    return True
+def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> list[Path]:
+    """Erase removed rows from the files of the table and of the register; return those in which some remain."""
+    remaining = []
+    with open_rows(settings) as table:
+        if not table.erase_deleted(pulse):
+            remaining.append(Path(settings.table))
+    with _open_register(settings) as register:
+        if not register.erase_deleted(pulse):
+            remaining.append(settings.register)
+    return remaining

@@ -93,7 +93,7 @@ class HbaseTable:
 
     def _create_table(self, families: Sequence[Family]) -> None:
         """Create the table if it does not exist, with one version of each cell."""
-        tables = self._call(self._connection.tables)
+        tables = self._call(lambda: self._connection.tables())  # noqa: PLW0108 `_call` may replace the connection
         if self._name.encode() in tables:
             return
         options_by_family = {
@@ -105,7 +105,7 @@ class HbaseTable:
 
     def _read_families(self) -> tuple[Family, ...]:
         """Return the families of the table in HBase, and set `_versions`, the number of versions of a cell in each."""
-        options_by_family = self._call(self._table.families)
+        options_by_family = self._call(lambda: self._table.families())  # noqa: PLW0108 `_call` may replace the table
         options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in options_by_family.items())
         self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
         return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)

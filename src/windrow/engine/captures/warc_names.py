@@ -1,0 +1,65 @@
+"""Find the WARC files that index lines name, in the folders of a source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+MAX_PATHS_NAMED = 3
+"""The most files of the same name that a message about them names."""
+
+
+class WarcNames:
+    """The WARC files of a source by the names in its index lines, which may be preceded by folders.
+
+    If several files have the same name, an index line means the one with the most folders in common with the line and,
+    of these, one below the folder of the index. It is not known which one is meant if there still are several.
+    """
+
+    def __init__(self) -> None:
+        self._paths_by_name: dict[str, list[Path]] = {}
+
+    def add(self, paths: Iterable[Path]) -> None:
+        """Add WARC files; those that were added before are ignored."""
+        for path in paths:
+            same_named = self._paths_by_name.setdefault(path.name, [])
+            if path not in same_named:
+                same_named.append(path)
+
+    def find(self, warc: str, index: Path) -> Path | None:
+        """Return the file that a line of `index` names, or None if there is none, or if several may be meant."""
+        paths = self._meant(warc, index)
+        return paths[0] if len(paths) == 1 else None
+
+    def describe_missing(self, warc: str, index: Path) -> str:
+        """Return why `find` returns None."""
+        paths = self._meant(warc, index)
+        if not paths:
+            return f"{warc[:200]} is not in any folder of the source"
+        names = ", ".join(map(str, paths[:MAX_PATHS_NAMED]))
+        names += f" and {len(paths) - MAX_PATHS_NAMED} more" if len(paths) > MAX_PATHS_NAMED else ""
+        hint = "move the index into the folder of its WARC files"
+        return f"{warc[:200]} may be any of {len(paths)} files of this name: {names}; {hint}"
+
+    def _meant(self, warc: str, index: Path) -> list[Path]:
+        """Return the files that the name in a line of `index` fits best."""
+        name = PurePosixPath(warc)
+        paths = self._paths_by_name.get(name.name, [])
+        if len(paths) < 2:
+            return paths
+        ranks = [(_count_equal_names(name, path), path.is_relative_to(index.parent)) for path in paths]
+        return [path for path, rank in zip(paths, ranks, strict=True) if rank == max(ranks)]
+
+
+def _count_equal_names(name: PurePosixPath, path: Path) -> int:
+    """Return how many names at the ends of two paths are equal.
+
+    >>> _count_equal_names(PurePosixPath("crawl-7/a.warc.gz"), Path("/data/crawl-7/a.warc.gz"))
+    2
+    """
+    count = 0
+    for part, other_part in zip(reversed(name.parts), reversed(path.parts), strict=False):
+        if part != other_part:
+            return count
+        count += 1
+    return count

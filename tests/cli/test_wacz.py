@@ -1,0 +1,75 @@
+"""The archive as a WACZ file: its parts agree, and another workspace takes the same captures from it."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from zipfile import ZipFile
+
+from windrow.app import Windrow as App
+from windrow.app.begin import prepare
+
+
+def test_the_archive_as_wacz_has_every_capture_and_is_imported_elsewhere(
+    crawled: Path, tmp_path: Path, windrow, monkeypatch
+) -> None:
+    wacz = tmp_path / "mine.wacz"
+    lines = windrow("export", "captures", "--as", "cdxj").out.splitlines()
+    assert App(crawled).export("captures", "wacz", wacz) == len(lines) > 5
+    with ZipFile(wacz) as package:
+        assert package.testzip() is None
+        package_bytes = package.read("datapackage.json")
+        described = json.loads(package_bytes)
+        assert (described["profile"], described["wacz_version"]) == ("data-package", "1.1.1")
+        resources = {resource["path"]: resource for resource in described["resources"]}
+        assert {*resources} == {*package.namelist()} - {"datapackage.json", "datapackage-digest.json"}
+        for path, resource in resources.items():
+            content = package.read(path)
+            assert resource["hash"] == f"sha256:{hashlib.sha256(content).hexdigest()}"
+            assert resource["bytes"] == len(content)
+        digest = json.loads(package.read("datapackage-digest.json"))
+        assert digest == {"path": "datapackage.json", "hash": f"sha256:{hashlib.sha256(package_bytes).hexdigest()}"}
+        indexed = [line.split(" ", 2) for line in package.read("indexes/index.cdx").decode().splitlines()]
+        assert [line[:2] for line in indexed] == [line.split(" ", 2)[:2] for line in lines]
+        for _, _, text in indexed:
+            fields = json.loads(text)
+            offset, length = int(fields["offset"]), int(fields["length"])
+            record = package.read(f"archive/{fields['filename']}")[offset : offset + length]
+            record = gzip.decompress(record) if record.startswith(b"\x1f\x8b") else record
+            assert f"WARC-Target-URI: {fields['url']}\r\n".encode() in record
+        pages = [json.loads(line) for line in package.read("pages/pages.jsonl").splitlines()]
+    assert pages[0]["format"] == "json-pages-1.0"
+    assert {page["url"].rpartition("/")[2] for page in pages[1:]} > {"a.html", "b.html"}
+    prepare(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    output = windrow("run", wacz)
+    assert output.code == 0, output.err
+    assert windrow("search", "a").out.count("a.html")
+
+
+def test_wacz_goes_through_a_pipe(crawled: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "windrow", "export", "captures", "--as", "wacz"]
+    written = subprocess.run(command, cwd=crawled, capture_output=True, check=True)
+    (tmp_path / "piped.wacz").write_bytes(written.stdout)
+    with ZipFile(tmp_path / "piped.wacz") as package:
+        assert package.testzip() is None
+        assert "datapackage.json" in package.namelist()
+    for form in ("wacz", "cdxj"):
+        program = subprocess.Popen([*command[:-1], form], cwd=crawled, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert program.stdout is not None
+        program.stdout.close()
+        assert program.communicate()[1] == b""
+        assert program.returncode == 0
+
+
+def test_without_captures_there_is_no_wacz(tmp_path: Path, windrow, monkeypatch) -> None:
+    prepare(tmp_path)
+    (tmp_path / "ledger.sqlite").unlink()
+    monkeypatch.chdir(tmp_path)
+    output = windrow("export", "captures", "--as", "wacz")
+    assert (output.code, output.out) == (2, "")
+    assert "there are no captures yet" in output.err
