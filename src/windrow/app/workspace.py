@@ -315,7 +315,7 @@ class Windrow:
         collections = _as_tuple(collection)
         return search(self.config, text, offset=offset, limit=limit, explain=explain, collections=collections)
 
-    def facets(self, text: str, *, collection: Names = ()) -> Mapping[str, Mapping[str, int]]:
+    def facets(self, text: str, *, collection: Names = ()) -> dict[str, dict[str, int]]:
         """Count the documents that a search finds, by collection, source, language, type and year.
 
         >>> Windrow("w").facets("tea")["year"]  # doctest: +SKIP
