@@ -83,7 +83,7 @@ def test_the_versions_of_any_record_are_compared(root: Path, windrow) -> None:  
     assert output.code == 0, output.err
     assert output.out.splitlines()[2:] == ["-title: Event a, the first", "+title: Event a, the second"]
     assert windrow("diff", A, "--old", "2000").code == 1
-    assert "not known yet at 2000" in windrow("diff", A, "--old", "2000").err
+    assert "not known yet at the end of 2000" in windrow("diff", A, "--old", "2000").err
     assert "is not a day" in windrow("diff", A, "--new", "soon").err
     unknown = windrow("diff", "a/nothing here")
     assert unknown.code == 2
