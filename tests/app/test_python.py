@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import io
 import os
@@ -172,6 +173,13 @@ def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
     assert farm.replay()["drops"].changes is not None
     assert farm.export("tracker", "sqlite", tmp_path / "tracker.sql") > 0
     assert "phase" in (tmp_path / "tracker.sql").read_text()
+    stream = io.StringIO()
+    assert farm.export("files", "csv", stream) > 0
+    rows = list(csv.DictReader(io.StringIO(stream.getvalue())))
+    assert {row["zip_file"] for row in rows} >= {NAME}
+    assert {row["xml_file"] for row in rows if row["zip_file"] == NAME} == {
+        NAME.replace(".impc", f".{kind}.impc").replace(".zip", ".xml") for kind in ("experiment", "specimen")
+    }
     stream = io.StringIO()
     assert farm.export("captures", "cdxj", stream) == len(stream.getvalue().splitlines()) > 0
     assert farm.prepare().changed is False

@@ -82,4 +82,4 @@ def test_results_are_counted_by_facet(search: Search) -> None:
     assert search.count_facets("green walrus").relaxed
     assert search.count_facets("walrus").documents == 0
     assert search.count_facets("yachts").facets["source"] == {"http://A.example": 1}
-    assert search.count_facets("lang:und").facets["language"] == {"und": 1}
+    assert search.count_facets("lang:und").facets["language"] == {"und": 2}

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from windrow.adapters.record_changes import compare, count_changes, count_versions, describe_difference
+from windrow.adapters.adapter import Window
+from windrow.adapters.record_changes import changes, compare, count_changes, count_versions, describe_difference
 from windrow.contract import AttemptObservations, Observation, Skip
 from windrow.errors import WindrowError
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -90,6 +92,19 @@ def test_a_difference_names_few_fields_and_counts_the_others() -> None:
     assert describe_difference({}, dict.fromkeys("abcdef", 1)).endswith("d nothing -> 1; 2 more fields")
     assert describe_difference("one", "two") == "one -> two"
     assert len(describe_difference({"text": "a" * 500}, {"text": "b" * 500})) < 150
+
+
+def test_changes_have_the_changed_lines_of_long_texts_if_asked(tmp_path: Path) -> None:
+    with closing(RecordStore(tmp_path / "records.db")) as store, closing(Ledger(Path(":memory:"))) as ledger:
+        for attempt, text in ((1, "first\nsecond"), (2, "first\nthird")):
+            at = BEGIN + timedelta(days=attempt)
+            observation = Observation("pier", {"title": "Pier", "text": text})
+            store.settle(
+                [AttemptObservations(attempt, at, "https://a.example/", "a", (observation,))], attempt, attempt
+            )
+        for asks_for_lines, expected in ((True, ["-second", "+third"]), (False, [])):
+            listed = changes(store, ledger, "notices", Window(facts=(2, 2), lines=asks_for_lines))
+            assert [f"{sign}{text}" for change in listed for sign, text in change.lines if sign != "@"] == expected
 
 
 def test_a_store_that_replaces_another_tells_of_each_session_what_that_one_told(tmp_path: Path) -> None:

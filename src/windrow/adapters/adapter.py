@@ -155,7 +155,7 @@ class SourceChange(NamedTuple):
 
     `at` is when the change was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
     `url` is the record's own address or, if it has none, the address of the document that contains it; it is empty for
-    a file that has no web address.
+    a file that has no web address. `lines` are the changed lines of its long texts, if the window asks for them.
     """
 
     at: datetime
@@ -166,6 +166,7 @@ class SourceChange(NamedTuple):
     title: str
     difference: str
     url: str = ""
+    lines: tuple[DiffLine, ...] = ()
 
 
 NEW, CHANGED, GONE = "new", "changed", "gone"
@@ -176,11 +177,13 @@ class Window(NamedTuple):
     """Which changes to list: those that the sessions of `facts` (first, last; None: all) wrote.
 
     With `since`, the changes that the session before them wrote at or after this time are listed too. A session also
-    writes the answers to requests of earlier sessions that were stopped before they wrote them.
+    writes the answers to requests of earlier sessions that were stopped before they wrote them. With `lines`, each
+    change of a text has its changed lines.
     """
 
     since: datetime | None = None
     facts: tuple[int, int] | None = None
+    lines: bool = False
 
 
 class Adapter(Protocol):

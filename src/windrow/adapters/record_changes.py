@@ -66,6 +66,8 @@ def changes(
             yield SourceChange(
                 at, version.source, collection, kind, version.key, title_of(value, ""), removal or difference,
                 version.url or (previous.url if previous else ""),
+                _compare_fields(previous.value, version.value, 0)[1]
+                if window.lines and version.change == CHANGED and previous else (),
             )  # fmt: skip
 
 
@@ -83,24 +85,28 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
         problem = f"had only one version at the end of {until}" if until else "has only one version so far"
         problem = f"has had no other version since the end of {since}" if since else problem
         raise WindrowError(f"{key} {problem}", hint=f"windrow why {shlex.quote(key)}", reason=Reason.NOT_FOUND)
-    old_fields, new_fields = (_fields(version.value) for version in (old, new))
+    text_changes, lines = _compare_fields(old.value, new.value, context)
+    added, removed = (sum(line.sign == sign for line in lines) for sign in "+-")
+    shown_gone = {version: version.at for version in (old, new) if version.value is None}
+    return Comparison(
+        key, f"{key} {show(old.at)}", old.at, f"{key} {show(new.at)}", new.at,
+        "gone" if new.value is None else describe_difference(old.value, new.value), text_changes, added, removed, 0,
+        lines, shown_gone.get(old), shown_gone.get(new),
+    )  # fmt: skip
+
+
+def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange, ...], tuple[DiffLine, ...]]:
+    """Return the changes of the short fields of a record, and the changed lines of its long ones with their context."""
+    old_fields, new_fields = _fields(old), _fields(new)
     changes: list[TextChange] = []
     lines: list[DiffLine] = []
-    added = removed = 0
     for name in dict.fromkeys((*old_fields, *new_fields)):
         before, after = old_fields.get(name, ""), new_fields.get(name, "")
         if max(len(before), len(after)) <= _MAX_SHORT_LENGTH and "\n" not in before + after:
             changes += [TextChange(name, before, after)] if before != after else []
-            continue
-        difference = compare_lines(before.splitlines(), after.splitlines(), context=context)
-        lines += difference.lines
-        added, removed = added + difference.added, removed + difference.removed
-    shown_gone = {version: version.at for version in (old, new) if version.value is None}
-    return Comparison(
-        key, f"{key} {show(old.at)}", old.at, f"{key} {show(new.at)}", new.at,
-        "gone" if new.value is None else describe_difference(old.value, new.value), tuple(changes), added, removed, 0,
-        tuple(lines), shown_gone.get(old), shown_gone.get(new),
-    )  # fmt: skip
+        else:
+            lines += compare_lines(before.splitlines(), after.splitlines(), context=context).lines
+    return tuple(changes), tuple(lines)
 
 
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection as Names
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from windrow.adapters.adapter import CountsFacets, Searches, harvested_collections
@@ -83,7 +83,7 @@ def search(
 
 def count_facets(
     workspace: Workspace, ledger: Ledger, text: str, *, collections: Names[str] = ()
-) -> Mapping[str, Mapping[str, int]]:
+) -> dict[str, dict[str, int]]:
     """Count the documents that `search` finds, by collection, source, language, type and year, the most frequent first.
 
     As there, documents with only some of the words are left out if others have all. Raises UsageError for a collection

@@ -254,12 +254,14 @@ class Windrow:
         with closing(self.ledger()) as ledger:
             return answer_why(self.config, ledger, str(name))
 
-    def changes(self, since: Day | None = None, *, source: str = "", kind: str = "") -> list[SourceChange]:
+    def changes(
+        self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False
+    ) -> list[SourceChange]:
         """Return the changes at the sources in order of time: since a time, or, for None, of the last session.
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes: the next session reports the changes of both. `kind` is new, changed or gone, or empty for
-        all.
+        all. With `lines`, each change of a text has its changed lines.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
@@ -273,10 +275,10 @@ class Windrow:
             window = (
                 since_window(ledger, since) if since else Window(facts=ledger.sessions.reported_facts(last_session))
             )
-            return changes_in_order(self.config, ledger, window, source=source, kind=kind)
+            return changes_in_order(self.config, ledger, window._replace(lines=lines), source=source, kind=kind)
 
     @contextmanager
-    def unseen_changes(self, *, source: str = "", kind: str = "") -> Iterator[list[SourceChange]]:
+    def unseen_changes(self, *, source: str = "", kind: str = "", lines: bool = False) -> Iterator[list[SourceChange]]:
         """Yield to a `with` block the changes of the sessions that ended since this user's last look, in order of time.
 
         They count as seen if the block ends without an error. Each user, and each `source` and `kind`, has a last look.
@@ -289,7 +291,8 @@ class Windrow:
         with closing(self.ledger()) as ledger:
             path = look_file(self.config, ledger, source, kind)
             facts = read_look(path) + 1, ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
-            yield changes_in_order(self.config, ledger, Window(facts=facts), source=source, kind=kind)
+            window = Window(facts=facts, lines=lines)
+            yield changes_in_order(self.config, ledger, window, source=source, kind=kind)
         write_look(path, facts[1])
 
     def killed_session(self) -> int:
@@ -312,7 +315,7 @@ class Windrow:
         collections = _as_tuple(collection)
         return search(self.config, text, offset=offset, limit=limit, explain=explain, collections=collections)
 
-    def facets(self, text: str, *, collection: Names = ()) -> Mapping[str, Mapping[str, int]]:
+    def facets(self, text: str, *, collection: Names = ()) -> dict[str, dict[str, int]]:
         """Count the documents that a search finds, by collection, source, language, type and year.
 
         >>> Windrow("w").facets("tea")["year"]  # doctest: +SKIP

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 @option("--source", default="", metavar="NAME", shell_complete=complete_sources, help="Only changes at this source.")
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Only changes of this kind.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
+@option("--lines", is_flag=True, help="Also show the changed lines of texts (as text and with --json).")
 def changes_command(
-    console: Console, *, since: datetime | str | None, source: str, kind: str | None, form: str
+    console: Console, *, since: datetime | str | None, source: str, kind: str | None, form: str, lines: bool
 ) -> None:
     """List new, changed and gone pages and records at the sources, each with a line on the difference.
 
@@ -41,11 +42,12 @@ def changes_command(
     """
     workspace = console.open()
     if isinstance(since, str):
-        with workspace.unseen_changes(source=source, kind=kind or "") as changes:
+        with workspace.unseen_changes(source=source, kind=kind or "", lines=lines) as changes:
             _print_changes(console, workspace, changes, form, since)
             sys.stdout.flush()  # before they count as seen
     else:
-        _print_changes(console, workspace, workspace.changes(since, source=source, kind=kind or ""), form, since)
+        changes = workspace.changes(since, source=source, kind=kind or "", lines=lines)
+        _print_changes(console, workspace, changes, form, since)
 
 
 def _print_changes(
@@ -56,7 +58,7 @@ def _print_changes(
         for change in changes:
             console.message("source_change", change)
     elif form == "text":
-        console.print(change_lines(changes) or ["nothing changed"])
+        console.print(change_lines(changes, styled=console.styled) or ["nothing changed"])
         if not isinstance(since, datetime) and (session := workspace.killed_session()):
             console.inform(f"session {session} was killed before its end; the next run lists its changes")
     else:
@@ -69,13 +71,14 @@ def _print_changes(
         )
 
 
-def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...]) -> list[str]:
-    """Return a line for each change, and after it an indented line with the difference if that is known."""
+def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...], *, styled: bool = False) -> list[str]:
+    """Return a line for each change, and after it indented lines with the difference if that is known."""
     lines = []
     for change in changes:
         title = f"  {change.title}" if change.title and change.title not in change.key else ""
         lines.append(escape_lines(f"{show(change.at)}  {change.kind:<7}  {change.source}  {change.key}{title}"))
         lines += [escape_lines(f"    {change.difference}")] if change.difference else []
+        lines += [f"    {_diff_line(sign, text, styled)}" for sign, text in change.lines if sign != "@"]
     return lines
 
 

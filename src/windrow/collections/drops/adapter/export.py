@@ -1,7 +1,10 @@
-"""Export the tracker's tables as SQL."""
+"""Export the tracker's tables as SQL, and its files as lines of JSON."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
@@ -23,6 +26,43 @@ def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
 
     Raises WindrowError if the tracker does not exist or has no tables.
     """
+    with _open_tracker(workspace) as engine:
+        return dump(engine, TRACKER, dialect, output)
+
+
+_SELECT_FILES = sa.text("""
+SELECT z.file_name AS zip_file, ac.short_name AS action, ap.short_name AS zip_phase, ast.short_name AS zip_status,
+    x.fname AS xml_file, xp.short_name AS xml_phase, xs.short_name AS xml_status, c.short_name AS centre,
+    coalesce(x.created, z.created) AS created, coalesce(x.inc, z.inc) AS inc,
+    coalesce(x.size_bytes, z.size_bytes) AS size_bytes, coalesce(x.content_md5, z.content_md5) AS content_md5
+FROM zip_file z LEFT JOIN zip_action a ON a.zip_id = z.id
+LEFT JOIN processing_type ac ON ac.id = a.todo_id
+LEFT JOIN phase ap ON ap.id = a.phase_id LEFT JOIN a_status ast ON ast.id = a.status_id
+LEFT JOIN file_source_has_zip f ON f.za_id = a.id LEFT JOIN zip_download d ON d.zf_id = f.id
+LEFT JOIN xml_file x ON x.zip_id = d.id
+LEFT JOIN phase xp ON xp.id = x.phase_id LEFT JOIN a_status xs ON xs.id = x.status_id
+LEFT JOIN centre c ON c.id = coalesce(x.centre_id, z.centre_id)
+ORDER BY z.id, a.id, x.id
+""")
+
+
+def files(workspace: Workspace, form: str, output: TextIO) -> int:
+    """Write a line of JSON for each XML file of each transfer of a zip, or for a zip without any; return their number.
+
+    Raises WindrowError if the tracker does not exist or has no tables.
+    """
+    del form  # CSV is made of these lines
+    with _open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
+        lines = dict.fromkeys(
+            json.dumps(dict(row), default=str) for row in connection.execute(_SELECT_FILES).mappings()
+        )
+    output.writelines(f"{line}\n" for line in lines)
+    return len(lines)
+
+
+@contextmanager
+def _open_tracker(workspace: Workspace) -> Iterator[sa.Engine]:
+    """Open the tracker; raise WindrowError if it does not exist or has no tables."""
     tracker_address = workspace.section(Drops).tracker
     engine = connect(with_database(tracker_address.url, DATABASE), read_password(tracker_address))
     try:
@@ -37,7 +77,7 @@ def tracker(workspace: Workspace, dialect: str, output: TextIO) -> int:
             database = tracker_address.url if sqlite_file is None else sqlite_file
             message = f"the tracker has no tables yet: {database}"
             raise WindrowError(message, hint="windrow run drops", reason=Reason.NOT_FOUND)
-        return dump(engine, TRACKER, dialect, output)
+        yield engine
     finally:
         engine.dispose()
 
@@ -49,4 +89,5 @@ EXPORTS = (
         "SQL that creates its tables and rows and drops nothing; load it into an empty database",
         tracker,
     ),
+    Export("files", ("jsonl",), "a line for each XML file and its zip, with their phases and statuses", files),
 )

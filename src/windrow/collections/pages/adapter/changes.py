@@ -30,6 +30,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
+from windrow.model import DiffLine
 from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
@@ -171,6 +172,7 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
             for change in find_page_changes(timeline):
                 version = change.after or change.before
                 assert version is not None
+                description, lines = _describe_change(reader, change)
                 yield SourceChange(
                     datetime.fromtimestamp(change.changed_at, UTC),
                     sources.get(parts(timeline.url).origin, ""),
@@ -178,7 +180,8 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                     change.kind,
                     timeline.url,
                     version.title or version.headline or "",
-                    _describe_change(reader, change),
+                    description,
+                    lines=lines if window.lines else (),
                 )
 
 
@@ -203,12 +206,16 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
         previous = version
 
 
-def _describe_change(reader: VersionReader, change: VersionChange) -> str:
+def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str, tuple[DiffLine, ...]]:
+    """Return a description of a change in one line, and the changed lines of the main text."""
     if change.kind == CHANGED and change.before is not None and change.after is not None:
-        return str(compare_versions(_read_contents(reader, change.before), _read_contents(reader, change.after)))
+        contents = (_read_contents(reader, version) for version in (change.before, change.after))
+        difference = compare_versions(*contents, context=0)
+        return str(difference), difference.lines
     if change.kind == NEW and change.before is not None and change.before.end is not None:
-        return f"present again; it had been gone since {datetime.fromtimestamp(change.before.end, UTC):%Y-%m-%d}"
-    return ""
+        gone_since = datetime.fromtimestamp(change.before.end, UTC)
+        return f"present again; it had been gone since {gone_since:%Y-%m-%d}", ()
+    return "", ()
 
 
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
