@@ -140,6 +140,36 @@ def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
     return None
 
 
+_CONSENT_TERMS = tuple(map(re.compile, (
+    r"\bcookies?\b", r"\b(?:consent|zustimm|einwillig|consentement|consentimiento|consenso|toestemming)",
+    r"\b(?:partners?|partnern|vendors|third part|dritt|partenaires|socios)", r"\bprivacy|\bdatenschutz|confidentialité",
+    r"\b(?:your|ihrem|votre|tu|su|je|uw) (?:device|browser|gerät|\w+pareil|\w+paraat|navegador|dispositivo)",
+    r"\bpersonal ?(?:data|i[sz]ed)|personenbezogen|personalisiert|données personnelles|datos personales",
+    r"\b(?:legitimate interest|berechtigt\w* interesse|intérêt légitime)",
+    r"\b(?:accept|agree|reject|decline|akzeptier|ablehnen|accepte|refuse|acepta|rechaza)",
+)))  # fmt: skip
+_WE = re.compile(r"\b(?:we|our|us|wir|unsere?|nous|nos|nosotros|nuestr[oa]s?|wij|onze)\b")
+_YOU = re.compile(r"\b(?:you|your|sie|ihre?[mnrs]?|du|dein\w*|vous|votre|vos|usted|su|tu|je|uw)\b")
+_MIN_CONSENT_TERMS = 4
+
+
+def asks_for_consent(text: str) -> bool:
+    """Return whether a main content is a request for consent to cookies, whatever its title.
+
+    It is short, has several of the usual terms, and "we" address "you".
+
+    >>> asks_for_consent("With your consent, we and our partners use cookies for personalised ads on your device.")
+    True
+    >>> asks_for_consent("The court ruled that sites need consent for cookies of partners, and privacy must be kept.")
+    False
+    """
+    if len(text) > _MAX_GATE_CHARACTERS:
+        return False
+    words = _plain_words(text)
+    count = sum(term.search(words) is not None for term in _CONSENT_TERMS)
+    return count >= _MIN_CONSENT_TERMS and bool(_WE.search(words) and _YOU.search(words))
+
+
 def _plain_words(text: str) -> str:
     """Return a text in lower case, with a space in place of each run of characters that are not letters or digits."""
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()

@@ -1,6 +1,8 @@
 """Events that a whole listing of a source does not have are missing; an unreadable one is listed if its uid is known."""
 
+import io
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -9,9 +11,12 @@ from tests.collections.events.place import ADAPTER, calendar, configured, event,
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
 from windrow.adapters.adapter import Window
+from windrow.collections.events.discover import follow
 from windrow.collections.events.exports import _start_and_end
+from windrow.contract import Answer, Request
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
+from windrow.reasons import Reason
 
 ROWS = {"reader": "json", "items": "rows", "fields": {"title": "t", "start": "s", "id": "i"}, "next_page": "next"}
 DAY = ":20990115T150000Z"
@@ -203,6 +208,16 @@ def test_documents_that_only_name_those_of_their_events_tell_nothing_of_what_is_
     for _ in range(2):  # it did not change, and is not requested again
         again(workspace)
     assert statuses(workspace) == {"A": "scheduled"}
+
+
+@pytest.mark.parametrize(("status", "reason"), [
+    (404, Reason.NOT_FOUND), (429, Reason.RATE_LIMITED), (503, Reason.SERVER_ERROR), (204, Reason.PROTOCOL_ERROR),
+])  # fmt: skip
+def test_a_page_of_a_list_that_is_refused_has_the_reason_of_its_status(tmp_path, status, reason):
+    (source,) = configured(tmp_path, "https://a.example/1.json", **ROWS).of("events")
+    request, at = Request("https://a.example/2.json", "page"), datetime(2026, 9, 1, tzinfo=UTC)
+    followed = follow(source, {}, Answer(request, status, {}, io.BytesIO(b""), at))
+    assert (followed.skip, followed.findings[0].message) == (reason, f"the status is {status}")
 
 
 class Endless(dict):

@@ -312,6 +312,23 @@ def test_a_guessed_list_has_the_reason_of_its_status_and_is_forgotten_only_if_it
     assert followed.learned == ({"guessed": []} if status in {404, 410} else {})
 
 
+def test_a_feed_that_named_12_articles_and_names_1_is_trouble_until_it_names_them_again(tmp_path, press):
+    for number in range(1, 13):
+        page(press, number)
+    workspace = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["/rss.xml"]}})
+    for _ in range(5):
+        rss(press, range(1, 13))
+        assert run(workspace).failed == 0
+        pass_time(2 * 86_400)
+    for _ in range(2):
+        rss(press, (12,))
+        assert run(workspace).failed == 1
+        pass_time(2 * 86_400)
+    rss(press, range(1, 13))
+    assert run(workspace).failed == 0
+    assert len(articles(tmp_path)) == 12
+
+
 def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path, press):
     at = {"iso8601": "", "rfc2822": "Sat, 01 Nov 2025 12:00:00 -0500", "utc": "1762016400000"}
     blox(press, [

@@ -11,6 +11,7 @@ from tests.collections.news.test_sites import PROSE
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.collections.news import feed
 from windrow.collections.news.collection import COLLECTION
+from windrow.content.substitute import asks_for_consent
 from windrow.contract import Answer, Request
 from windrow.engine.frontier import frontier_of
 from windrow.ledger import Ledger
@@ -106,6 +107,43 @@ def test_a_page_that_replaces_an_article_leaves_its_text_alone_and_has_a_reason(
     run(workspace)
     assert articles(tmp_path) == before
     assert summaries(tmp_path)[-1]["details"][f"error: {reason}"] == (2 if seed == "sitemap.xml" else 1)
+
+
+CONSENT_IN_OTHER_WORDS = [
+    "We and our vendors keep data on your device, such as cookies. You can accept or decline.",
+    "Mit Ihrer Zustimmung nutzen wir und unsere Partner Cookies, um personenbezogene Daten zu lesen. Akzeptieren?",
+    "Avec votre consentement, nos partenaires et nous utilisons des cookies et des données personnelles. Accepter ?",
+    "Con su consentimiento, nosotros y nuestros socios usamos cookies y datos personales. Aceptar o rechazar.",
+]
+ARTICLES = [
+    "The court ruled that sites need consent for cookies of their partners, and that users may reject them.",
+    "We asked you about your week. Our readers accept that cookies taste better with tea.",
+    "The council said your privacy matters to us; the new library opens on Monday.",
+]
+
+
+@pytest.mark.parametrize("text", CONSENT_IN_OTHER_WORDS)
+def test_a_request_for_consent_in_other_words_does_not_replace_an_article(tmp_path, press, text):
+    path = "/news/harbour-plan-1.html"
+    put_article(press, path, "Harbour plan")
+    put_sitemap(press, [(path, 20)])
+    workspace = configured(
+        tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["sitemap.xml"]}}, "rewrite_changed = true"
+    )
+    run(workspace)
+    before = articles(tmp_path)
+    assert len(before) == 1
+    put_article(press, path, "Gazette", text=f"<p>{text}</p>")
+    put_sitemap(press, [(path, 21)])
+    pass_time(1.1)
+    run(workspace)
+    assert articles(tmp_path) == before
+    assert summaries(tmp_path)[-1]["details"]["error: consent_page"] == 1
+
+
+@pytest.mark.parametrize("text", ARTICLES)
+def test_a_short_article_about_consent_or_cookies_is_no_request_for_consent(text):
+    assert not asks_for_consent(text)
 
 
 def test_a_page_of_a_feed_that_has_no_mark_of_an_article_and_not_the_words_of_its_title_is_left_out(tmp_path, press):

@@ -20,7 +20,7 @@ from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, parser
 from windrow.contract import DRIFT, Answer, FollowResult, Offering, Request, Skip
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
-from windrow.reasons import Reason
+from windrow.reasons import Reason, reason_of_status
 
 _CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
 _MIN_ANSWERS = 3
@@ -99,7 +99,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Offer the events of a response, and request its next page and the documents of events, or skip the response."""
     parser = parser_of(source)
     if answer.status != 200:
-        return FollowResult(skip=Reason.PROTOCOL_ERROR)
+        finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
+        return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
     media = answer.fields.get("content-type", "")
     document = source_document(parser, answer.view.read(), answer.request.url, answer.at, media)
     try:

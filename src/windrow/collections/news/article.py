@@ -16,7 +16,7 @@ from windrow.collections.news import standard
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
 from windrow.content.markdown import html_to_markdown
-from windrow.content.substitute import recognise_substitute
+from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.contract import Observation, Skip, Task
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
@@ -223,7 +223,11 @@ def _find_substitute(
     """Return why a page is not an article, or not the article of `feed_entry`, or None if it may be this article."""
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
-    if reason := recognise_substitute((page.title, *page.blocks[:1]), "\n".join(page.blocks)):
+    text = "\n".join(page.blocks)
+    reason = recognise_substitute((page.title, *page.blocks[:1]), text)
+    if reason is None and not page.published and asks_for_consent(text):
+        reason = Reason.CONSENT_PAGE
+    if reason:
         return Skip(reason, url, f"the page is titled {page.title[:200]!r}")
     if page.published or _ARTICLE_MARK.search(body[:_HEAD_BYTES]):
         return None
