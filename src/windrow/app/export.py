@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Mapping
 from contextlib import closing
 from functools import partial
 from tempfile import TemporaryFile
-from typing import Any, BinaryIO, TextIO, cast
+from typing import Any, TextIO
 
 from windrow.adapters.adapter import Export, Exports, harvested_collections
 from windrow.adapters.selection import EVERYTHING, ExportSelection
@@ -31,7 +31,7 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
     with closing(Ledger(workspace.ledger)) as ledger:
         lines = index_lines(ledger, *ledger.captures.sessions())
         if form == "wacz":
-            return write_wacz(lines, folder, cast("BinaryIO", stream.buffer), title=workspace.name, created=now())
+            return write_wacz(lines, folder, stream.buffer, title=workspace.name, created=now())
         for line in lines:  # names WARC files relative to the archive
             stream.write(f"{line}\n")
             count += 1
