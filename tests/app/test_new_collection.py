@@ -1,5 +1,6 @@
 """A package for a new collection: its name, its folder and its files."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,7 +10,7 @@ import pytest
 
 from tests.house.tree import ROOT
 from windrow.app.begin import add_collection
-from windrow.errors import ConfigError, UsageError
+from windrow.errors import ConfigError, UsageError, WindrowError
 
 
 @pytest.mark.parametrize("name", ["", "2cases", "Cases", "court-cases", "cases_", "_cases", "café", "a" * 33, "../x",
@@ -52,10 +53,11 @@ def test_a_new_collection_that_cannot_be_written_whole_leaves_nothing(tmp_path, 
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("kept", ["", "pages"])
 @pytest.mark.parametrize("name", ["cases", "a" * 32])
-def test_a_new_collection_keeps_the_rules_of_this_house(name, tmp_path):
-    package = add_collection(name, tmp_path)
-    assert {"pyproject.toml", "README.md", f"tests/test_{name}.py", f"src/windrow_{name}/steps.py"} <= set(
+def test_a_new_collection_keeps_the_rules_of_this_house(name, kept, tmp_path):
+    package = add_collection(name, tmp_path, kept)
+    assert {"pyproject.toml", "README.md", f"tests/test_{name}.py", f"src/windrow_{name}/collection.py"} <= set(
         package.files
     )
     rules = [sys.executable, "-m", "ruff", "--config", str(ROOT / "pyproject.toml")]
@@ -63,6 +65,32 @@ def test_a_new_collection_keeps_the_rules_of_this_house(name, tmp_path):
         command = [*rules[:3], arguments[0], *rules[3:], *arguments[1:], str(package.folder)]
         process = subprocess.run(command, capture_output=True, text=True, check=False)
         assert process.returncode == 0, process.stdout
+
+
+def test_a_new_collection_of_kept_pages_is_one_short_file_whose_test_passes(tmp_path):
+    package = add_collection("cases", tmp_path, "pages")
+    assert set(package.files) == {
+        "README.md", "pyproject.toml", "src/windrow_cases/__init__.py", "src/windrow_cases/collection.py",
+        "tests/test_cases.py",
+    }  # fmt: skip
+    assert len((package.folder / "src/windrow_cases/collection.py").read_text().splitlines()) <= 65
+    installed = tmp_path / "windrow_cases-0.1.0.dist-info"  # as an installation would have
+    installed.mkdir()
+    (installed / "METADATA").write_text("Metadata-Version: 2.1\nName: windrow-cases\nVersion: 0.1.0\n")
+    entry_point = "cases = windrow_cases.collection:COLLECTION"
+    (installed / "entry_points.txt").write_text(f"[windrow.collections]\n{entry_point}\n")
+    assert 'cases = "windrow_cases.collection:COLLECTION"' in (package.folder / "pyproject.toml").read_text()
+    environment = os.environ | {"PYTHONPATH": f"{package.folder / 'src'}:{tmp_path}"}
+    command = [sys.executable, "-m", "unittest", "discover", "-s", package.folder / "tests"]
+    tested = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert tested.returncode == 0, tested.stderr
+    assert "Ran 1 test" in tested.stderr
+
+
+def test_a_new_collection_of_what_no_collection_keeps_is_refused(tmp_path):
+    with pytest.raises(WindrowError, match="stamps"):
+        add_collection("cases", tmp_path, "stamps")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_the_commands_that_a_new_collection_names_can_be_typed_as_they_stand(tmp_path):

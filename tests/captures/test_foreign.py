@@ -185,6 +185,25 @@ def test_why_explains_a_host_of_a_collection_of_records(tmp_path):
         ledger.close()
 
 
+def test_why_explains_the_index_lines_of_a_taken_address_that_were_left_out(tmp_path):
+    warc = ForeignWarc(tmp_path / "press.warc.gz")
+    warc.add("/said/1.html", quotes_page("one"))
+    warc.add("/said/1.html", b"%PDF", "application/pdf")
+    warc.close()
+    (tmp_path / "press.cdx").write_text("\n".join([" CDX N b a m s k r M S V g", *warc.lines]) + "\n")
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"])
+    run_quotes(workspace)
+    ledger = Ledger(workspace.ledger)
+    try:
+        explanation = ADAPTER.explain(workspace, ledger, f"{ORIGIN}/said/1.html")
+    finally:
+        ledger.close()
+    assert explanation.lines[0].startswith(f"{ORIGIN}/said/1.html: taken for quotes")
+    head, line = explanation.lines[-2:]
+    assert head == f"{ORIGIN}/said/1.html: further captures"
+    assert "application/pdf: left out: it is no HTML (not_wanted)" in line
+
+
 def test_all_index_files_that_are_missing_are_counted(tmp_path):
     session = run_quotes(configure(tmp_path, cdx=[tmp_path / f"{number:02}.cdx" for number in range(25)]))
     assert session.failed

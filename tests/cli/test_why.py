@@ -207,3 +207,13 @@ def test_a_name_in_a_listing_line_that_could_not_be_read_finds_that_line(harvest
     assert output.code == 0
     assert output.out.startswith(f"{name} (refused, number ")
     assert f"offers {line}: {Reason.PROTOCOL_ERROR.meaning}" in output.out
+
+
+def test_why_a_source_names_the_entries_that_were_refused(harvested, windrow, monkeypatch) -> None:
+    refused = [event for event in windrow("why", "harwell", "--json").of("event") if event["event"] == "refused"]
+    assert {event["reason"] for event in refused} >= {"bad_date", "name_too_long"}
+    assert windrow("status", "--json").of("status")[0]["last"]["sources"][0]["refused"] == len(refused)
+    assert "H.2026-02-31.1.impc.zip: the date is not a day" in windrow("why", "harwell").out
+    monkeypatch.setattr("windrow.app.story.MAX_REFUSALS", 1)
+    (event,) = [event for event in windrow("why", "harwell", "--json").of("event") if event["event"] == "refused"]
+    assert event["message"].endswith(" (and entries that were refused earlier)")

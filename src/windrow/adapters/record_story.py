@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
 from windrow.adapters.adapter import Explanation, Message
@@ -13,14 +14,15 @@ from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMa
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.adapters.trial import DocumentFinding
 from windrow.clock import now
-from windrow.contract import FollowResult
-from windrow.engine.captures.index_lines import IndexedCapture
+from windrow.contract import Collection, FollowResult
+from windrow.engine.captures.index_lines import IndexedCapture, explain_all
 from windrow.engine.captures.rules import ExplainedCapture
 from windrow.formats.text import counted, json_text, show
+from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
-from windrow.model import Level
+from windrow.model import Level, Source
 from windrow.query import parse
 from windrow.query.likeness import mark_hits, snippet, term_pattern
 from windrow.query.tree import Word, searched_terms
@@ -98,6 +100,28 @@ def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | No
             lines += takedown_lines(tombstone)
         messages.append(Message("host", host))
     return Explanation(host_name, tuple(messages), tuple(lines)) if messages else None
+
+
+def explain_not_taken(
+    ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
+    piped: Path, is_known: bool,
+) -> Explanation | None:  # fmt: skip
+    """Explain why no source took captures of an address; return None if there are none.
+
+    Of an address that `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
+    """
+    url = normalise(name).url if name.startswith(("http://", "https://")) else ""
+    descriptions = [
+        describe_capture(source.name, capture)
+        for source in (sources if url else ())
+        for capture in explain_all(ledger, collection, source, options, url=url, piped=piped)
+        if capture.left_out or not is_known
+    ]
+    if not descriptions:
+        return None
+    head = "further captures" if is_known else f"it is not in {collection.name}"
+    lines = (f"{url}: {head}", *(line for line, _ in descriptions))
+    return Explanation(url, tuple(Message("capture", message) for _, message in descriptions), lines)
 
 
 def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) -> tuple[str, dict[str, Any]]:

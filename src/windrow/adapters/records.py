@@ -35,7 +35,6 @@ from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
 from windrow.digest import digest, hash64
-from windrow.engine.captures.index_lines import explain_all
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
 from windrow.engine.replay import settle_unread
@@ -277,12 +276,14 @@ class RecordAdapter:
             address = self._find_address(ledger, name)
             if address is None:
                 explanation = self._explain_taken_down(ledger, store, name) if store is not None else None
-                explanation = explanation or self._explain_not_taken(workspace, ledger, name)
+                explanation = explanation or self._explain_not_taken(workspace, ledger, name, is_known=False)
                 return explanation or record_story.explain_host(ledger, self._collection.name, name)
             explanations = [
                 self._explain_address(ledger, store, address_of_source)
                 for address_of_source in ledger.addresses.of_sources(self._collection.name, address.digest)
             ]
+            left_out = self._explain_not_taken(workspace, ledger, name, is_known=True)
+            explanations += [left_out] if left_out else []
             messages = tuple(message for explanation in explanations for message in explanation.messages)
             lines = [line for explanation in explanations for line in explanation.lines]
             return Explanation(address, messages, tuple(lines))
@@ -298,18 +299,15 @@ class RecordAdapter:
                 messages.append(Message("tombstone", tombstone, omit_empty=True))
         return Explanation(key, tuple(messages), tuple(dict.fromkeys(lines))) if messages else None
 
-    def _explain_not_taken(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain why no source took the captures of an address that others have; return None if there are none."""
-        url = normalise(name).url if name.startswith(("http://", "https://")) else ""
-        descriptions: list[tuple[str, dict[str, Any]]] = []
-        for source in workspace.of(self._collection.name) if url else ():
-            options, piped = self._options(workspace), workspace.archive.folder / "indexes"
-            captures = explain_all(ledger, self._collection, source, options, url=url, piped=piped)
-            descriptions += [record_story.describe_capture(source.name, capture) for capture in captures]
-        if not descriptions:
-            return None
-        lines = (f"{url}: it is not in {self._collection.name}", *(line for line, _ in descriptions))
-        return Explanation(url, tuple(Message("capture", message) for _, message in descriptions), lines)
+    def _explain_not_taken(
+        self, workspace: Workspace, ledger: Ledger, name: str, *, is_known: bool
+    ) -> Explanation | None:
+        """Explain why no source took captures of an address, of a known one only those left out; None without any."""
+        sources, options = workspace.of(self._collection.name), self._options(workspace)
+        piped = workspace.archive.folder / "indexes"
+        return record_story.explain_not_taken(
+            ledger, self._collection, sources, options, name, piped=piped, is_known=is_known
+        )
 
     def _find_address(self, ledger: Ledger, name: str) -> AddressRow | None:
         url = normalise(name).url if name.startswith(("http://", "https://")) else ""

@@ -146,15 +146,20 @@ class NewCollection(NamedTuple):
     commands: tuple[str, ...]
 
 
-def add_collection(name: str, into: Path) -> NewCollection:
+def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    Raises UsageError if the name is not valid or in use, or if the folder exists; ConfigError if it cannot be written.
+    As written, it harvests an API or, if `kept` names a collection, makes records of what that collection keeps. Raises
+    UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed; ConfigError if
+    the package cannot be written.
     """
     _check_name(name)
+    if kept:
+        registry.collection(kept)
     folder = into / f"windrow-{name.replace('_', '-')}"
-    substitutes = {"name": name, "package": f"windrow_{name}", "project": folder.name}
-    template = {path.replace(_NAME_PLACEHOLDER, name): Template(text) for path, text in sorted(_read_template())}
+    substitutes = {"name": name, "package": f"windrow_{name}", "project": folder.name, "kept": kept}
+    files_of_template = sorted(_template_texts(is_captured=bool(kept)).items())
+    template = {path.replace(_NAME_PLACEHOLDER, name): Template(text) for path, text in files_of_template}
     texts = {path: text.substitute(substitutes) for path, text in template.items()}
     written_paths: list[Path] = []
     try:
@@ -170,14 +175,16 @@ def add_collection(name: str, into: Path) -> NewCollection:
     except OSError as error:
         _remove_written(folder, written_paths)
         raise ConfigError(f"{folder} cannot be written: {error.strerror}", hint=f"ls -ld {into}") from error
-    commands = (
+    commands = [
         f"pip install -e {quote(str(folder))}",
         f"python -m unittest discover -s {quote(str(folder / 'tests'))}",
         "windrow init farm && cd farm",
-        f"windrow new source mine https://api.example.org/v1/ --collection {name}",
-        "windrow run mine",
-    )
-    return NewCollection(name, folder, tuple(texts), commands)
+    ]
+    if kept:
+        commands.append(f'printf \'collection = "{name}"\\nfrom = ["{kept}"]\\n\' > sources/mine.toml')
+    else:
+        commands.append(f"windrow new source mine https://api.example.org/v1/ --collection {name}")
+    return NewCollection(name, folder, tuple(texts), (*commands, "windrow run mine"))
 
 
 def _check_name(name: str) -> None:
@@ -199,10 +206,23 @@ def _check_name(name: str) -> None:
         )
 
 
-def _read_template(folder: Traversable | None = None, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each file below `folder` (None: in the whole template), whose path there is `prefix`."""
+_SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py")
+"""The files of the first template that the second one has too."""
+
+
+def _template_texts(*, is_captured: bool) -> dict[str, str]:
+    """Return the texts of a template by path: that of an API, or that of a collection that reads captures of others."""
+    folder = files("windrow.app")
+    texts = dict(_read_template(folder / "collection_template"))
+    if is_captured:
+        texts = {path: texts[path] for path in _SHARED_FILES} | dict(_read_template(folder / "capture_template"))
+    return texts
+
+
+def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
+    """Return (path, text) of each file below `folder`, whose path in the template is `prefix`."""
     texts: list[tuple[str, str]] = []
-    for file in (folder or files("windrow.app") / "collection_template").iterdir():
+    for file in folder.iterdir():
         if file.is_dir():
             texts += _read_template(file, f"{prefix}{file.name}/")
         elif file.name.endswith(_TEMPLATE_SUFFIX):

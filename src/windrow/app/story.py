@@ -23,6 +23,9 @@ from windrow.ledger.typed.mirrors import RefusalRow
 __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
+MAX_REFUSALS = 50
+"""The most refused entries of listings that the story of a source has: the last ones."""
+
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
 """The story of a zip has the findings of at most 50 documents, and at most 20 findings of each."""
 
@@ -304,14 +307,7 @@ def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
 
 def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
     """Return the story of a file whose name was refused, so that it did not become an item."""
-    events = tuple(
-        Event(
-            refusal.at, refusal.seq, refusal.session, "refused",
-            f"{refusal.source} offers {refusal.path}: {refusal.reason.meaning}",
-            refusal.source, refusal.path, status="failed", reason=refusal.reason,
-        )
-        for refusal in refusals
-    )  # fmt: skip
+    events = tuple(map(_refusal_event, refusals))
     sources = tuple(dict.fromkeys(event.source for event in events))
     last_event = events[-1]
     return Story(
@@ -320,8 +316,20 @@ def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
     )  # fmt: skip
 
 
+def _refusal_event(refusal: RefusalRow) -> Event:
+    """Return the event that an entry of a listing was refused."""
+    return Event(
+        refusal.at, refusal.seq, refusal.session, "refused",
+        f"{refusal.source} offers {refusal.path}: {refusal.reason.meaning}",
+        refusal.source, refusal.path, status="failed", reason=refusal.reason,
+    )  # fmt: skip
+
+
 def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> Story:
-    """Return the story of a source or service: its tasks; its state is that of the last task."""
+    """Return the story of a source or service: its tasks and the last refused entries of its listings.
+
+    Its state is that of the last task.
+    """
     events = []
     for task in ledger.sessions.tasks_of_source(source):
         status = "running" if task.ended is None else "failed" if task.failed else "done"
@@ -330,10 +338,14 @@ def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> S
         at = task.ended or task.began
         events.append(Event(at, task.seq, task.session, "task", text, source, status=status, reason=task.reason or ""))
     last_event = events[-1] if events else None
+    refusals = ledger.mirrors.refused_at(source, MAX_REFUSALS + 1)
+    events += map(_refusal_event, refusals[:MAX_REFUSALS])
+    if len(refusals) > MAX_REFUSALS:
+        events[-1] = events[-1]._replace(message=f"{events[-1].message} (and entries that were refused earlier)")
     return Story(
         0, collection, kind="source", key=source, owner=owner, phase="",
         status=last_event.status if last_event else "", reason=last_event.reason if last_event else "",
-        offered_by=(), within="", events=tuple(events),
+        offered_by=(), within="", events=tuple(sorted(events, key=lambda event: event.number)),
     )  # fmt: skip
 
 

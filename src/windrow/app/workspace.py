@@ -112,11 +112,14 @@ class Windrow:
         return path
 
     @staticmethod
-    def new_collection(name: str, into: Path | str = ".") -> NewCollection:
-        """Write the package of a new collection into a new folder `windrow-NAME`; it can be run without changes."""
+    def new_collection(name: str, into: Path | str = ".", kept: str = "") -> NewCollection:
+        """Write the package of a new collection into a new folder `windrow-NAME`; it can be run without changes.
+
+        It harvests an API or, if `kept` names a collection, makes records of what that collection keeps.
+        """
         from windrow.app.begin import add_collection
 
-        return add_collection(name, Path(into))
+        return add_collection(name, Path(into), kept)
 
     def trust(self, source: str, fingerprint: str) -> bool:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.

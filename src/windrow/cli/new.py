@@ -69,12 +69,19 @@ def source(console: Console, *, name: str, url: str, collection: str, **flags: s
 
 
 @command(
-    "collection", examples=["windrow new collection recipes", "windrow new collection court_cases --into packages"]
+    "collection",
+    examples=[
+        "windrow new collection recipes",
+        "windrow new collection court_cases --into packages",
+        "windrow new collection recipes --from pages",
+    ],
 )
 @click.argument("name", metavar="NAME")
 @option("--into", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default=Path(),
         help="The folder in which the package is made (default: the current one).")  # fmt: skip
-def collection(console: Console, name: str, into: Path) -> None:
+@option("--from", "kept", metavar="COLLECTION", default="", shell_complete=complete_collections,
+        help="Make records of what this collection keeps, in one short file, without requests.")  # fmt: skip
+def collection(console: Console, name: str, into: Path, kept: str) -> None:
     """Write a Python package with a new collection, ready to run.
 
     The package in the folder windrow-NAME has code that lists and reads documents, settings, a test with a server
@@ -83,7 +90,7 @@ def collection(console: Console, name: str, into: Path) -> None:
     """
     from windrow.app.workspace import Windrow  # noqa: PLC0415
 
-    package = Windrow.new_collection(name, into)
+    package = Windrow.new_collection(name, into, kept)
     if console.json:
         console.message("new_collection", package)
         return

@@ -61,6 +61,15 @@ SELECT seq, at, session, source, path, reason FROM refusal
 WHERE path = :name OR substr(path, -length('/' || :name)) = '/' || :name OR source || '/' || path = :name
 OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :name) ORDER BY seq;
 
+-- def refused_at(source: str, limit: int) -> list[RefusalRow]
+-- Return the entries of a source's listings that were refused, the last ones first.
+SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
+    SELECT seq, at, session, source, path, reason FROM refusal WHERE source = :source
+    UNION ALL SELECT l.seq, l.at, l.session, l.source, l.path, f.reason FROM listing l
+        JOIN listed_file f ON f.seq = l.listed_file WHERE l.source = :source AND l.event = 'refused'
+        AND f.reason IS NOT NULL
+) ORDER BY seq DESC LIMIT :limit;
+
 -- row: ListingRow
 -- An event of a listing: a source began to list a file (listed or refused), changed it, or stopped (gone).
 

@@ -11,12 +11,13 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
+from typing import ClassVar
 
 import pytest
 from benchmarks.daemon import free_port
 
 from windrow.collections.papers.columns import MAX_CELL_SIZE, MAX_KEY_SIZE, Family, Put, WideTable, check_families
-from windrow.collections.papers.database.hbase import HbaseTable
+from windrow.collections.papers.database.hbase import Gateway, HbaseTable
 from windrow.collections.papers.database.wide import SqliteTable, open_table, parse_gateway
 from windrow.errors import ConfigError, StoreError, StoreUnreachable
 
@@ -185,22 +186,45 @@ def test_hbase_has_one_version_of_each_cell_and_snappy_where_it_was_asked_for(hb
     table.close()
 
 
-@pytest.mark.parametrize("method", ["_connect", "_create_table"])
-def test_a_connection_that_breaks_while_the_table_is_opened_is_made_again(hbase_gateway, monkeypatch, method):
-    original, broken = getattr(HbaseTable, method), []
+class BreakingConnection:
+    """A connection to HBase with a table that exists; the first connection breaks at its call number `breaks_at`."""
 
-    def call_and_break(table, *arguments):
-        original(table, *arguments)
-        if not broken:
-            broken.append(True)
-            socket_of(table).shutdown(socket.SHUT_RDWR)
+    made: ClassVar[list[BreakingConnection]] = []
+    breaks_at = 1
 
-    monkeypatch.setattr(HbaseTable, method, call_and_break)
-    table = open_table(hbase_gateway, f"t-{uuid.uuid4().hex[:8]}", FAMILIES)
-    assert broken == [True]
-    table.put([Put(b"k", {"f:c": b"1"})])
-    assert table.get(b"k") == {"f:c": b"1"}
+    def __init__(self, *_: object, **__: object) -> None:
+        self.made.append(self)
+        self.calls = 0
+
+    def call(self) -> None:
+        self.calls += 1
+        if self is self.made[0] and self.calls >= self.breaks_at:
+            raise BrokenPipeError(32, "Broken pipe")
+
+    def table(self, _name: str) -> BreakingConnection:
+        return self
+
+    def tables(self) -> list[bytes]:
+        self.call()
+        return [b"t"]
+
+    def families(self) -> dict[bytes, dict[str, object]]:
+        self.call()
+        return {b"f:": {"max_versions": 1, "compression": b"NONE"}}
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("breaks_at", [1, 2])
+def test_a_connection_that_breaks_while_the_table_is_opened_is_made_again(monkeypatch, breaks_at):
+    happybase = pytest.importorskip("happybase")
+    monkeypatch.setattr(happybase, "Connection", BreakingConnection)
+    monkeypatch.setattr(BreakingConnection, "made", [])
+    monkeypatch.setattr(BreakingConnection, "breaks_at", breaks_at)
+    table = HbaseTable(Gateway("127.0.0.1", 9090), "t", (Family("f"),))
     table.close()
+    assert [connection.calls for connection in BreakingConnection.made] == [breaks_at, 3 - breaks_at]
 
 
 def test_a_gateway_that_is_not_there_is_told():

@@ -173,6 +173,10 @@ class TypedMirrors(LedgerQueries):
         """
         return self._database.rows(_make_refusal_row, "mirrors.refused", name)
 
+    def refused_at(self, source: str, limit: int) -> list[RefusalRow]:
+        """Return the entries of a source's listings that were refused, the last ones first."""
+        return self._database.rows(_make_refusal_row, "mirrors.refused_at", source, limit)
+
     def listings(self, file: int) -> list[ListingRow]:
         """Return what listings showed of a file (listed, changed, gone ...), in order."""
         return self._database.rows(_make_listing_row, "mirrors.listings", file)
