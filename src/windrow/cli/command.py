@@ -14,6 +14,7 @@ import click
 
 from windrow.errors import WindrowError
 from windrow.formats.text import Table, escape, escape_json
+from windrow.private_files import private_files
 from windrow.renamed import COMMANDS, OPTIONS, current_name
 
 if TYPE_CHECKING:
@@ -39,6 +40,10 @@ class OutputFailed(WindrowError):
     hint = "make room on the disk, or write to another file, and run the command again"
 
 
+_IS_PRIVATE = "windrow.private_files"
+"""The key in the `meta` of a command's context that is set when the files that it writes are private."""
+
+
 @dataclass
 class Console:
     """Prints the results and remarks of a command; its fields are the options that every command has."""
@@ -55,7 +60,12 @@ class Console:
         """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
 
-        return Windrow(flags=flags, named=self.workspace, needed=needed)
+        workspace = Windrow(flags=flags, named=self.workspace, needed=needed)
+        context = click.get_current_context(silent=True)
+        if context is not None and _IS_PRIVATE not in context.meta:
+            context.meta[_IS_PRIVATE] = True
+            context.with_resource(private_files(group_reads=workspace.config.run.group_reads))
+        return workspace
 
     def print(self, text: str | Iterable[str]) -> None:
         """Print one or several lines of results to standard output; a line may also be a table."""
