@@ -39,7 +39,7 @@ def read_first_records(file: int) -> FirstRecords:
     while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:
         start, length = offset + header.length, int(header.fields["content-length"])
         if length < 0:
-            raise ValueError(length)
+            raise ArchiveError("the length of a record is negative")
         if header.kind == "request":
             request = os.pread(file, length, start)
         offset = start + length + len(END)

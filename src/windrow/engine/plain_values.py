@@ -30,7 +30,7 @@ from windrow.errors import WindrowError
 OWN_PACKAGE = "windrow"
 _PLAIN_CLASSES = (date, datetime, time, timedelta, timezone, Decimal, PosixPath, PurePosixPath, ZoneInfo)
 _Maker = Callable[..., Any]
-_Reducer = Callable[[Any], tuple[Any, ...]]
+_Reducer = Callable[[Any], str | tuple[Any, ...]]
 
 
 class MessageRefused(WindrowError):
@@ -182,7 +182,7 @@ def _reducer_of(kind: type) -> _Reducer:
         own_reducer: _Reducer = kind.__reduce__  # type: ignore[assignment]
         return _reduce_by_class.get(kind, own_reducer)
     if issubclass(kind, type):
-        raise KeyError(kind)  # a class is pickled by its name
+        return attrgetter("__qualname__")  # a class of enums is pickled by its name
     if not _is_value_class(kind):
         raise pickle.PicklingError(
             f"{kind.__module__}.{kind.__qualname__} is not a class of values: a step returns NamedTuples, dataclasses,"
