@@ -14,7 +14,6 @@ import click
 
 from windrow.errors import WindrowError
 from windrow.formats.text import Table, escape, escape_json
-from windrow.private_files import private_files
 from windrow.renamed import COMMANDS, OPTIONS, current_name
 
 if TYPE_CHECKING:
@@ -59,6 +58,7 @@ class Console:
         If `needed` names sources and collections, wrong settings of other sources are ignored.
         """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
+        from windrow.private_files import private_files  # noqa: PLC0415 as above
 
         workspace = Windrow(flags=flags, named=self.workspace, needed=needed)
         context = click.get_current_context(silent=True)
