@@ -26,7 +26,7 @@ from types import ModuleType
 from typing import IO, Any
 
 from windrow.contract.registry import installed
-from windrow.engine import runtime, session
+from windrow.engine import plain_values, runtime
 from windrow.fetch.transport import TRANSPORTS
 
 ROOT = Path(__file__).parent.parent
@@ -152,7 +152,7 @@ def preload_all() -> None:
     preload = runtime.CONTEXT.set_forkserver_preload
 
     def add_all(module_names: list[str]) -> None:
-        all_modules = {module for each in installed().values() for module in session._step_modules(each)}
+        all_modules = {module for each in installed().values() for module in plain_values.step_modules(each)}
         all_modules |= {*(transport.module for transport in TRANSPORTS.values()), "tests.preloaded"}
         preload([*module_names, *sorted(all_modules - {*module_names})])
 

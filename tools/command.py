@@ -152,6 +152,9 @@ MESSAGES = {
     "check": Message("check", "what was compared, the last line", {
         "captures": "number", "bytes": "number", "faults": "number",
     }),
+    "sandbox": Message("check --sandbox", "how the kernel restricts processes that read documents", {
+        "no_new_privs": "yes/no", "landlock": "number", "seccomp": "yes/no", "allowed": "list of texts",
+    }),
     "folder_check": Message("check FOLDER", "what was checked, the last line", {
         "files": "number", "bytes": "number", "faults": "number",
     }),

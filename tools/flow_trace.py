@@ -176,6 +176,7 @@ def _trace(folder: Path, *commands: Sequence[str]) -> Calls:
         "WINDROW_FLOW": str(traces),
         "WINDROW_FLOW_CALLS": str(COUNTED),
         "WINDROW_FLOW_PACKAGE": f"{place.stdout.strip()}/",
+        "WINDROW_RUN_SANDBOX": "false",  # the readers write traces, too
     }
     for arguments in commands:
         done = subprocess.run(

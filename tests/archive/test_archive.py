@@ -266,6 +266,36 @@ class TestMend:
         with open_capture(folder, kept.place) as view:
             assert view.read() == LARGE_ZIP
 
+    @pytest.mark.parametrize("request_size, field_size", [(70_000, 10), (200_000, 10), (100, 65_000)])
+    def test_a_large_file_with_long_headers_becomes_a_part_again(self, folder, request_size, field_size):
+        archive = keeper(folder)
+        job = FetchJob(1, "http://h/x", file=ListedFile("x", size=len(LARGE_ZIP), part="large"))
+        head = (HEAD % len(LARGE_ZIP))[:-2] + b"X: " + b"y" * field_size + END
+        request = ASKED + b"q" * request_size
+        capture = CaptureSink(archive, job, NOW)
+        capture.open(len(LARGE_ZIP), head, request)
+        capture.write(LARGE_ZIP)
+        capture.finish()
+        archive.close()
+        assert repair_archive(folder, {}) == [
+            "large-large.warc is a part file again: the ledger does not have its capture"
+        ]
+        capture = CaptureSink(keeper(folder), job, NOW)
+        assert capture.is_complete
+        kept = capture.finish()
+        with open_response(folder, kept.place).view as view:
+            assert view.read() == LARGE_ZIP
+
+    def test_a_large_file_that_is_not_warc_is_kept_under_another_name(self, folder):
+        folder.mkdir()
+        (folder / "large-x.warc").write_bytes(b"some bytes")
+        messages = repair_archive(folder, {})
+        assert messages == [
+            "large-x.warc is not a WARC file, and the ledger does not have its capture: see large-x.damaged"
+        ]
+        assert (folder / "large-x.damaged").read_bytes() == b"some bytes"
+        assert repair_archive(folder, {}) == []
+
     def test_lost_bytes_are_told(self, folder):
         keep = keeper(folder)
         kept = put(keep, ZIP)

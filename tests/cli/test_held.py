@@ -227,6 +227,15 @@ def test_a_wacz_file_is_imported_once(root, held, windrow, monkeypatch):
     assert not any(Path(folder.name).exists() for folder in folders)
 
 
+def test_a_wacz_file_is_unpacked_only_if_the_free_space_stays_free(root, held, windrow, monkeypatch):
+    monkeypatch.chdir(root)
+    pack_wacz(root / "all.wacz", held / "one.warc.gz")
+    monkeypatch.setenv("WINDROW_LIMITS_FREE_SPACE", "1000000 TiB")
+    output = windrow("run", "all.wacz")
+    assert output.code == 1
+    assert "must stay free" in output.err
+
+
 def test_a_wacz_file_that_is_damaged_is_refused_by_name(root, held, windrow, monkeypatch):
     monkeypatch.chdir(root)
     pack_wacz(root / "other.wacz", held / "one.warc.gz", digests={"archive/one.warc.gz": f"sha256:{'0' * 64}"})

@@ -1,5 +1,4 @@
 import os
-import pickle
 import signal
 import sys
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from tests.engine.toy_steps import TOY_COLLECTION
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.engine.fetchers.message import Job
 from windrow.engine.heartbeat import SLEEP_FACTOR
+from windrow.engine.plain_values import unpack_values
 from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import MAX_EXTRA_WORKERS, Pool
 from windrow.engine.steps.worker import Outbox, WorkerConfig, receive_results
@@ -250,7 +250,9 @@ def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):
     assert 1 < len(messages) < len(readings)
     with ours, theirs:
         Thread(target=lambda: [*map(theirs.send_bytes, messages)]).start()
-        assert [done.result for done in receive_results(ours, len(readings))] == readings
+        assert [
+            done.result for done in receive_results(ours, len(readings), frozenset({"windrow"}), 1 << 30)
+        ] == readings
 
 
 def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_path):
@@ -262,7 +264,7 @@ def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_p
     for reading in (Reading(count=1), Bulky(), Reading(count=2)):
         outbox.add_result(reading, 0.0)
     (message,) = outbox.messages()
-    assert [done.result.reason for done in pickle.loads(message)] == [None, Reason.MEMORY_LIMIT, None]
+    assert [done.result.reason for done in unpack_values(message, {"windrow"})] == [None, Reason.MEMORY_LIMIT, None]
 
 
 def test_twice_as_many_jobs_travel_together_while_every_worker_is_quick(tmp_path):

@@ -5,9 +5,16 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
+import subprocess
+import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any, BinaryIO
+from zoneinfo import ZoneInfo
 
 from windrow.contract import Collection, Listing, Members, Read, Task
 from windrow.model import Finding, Limits, ListingEntry, Offer, OfferingSource, Reading, Source
@@ -31,7 +38,37 @@ ACTS: dict[str, Callable[[], object]] = {
     "abort": os.abort,
     "eat": lambda: bytearray(8 << 30),
     "fail": fail,
+    "read passwd": lambda: Path("/etc/passwd").read_bytes(),
+    "write": lambda: Path(tempfile.mkdtemp()).rmdir(),
+    "connect": lambda: socket.create_connection(("127.0.0.1", 9), timeout=1),
+    "execute": lambda: subprocess.run([sys.executable, "-V"], check=True),
+    "change mode": lambda: Path(__file__).chmod(0o644),
+    "signal": lambda: os.kill(os.getppid(), 0),
+    "write a temporary file": lambda: tempfile.TemporaryFile(suffix=".x").close(),
+    "import": lambda: __import__("xml.dom.minidom"),
+    "find zone": lambda: ZoneInfo("America/Caracas"),
+    "take over": lambda: take_over(b"cos\nsystem\n(S'touch taken-over'\ntR."),
+    "take over by length": lambda: take_over(b"\x80\x05\x8e" + (4 << 30).to_bytes(8, "little") + b"x"),
+    "take over by size": lambda: take_over(b"x" * (3 << 20)),
+    "take over silently": lambda: take_over(b""),
+    "return what is no value": lambda: None,
 }
+
+
+def take_over(message: bytes) -> None:
+    """Send the engine a message that is not a result, as a worker could that a document has taken over."""
+    frame: Any = sys._getframe()
+    while frame.f_code.co_name != "main":
+        frame = frame.f_back
+    if not message:
+        frame.f_locals["pipe"].close()
+    with suppress(OSError):
+        frame.f_locals["pipe"].send_bytes(message)
+    time.sleep(60)
+
+
+class NoValue:
+    """What no process may send."""
 
 
 def obey(task: Task) -> Reading:
@@ -43,6 +80,8 @@ def obey(task: Task) -> Reading:
     if word == "sleep, then die":
         word = "die" if task.stopped else "sleep"
     ACTS.get(word, int)()
+    if word == "return what is no value":
+        return Reading(findings=(Finding("X", NoValue()),))  # type: ignore[arg-type]
     return Reading(count=len(word))
 
 

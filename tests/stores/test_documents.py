@@ -456,3 +456,11 @@ def test_an_answer_that_is_none_of_a_couchdb_is_said(body):
             CouchDocuments(f"http://127.0.0.1:{http_server.server_port}/", [DocumentDatabase("a", VIEWS)]).count("a")
         http_server.shutdown()
     assert "CouchDB" in str(refused.value)
+
+
+@pytest.mark.parametrize("url", ["http://u:hidden@127.0.0.1:1/", "http://hidden@127.0.0.1:99999/", "ftp://u:hidden@h/"])
+def test_an_address_with_a_password_is_refused_and_not_shown(url):
+    with pytest.raises(ConfigError) as caught:
+        CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
+    assert "may not contain a user" in str(caught.value)
+    assert "hidden" not in f"{caught.value} {caught.value.hint}"

@@ -20,6 +20,7 @@ from windrow.contract import registry
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.ledger import Ledger
 from windrow.ledger.database import newest_schema, schema
+from windrow.private_files import private_files
 from windrow.settings.setting import WORKSPACE_SETTINGS
 
 _PASSWORD_IN_URL = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
@@ -33,12 +34,13 @@ class Prepared(NamedTuple):
     changed: bool
 
 
+@private_files()
 def prepare(folder: Path) -> Prepared:
     """Make or upgrade a workspace in a folder, overwriting no file; raise ConfigError if it cannot be written."""
     created: list[str] = []
     kept: list[str] = []
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # harvested documents may be confidential
+        folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
         is_new = _write_new(folder / MAIN_FILE, default_toml(folder.name or "windrow"))
         (created if is_new else kept).append(MAIN_FILE)

@@ -35,6 +35,7 @@ from windrow.formats.text import json_message
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger
 from windrow.model import Source
+from windrow.private_files import published_files
 
 
 class PhaseSpan(NamedTuple):
@@ -144,9 +145,11 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
     text = json.dumps(report) + "\n"
     name = Path(command[0]).name
     try:
-        completed = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
-            command, input=text.encode(), stdout=_standard_error(), cwd=folder, timeout=MAX_NOTIFY_SECONDS, check=False
-        )
+        with published_files():
+            completed = subprocess.run(  # noqa: S603 it is the operator's own setting, and no shell reads it
+                command, input=text.encode(), stdout=_standard_error(), cwd=folder, timeout=MAX_NOTIFY_SECONDS,
+                check=False,
+            )  # fmt: skip
     except subprocess.TimeoutExpired:
         return f"the command of run.notify, {name}, took more than {MAX_NOTIFY_SECONDS:g} seconds and was ended"
     except OSError as error:
@@ -361,7 +364,7 @@ def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) ->
         return {}
     if arguments.again or arguments.limit or arguments.since:
         raise UsageError("--again, --limit and --since are for fetching; WARC files are imported whole, and only once")
-    files = unpack_files(files, folder)
+    files = unpack_files(files, folder, config.limits.free_space)
     collection_name = import_collection()
     other_sources = tuple(source for source in config.sources if source.collection != collection_name)
     harvest = adapter(collection_name).harvest(replace(config, sources=other_sources))

@@ -132,16 +132,21 @@ def preview_import(files: Sequence[WarcFile]) -> Preview:
     )
 
 
-def unpack_files(files: Sequence[WarcFile], folder: Path) -> tuple[WarcFile, ...]:
-    """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`."""
-    return tuple(warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number)))
+def unpack_files(files: Sequence[WarcFile], folder: Path, free_space: int) -> tuple[WarcFile, ...]:
+    """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
+
+    Raises DiskFull unless `free_space` bytes of the folder's disk stay free.
+    """
+    return tuple(
+        warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number), free_space)
+    )
 
 
-def _unpack(file: WarcFile, folder: Path) -> Iterator[WarcFile]:
+def _unpack(file: WarcFile, folder: Path, free_space: int) -> Iterator[WarcFile]:
     """Yield the WARC files in a WACZ file, unpacked into the new folder `folder`; yield any other file unchanged."""
     if not is_wacz(file.path):
         yield file
         return
     folder.mkdir()
-    for unpacked in unpack_wacz(file.path, folder):
+    for unpacked in unpack_wacz(file.path, folder, free_space):
         yield WarcFile(unpacked.path, f"{file.name}/{unpacked.name}", file.source)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from windrow.contract.registry import adapter, collection, installed, phases
 from windrow.errors import ConfigError, UsageError
+from windrow.private_files import published_files
 
 if TYPE_CHECKING:
     from windrow.adapters.adapter import Comparison, ReplayResult, SourceChange, TakedownEstimate
@@ -160,6 +161,8 @@ class Windrow:
             run.fetchers or min(cores, 4),
             run.readers or cores,
             self.config.user_agent,
+            run.sandbox,
+            run.group_reads,
         )
 
     def ledger(self) -> Ledger:
@@ -421,7 +424,7 @@ class Windrow:
         from windrow.app.export import write_export
 
         if isinstance(to, str | Path):
-            with Path(to).open("w", encoding="utf-8") as file:
+            with published_files(), Path(to).open("w", encoding="utf-8") as file:
                 return write_export(self.config, name, form, file)[0]
         return write_export(self.config, name, form, to)[0]
 

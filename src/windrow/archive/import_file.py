@@ -50,7 +50,7 @@ def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits:
             problem = _decompress_file(source, plain, limits)
         with map_write_errors(destination), destination.open("wb") as out, plain.open("rb") as plain_file:
             for record in read_records(plain, 0, limits):
-                _check_free_space(destination.parent, record.length, limits.free_space)
+                check_free_space(destination.parent, record.length, limits.free_space)
                 for block in _compress(_record_pieces(plain_file, record, form, digest)):
                     out.write(block)
             out.flush()
@@ -155,7 +155,7 @@ def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
                 if written > limit:
                     message = f"the file inflates to more than {limits.ratio} times its size"
                     raise ArchiveError(message, reason=Reason.BOMB_RATIO)
-                _check_free_space(plain.parent, len(block), limits.free_space)
+                check_free_space(plain.parent, len(block), limits.free_space)
                 out.write(block)
         except _BrokenStream as error:
             problem = f"is broken after {written} decompressed bytes: {error}"
@@ -215,7 +215,7 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
         raise _BrokenStream(f"it cannot be decompressed: {error}"[:200]) from None
 
 
-def _check_free_space(folder: Path, size: int, free_space: int) -> None:
+def check_free_space(folder: Path, size: int, free_space: int) -> None:
     """Raise DiskFull unless `size` more bytes leave `free_space` bytes of the disk of a folder free."""
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < size + free_space:
@@ -298,7 +298,7 @@ def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
     except OSError as error:
         raise ArchiveError(f"the file cannot be read: {error.strerror}") from error
     with source:
-        _check_free_space(temporary.parent, size, free_space)
+        check_free_space(temporary.parent, size, free_space)
         with map_write_errors(temporary), temporary.open("wb") as target:
             shutil.copyfileobj(source, target, _BLOCK_SIZE)
             target.flush()

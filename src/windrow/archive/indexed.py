@@ -6,9 +6,9 @@ The files come from others: the length of lines and the inflated size of records
 from __future__ import annotations
 
 import hashlib
+import io
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
 from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip, isal_zlib
@@ -22,7 +22,6 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 _BLOCK_SIZE = 1 << 20  # bytes
-_MAX_PAYLOAD_IN_MEMORY = 8 << 20  # bytes; a larger payload is written to a temporary file
 _open_gzip = cast("Callable[[BinaryIO], BinaryIO]", igzip.open)
 _INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
@@ -113,19 +112,18 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
     if expected and algorithm not in _ALGORITHMS:
         message = f"{place_text} cannot be verified: the digest algorithm {algorithm[:20]!r} is not supported"
         raise ArchiveError(message, reason=Reason.UNSUPPORTED)
-    with SpooledTemporaryFile(max_size=_MAX_PAYLOAD_IN_MEMORY) as payload:
-        record = read_record_at(path, offset, limits, payload.write, *([algorithm] if expected else []))
-        if record.reason is not None:
-            raise ArchiveError(f"{place_text} cannot be used: {record.message}", reason=record.reason)
-        if expected and record.kind != "revisit":
-            _compare_digest(record, place_text, cast(BinaryIO, payload), expected, limits)
+    record = read_record_at(path, offset, limits, lambda _piece: None, *([algorithm] if expected else []))
+    if record.reason is not None:
+        raise ArchiveError(f"{place_text} cannot be used: {record.message}", reason=record.reason)
+    if expected and record.kind != "revisit":
+        _compare_digest(record, place_text, path, expected, limits)
     return record
 
 
 _ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
 
 
-def _compare_digest(record: WarcRecord, place_text: str, payload: BinaryIO, expected: str, limits: Limits) -> None:
+def _compare_digest(record: WarcRecord, place_text: str, path: Path, expected: str, limits: Limits) -> None:
     """Raise ArchiveError (DIGEST_MISMATCH) unless the payload, or its content without chunks, has digest `expected`."""
     algorithm = expected.partition(":")[0]
     payload_digest = warc_digest(f"{algorithm}:{record.digests[algorithm]}")
@@ -133,10 +131,11 @@ def _compare_digest(record: WarcRecord, place_text: str, payload: BinaryIO, expe
         return
     coding = read_head(record.head).fields.get("transfer-encoding", "")
     if "chunked" in coding.lower():  # some crawlers compute the digest of the content of the chunks
-        payload.seek(0)
+        payload = io.BytesIO()
+        read_record_at(path, record.offset, limits, payload.write)
         try:
             body = decode_body(
-                payload.read(), {"transfer-encoding": coding}, most=limits.member_size, ratio=limits.ratio
+                payload.getvalue(), {"transfer-encoding": coding}, most=limits.member_size, ratio=limits.ratio
             )
         except StepError:
             body = b""

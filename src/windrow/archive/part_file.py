@@ -11,8 +11,10 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from windrow.archive.warc_writer import map_write_errors, write_all
+from windrow.caps import HTTP_HEAD_BYTES, WARC_HEADER_BYTES
 from windrow.digest import Hasher
 from windrow.errors import ArchiveError
 from windrow.formats.warc import END, Header, fill_open_header, read_header
@@ -20,23 +22,28 @@ from windrow.formats.warc import END, Header, fill_open_header, read_header
 _BLOCK_SIZE = 1 << 20  # bytes
 
 
-def find_document(head: bytes) -> tuple[int, Header]:
-    """Return the offset and header of the first record in a file's beginning that is neither warcinfo nor a request."""
-    offset = 0
-    while (record := read_header(head[offset:])).kind in {"warcinfo", "request"}:
-        offset += record.length + int(record.fields["content-length"]) + len(END)
-    return offset, record
+class FirstRecords(NamedTuple):
+    """The first record of a file that is neither warcinfo nor a request, its offset, and the HTTP request before it."""
+
+    offset: int
+    header: Header
+    request: bytes  # empty if the file has no request record
 
 
-def find_request(head: bytes) -> bytes:
-    """Return the HTTP request in the first bytes of a WARC file, or empty bytes if it has no request record."""
-    offset = 0
-    while (record := read_header(head[offset:])).kind in {"warcinfo", "request"}:
-        start, length = offset + record.length, int(record.fields["content-length"])
-        if record.kind == "request":
-            return head[start : start + length]
+def read_first_records(file: int) -> FirstRecords:
+    """Read the headers at the beginning of the file with this descriptor, however long the records before one are.
+
+    Raises ArchiveError, KeyError or ValueError if they are not those of a WARC file.
+    """
+    offset, request = 0, b""
+    while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:
+        start, length = offset + header.length, int(header.fields["content-length"])
+        if length < 0:
+            raise ArchiveError("the length of a record is negative")
+        if header.kind == "request":
+            request = os.pread(file, length, start)
         offset = start + length + len(END)
-    return b""
+    return FirstRecords(offset, header, request)
 
 
 class PartFile:
@@ -62,19 +69,19 @@ class PartFile:
 
     def _find_body(self) -> None:
         """Find the record and its body in the file that an earlier transfer left, or empty the file if it is broken."""
-        head = os.pread(self._fd, 65536, 0)
         try:
-            self._record_offset, record = find_document(head)
+            self._record_offset, record, request = read_first_records(self._fd)
         except (ArchiveError, KeyError, ValueError):
             self.clear()
             return
         self._block_offset = self._body_offset = self._record_offset + record.length
-        if record.kind == "response":
-            self._body_offset = max(self._block_offset, head.find(END, self._block_offset) + len(END))
+        block = os.pread(self._fd, HTTP_HEAD_BYTES.number + len(END), self._block_offset)
+        if record.kind == "response" and END in block:
+            self._body_offset += block.index(END) + len(END)
         if self._size < self._body_offset or (record.kind == "response" and self._body_offset == self._block_offset):
             self.clear()
             return
-        self.head, self.request = head[self._block_offset : self._body_offset], find_request(head)
+        self.head, self.request = block[: self._body_offset - self._block_offset], request
         self.date = record.fields.get("warc-date", "")
 
     @property

@@ -11,12 +11,14 @@ from pathlib import Path
 from time import monotonic, sleep, time
 
 from windrow.archive.capture_sink import LARGE_PREFIX, LOCK_FILE, PARTS_FOLDER, UNARCHIVED_PREFIX
-from windrow.archive.part_file import find_document
+from windrow.archive.part_file import read_first_records
 from windrow.errors import ArchiveError, ConfigError
 
 MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
 """The name of the file in an archive that contains the identity of the archive's ledger."""
+DAMAGED_SUFFIX = ".damaged"
+"""The suffix that replaces `.warc` in the name of a large file that is not a WARC file; nobody reads or removes it."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """Matches the names of the WARC files that a session writes."""
 
@@ -106,17 +108,17 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
 
 
 def _restore_part(folder: Path, path: Path) -> str:
-    """Make the file of a complete large transfer a part file again, or remove it if it is broken; return a message."""
-    with path.open("rb") as file:
-        head = file.read(65536)
-    try:
-        offset, record = find_document(head)
-        end = offset + record.length + int(record.fields["content-length"])
-    except (ArchiveError, KeyError, ValueError):
-        path.unlink()
-        return f"{path.name} was removed: it is not a WARC file"
+    """Make the file of a complete large transfer a part file again, or rename it if it is broken; return a message."""
     with path.open("r+b") as file:
-        file.truncate(end)
+        try:
+            offset, header, _ = read_first_records(file.fileno())
+            end = offset + header.length + int(header.fields["content-length"])
+        except (ArchiveError, KeyError, ValueError):
+            kept_path = path.with_suffix(DAMAGED_SUFFIX)
+            path.rename(kept_path)
+            return f"{path.name} is not a WARC file, and the ledger does not have its capture: see {kept_path.name}"
+        file.truncate(min(end, path.stat().st_size))
+    (folder / PARTS_FOLDER).mkdir(exist_ok=True)
     path.rename(folder / PARTS_FOLDER / path.name.removeprefix(LARGE_PREFIX))
     return f"{path.name} is a part file again: the ledger does not have its capture"
 

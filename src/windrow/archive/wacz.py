@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from io import BytesIO
@@ -13,9 +12,10 @@ from tempfile import TemporaryFile
 from typing import BinaryIO, NamedTuple
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
+from windrow.archive.import_file import check_free_space
 from windrow.archive.warc_reader import WARC_SUFFIXES
 from windrow.caps import WACZ_LIST_BYTES
-from windrow.errors import ArchiveError, DiskFull
+from windrow.errors import ArchiveError
 
 WACZ_SUFFIX = ".wacz"
 _FOLDER = "archive/"
@@ -39,20 +39,17 @@ def is_wacz(path: Path) -> bool:
         return False
 
 
-def unpack_wacz(path: Path, folder: Path) -> Iterator[UnpackedWarc]:
+def unpack_wacz(path: Path, folder: Path, free_space: int) -> Iterator[UnpackedWarc]:
     """Unpack the WARC files of a WACZ file into a folder, and yield each.
 
     Raises ArchiveError if the WACZ file is damaged, or if a WARC file does not have its digest in datapackage.json, and
-    DiskFull if the folder has too little room for all WARC files.
+    DiskFull unless `free_space` bytes of the folder's disk stay free beside all WARC files.
     """
     try:
         with ZipFile(path) as package:
             members, digests = [*_warc_members(package)], _read_digests(package)
             size = sum(member.file_size for member in members)
-            if size > shutil.disk_usage(folder).free:
-                raise DiskFull(
-                    f"{path} cannot be unpacked: its WARC files have {size:,} bytes, more than are free in {folder}"
-                )
+            check_free_space(folder, size, free_space)
             for number, member in enumerate(members):
                 unpacked_path = folder / f"{number}-{Path(member.filename).name}"
                 hasher = hashlib.sha256()

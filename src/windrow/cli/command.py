@@ -39,6 +39,10 @@ class OutputFailed(WindrowError):
     hint = "make room on the disk, or write to another file, and run the command again"
 
 
+_IS_PRIVATE = "windrow.private_files"
+"""The key in the `meta` of a command's context that is set when the files that it writes are private."""
+
+
 @dataclass
 class Console:
     """Prints the results and remarks of a command; its fields are the options that every command has."""
@@ -54,8 +58,14 @@ class Console:
         If `needed` names sources and collections, wrong settings of other sources are ignored.
         """
         from windrow.app import Windrow  # noqa: PLC0415 `--help` needs no workspace
+        from windrow.private_files import private_files  # noqa: PLC0415 as above
 
-        return Windrow(flags=flags, named=self.workspace, needed=needed)
+        workspace = Windrow(flags=flags, named=self.workspace, needed=needed)
+        context = click.get_current_context(silent=True)
+        if context is not None and _IS_PRIVATE not in context.meta:
+            context.meta[_IS_PRIVATE] = True
+            context.with_resource(private_files(group_reads=workspace.config.run.group_reads))
+        return workspace
 
     def print(self, text: str | Iterable[str]) -> None:
         """Print one or several lines of results to standard output; a line may also be a table."""

@@ -158,14 +158,20 @@ def _confirm(count: int) -> None:
     click.confirm(f"Take {target} down? This cannot be undone.", abort=True, err=True)
 
 
-@command("check", examples=["windrow check", "windrow check --json", "windrow check ../articles"])
+@command("check", examples=["windrow check", "windrow check --sandbox", "windrow check ../articles"])
 @click.argument("place", nargs=-1, metavar="[[COLLECTION] FOLDER]")
-def check_command(console: Console, place: tuple[str, ...]) -> int:
+@option("--sandbox", is_flag=True, help="Try on this machine what processes that read documents may not do.")
+def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> int:
     """Read every capture back, and compare ledger, archive and projections.
 
     With a FOLDER: check the files in it against a collection's standard, whoever wrote them; no workspace is needed.
-    The exit code is 1 if anything does not agree; each fault is a line.
+    With --sandbox: show how the kernel restricts the processes that read documents; no workspace is needed. The exit
+    code is 1 if anything does not agree, or is not refused to these processes; each fault is a line.
     """
+    if sandbox:
+        if place:
+            raise UsageError("--sandbox is about this machine, and checks no folder", hint="windrow check --help")
+        return _check_sandbox(console)
     if place:
         return _check_tree(console, place)
     checkup = console.open().check()
@@ -180,6 +186,24 @@ def check_command(console: Console, place: tuple[str, ...]) -> int:
     result = counted(len(checkup.faults), "fault") if checkup.faults else "all agree"
     console.inform(f"{counted(checkup.captures, 'capture')} read back, {checkup.bytes:,} bytes in total: {result}")
     return 1 if checkup.faults else 0
+
+
+def _check_sandbox(console: Console) -> int:
+    """Print how this machine's kernel restricts processes that read documents, and return the exit code."""
+    from windrow.engine.steps.sandbox import try_sandbox  # noqa: PLC0415 `--help` needs no engine
+
+    trial = try_sandbox()
+    if console.json:
+        console.message("sandbox", {**trial.sandbox._asdict(), "allowed": list(trial.allowed)})
+        return 1 if trial.allowed else 0
+    no_new_privs, landlock, seccomp = trial.sandbox
+    console.print(f"no_new_privs: {'yes' if no_new_privs else 'no'}")
+    console.print(f"Landlock: {f'version {landlock}' if landlock else 'the kernel has none, or it is switched off'}")
+    console.print(f"seccomp: {'yes' if seccomp else 'no'}")
+    for act in trial.allowed:
+        console.print(f"not refused to processes that read documents: {act}")
+    console.inform(counted(len(trial.allowed), "fault") if trial.allowed else "all acts that were tried are refused")
+    return 1 if trial.allowed else 0
 
 
 def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:

@@ -35,6 +35,8 @@ class RunSettings:
     fetchers: int
     readers: int
     every: float
+    sandbox: bool  # whether the processes that read documents have no rights but to read captures
+    group_reads: bool  # whether the group of the workspace may read its files
     notify: tuple[str, ...]  # the words of the command that gets each session's summary; empty if there is none
 
 

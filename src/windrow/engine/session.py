@@ -17,7 +17,6 @@ from windrow.clock import now, spell
 from windrow.contract import (
     Captures,
     Check,
-    Collection,
     Crawl,
     Derive,
     Discovery,
@@ -34,6 +33,7 @@ from windrow.digest import digest
 from windrow.engine.check import index_archive
 from windrow.engine.fetchers.fetcher_pool import FetcherPool
 from windrow.engine.fetchers.message import ArchiveSettings
+from windrow.engine.plain_values import step_modules
 from windrow.engine.progress import Progress
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.run import (
@@ -48,13 +48,15 @@ from windrow.engine.run import (
 )
 from windrow.engine.runtime import signals_to, warm_up
 from windrow.engine.steps.pool import Pool
+from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.settling import settle_step
 from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
-from windrow.errors import Stopped, WindrowError
+from windrow.errors import ConfigError, Stopped, WindrowError
 from windrow.ledger import Lease, Ledger
 from windrow.ledger.sessions import name_this_process
 from windrow.model import Limits
+from windrow.private_files import private_files
 from windrow.reasons import Reason
 
 SOME_FAILED = 3  # exit code: some tasks failed
@@ -121,6 +123,8 @@ class SessionSettings:
     fetchers: int = 2
     workers: int = 2
     agent: str = "windrow"  # the User-Agent of requests
+    sandbox: bool = True  # whether workers may do nothing but read captures
+    group_reads: bool = False  # whether the group may read what is written
 
 
 class Session:
@@ -140,6 +144,8 @@ class Session:
         self._requested_before = SessionRequests()
         self._projections: list[Projection] = []
         self._closed = False
+        self._modes = ExitStack()  # of files; undone when the session is closed
+        self._modes.enter_context(private_files(group_reads=settings.group_reads))
         lease = None
         try:
             lease = self.lease = Lease(self.ledger)
@@ -163,6 +169,7 @@ class Session:
                 with suppress(WindrowError):
                     lease.release()
             self.ledger.close()
+            self._modes.close()
             raise
 
     def run_harvest(
@@ -177,7 +184,7 @@ class Session:
         settings = replace(self.settings, limits=harvest.limits or self.settings.limits)
         is_listed = isinstance(harvest.collection.discovery, Listing)
         schemes = {source.site.scheme for source in harvest.sources} if is_listed else ()
-        warm_up(schemes, _step_modules(harvest.collection))
+        warm_up(schemes, step_modules(harvest.collection))
         self._projections += [harvest.projection] if harvest.projection else []
         archive_settings = ArchiveSettings(
             settings.archive, self.number, settings.limits, settings.rollover_size, settings.agent
@@ -187,7 +194,10 @@ class Session:
             stack.enter_context(closing_all(*close_stores))
             fetchers = FetcherPool(archive_settings, settings.fetchers)
             stack.enter_context(closing_all(lambda: fetchers.close(at_once=self.stops > 1)))
-            config = WorkerConfig(harvest.collection, settings.archive, settings.limits, harvest.resources)
+            config = WorkerConfig(
+                harvest.collection, settings.archive, settings.limits, harvest.resources,
+                _readable_paths(harvest, settings.archive), settings.sandbox,
+            )  # fmt: skip
             pool = Pool(config, settings.workers)
             stack.enter_context(closing_all(lambda: pool.close(at_once=self.stops > 1)))
             run = HarvestRun(
@@ -255,7 +265,7 @@ class Session:
         ]
         for projection in self._projections:
             closers += [partial(projection.catch_up, self.ledger), projection.close]
-        close_all([*closers, self.lease.release], error)
+        close_all([*closers, self.lease.release, self._modes.close], error)
         return exit_code
 
     def _record_end(self, exit_code: int) -> None:
@@ -292,15 +302,13 @@ class Session:
             yield
 
 
-def _step_modules(collection: Collection) -> set[str]:
-    """Return the modules of the functions that readers and fetchers run for a collection."""
-    modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
-    for discovery in collection.discoveries:
-        match discovery:
-            case Crawl():
-                modules.add(discovery.rules.__module__)
-            case Requests():
-                modules.add(discovery.follow.__module__)
-            case Captures():
-                modules |= {discovery.select.__module__, "windrow.engine.captures.foreign_records"}
-    return modules
+def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
+    """Return the files and folders beside the archive that workers read: captures of others, and links to captures."""
+    inputs = []
+    for source in harvest.sources:
+        with suppress(ConfigError):  # of a remote folder; the run reports it
+            inputs.append(harvest.collection.inputs(source))
+    warc_paths = {path for source_inputs in inputs for path in source_inputs.warc}
+    index_paths = {path for source_inputs in inputs for path in source_inputs.cdx if not path.is_fifo()}
+    paths = {*warc_paths, *(path if path.is_dir() else path.parent for path in index_paths)}
+    return (*paths, *linked_files([archive, *paths]))

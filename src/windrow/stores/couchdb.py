@@ -50,12 +50,20 @@ class CouchDocuments:
     """`windrow.stores.documents.DocumentStore` on a server with the HTTP API of CouchDB."""
 
     def __init__(self, url: str, databases: Sequence[DocumentDatabase], secret: str = "") -> None:
-        """Create missing databases and views at `url`; `secret` is `user:password` or empty. Raises ConfigError."""
+        """Create missing databases and views at `url`; `secret` is `user:password` or empty.
+
+        Raises ConfigError for a URL that is not valid or contains a user or password, which messages would show.
+        """
         try:
             parts = urlsplit(url)
             port, is_valid = parts.port, parts.scheme in {"http", "https"} and bool(parts.hostname)
         except ValueError:  # such as a port above 65,535
             is_valid = False
+        if "@" in url:
+            raise ConfigError(
+                "the address of the CouchDB server may not contain a user, a password or an @",
+                hint="set events.documents_secret to the place of user:password",
+            )
         if not is_valid:
             raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint="http://127.0.0.1:5984/")
         self._url = url

@@ -32,6 +32,7 @@ from windrow.engine.fetchers.message import (
 from windrow.engine.heartbeat import Heartbeat, limit_memory
 from windrow.engine.listed.connection_pool import MAX_IDLE_SECONDS, ConnectionPool, HostQueue
 from windrow.engine.listed.transfer import run_batch
+from windrow.engine.plain_values import pack_values
 from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import end_with_parent
 from windrow.fetch.transport import transport_for
@@ -79,7 +80,7 @@ class Fetcher:
             self._archive.sync()
             self._unarchived.sync()
             try:
-                self._pipe.send(events)
+                self._pipe.send_bytes(pack_values(events))
             except (BrokenPipeError, ConnectionResetError):
                 os._exit(1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections import Counter
@@ -29,9 +30,11 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.heartbeat import FetcherWatch
 from windrow.engine.listed.connection_pool import host_name
+from windrow.engine.plain_values import OWN_PACKAGE, MessageRefused, receive_values
 from windrow.engine.runtime import CONTEXT, start_process
 from windrow.formats.url import parts
 from windrow.model import FetchJob, Site
+from windrow.private_files import current_mask
 from windrow.reasons import Reason
 
 FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs | None
@@ -39,13 +42,23 @@ FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs
 
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 _TOO_SLOW = "a fetcher process was ended: reading the host's response took too long"
+_MAX_MESSAGE_BYTES = 1 << 30
 _CLOSE_SECONDS = 10.0  # that all processes together have to finish their files
 
 
-def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any) -> None:
+def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any, mask: int) -> None:
     from windrow.engine.fetchers import fetcher  # noqa: PLC0415 only its own process loads the transports' libraries
 
+    os.umask(mask)  # the fork server may have an older one
     fetcher.main(pipe, prefix, settings, board)
+
+
+def _receive_events(pipe: Pipe) -> list[Event]:
+    """Return the events in the next message; raises MessageRefused if it contains something else."""
+    events = receive_values(pipe, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)
+    if not all(isinstance(event, Event) for event in events):
+        raise MessageRefused("a fetcher process sent what is not an event")
+    return events
 
 
 class _RunningFetcher:
@@ -59,7 +72,7 @@ class _RunningFetcher:
         self.pipe, far_end = CONTEXT.Pipe()
         prefix = f"windrow-{settings.session:06}-{number}"
         self.watch = FetcherWatch()
-        arguments = (far_end, prefix, settings, self.watch.board)
+        arguments = (far_end, prefix, settings, self.watch.board, current_mask())
         self.process: BaseProcess = CONTEXT.Process(target=_run_fetcher, args=arguments, daemon=True)
         self.is_killed = False  # because it stopped reporting
         self.is_overdue = False  # it was killed because it read a response for too long, and not because the run stops
@@ -179,7 +192,10 @@ class FetcherPool:
                 continue
             try:
                 while member.pipe.poll():
-                    received += self._track_events(member, member.pipe.recv())
+                    received += self._track_events(member, _receive_events(member.pipe))
+            except MessageRefused as error:
+                member.process.kill()
+                received += self._remove_dead(member, str(error))
             except (EOFError, OSError):
                 received += self._remove_dead(member)
         return received
@@ -195,13 +211,18 @@ class FetcherPool:
                 member.batches[event.batch].discard(event.attempt.target)
         return events
 
-    def _remove_dead(self, member: _RunningFetcher) -> list[Event]:
-        """Return the end of each unfinished batch of a dead process, with the target that it was reading, if any."""
+    def _remove_dead(self, member: _RunningFetcher, problem: str = "") -> list[Event]:
+        """Return the end of each unfinished batch of a dead process, with the target that it was reading, if any.
+
+        `problem` is empty, or says why a message of the process was refused.
+        """
         del self._members[member.pipe]
         member.pipe.close()
         member.send(None)
+        member.process.join(_CLOSE_SECONDS)
+        member.process.kill()  # it may have closed the pipe and gone on
         member.process.join()
-        message = f"a fetcher process ended with exit code {member.process.exitcode}"
+        message = problem or f"a fetcher process ended with exit code {member.process.exitcode}"
         failure = BatchBroken(Reason.INTERRUPTED, message, hint="", retry=True, wait=None)
         received: list[Event] = []
         read_batch, culprit = member.watch.reading() or (0, 0)

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.heartbeat import SLEEP_FACTOR, ReadingClock
+from windrow.engine.plain_values import MessageRefused, package_names, step_modules
 from windrow.engine.runtime import CONTEXT, start_process
 from windrow.engine.steps import worker
 from windrow.errors import ReaderFailed
@@ -37,6 +38,8 @@ MAX_EXTRA_WORKERS = 6
 """The most workers beyond the pool's size; they are started for submitted jobs while all others are at long jobs."""
 MAX_PIPE_BYTES = 1 << 15
 """The most bytes of jobs that are sent to a busy worker: its pipe buffers these, so that sending does not block."""
+END_SECONDS = 10.0
+"""Seconds in which a worker that has closed its pipe must end; it is then killed."""
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
 
@@ -69,10 +72,13 @@ class _Batch:
                 done = done._replace(result=job.stopped[0])
         self.done[index] = done
 
-    def record_death(self, sent_jobs: list[int], position: int, exit_code: int | None, cpu_limit: float) -> None:
+    def record_death(
+        self, sent_jobs: list[int], position: int, exit_code: int | None, cpu_limit: float, problem: str = ""
+    ) -> None:
         """Record that a worker died at the job that is at `position` in `sent_jobs`, which are indexes.
 
-        `exit_code` is None if the worker was killed because it slept too long; `cpu_limit` is in seconds.
+        `exit_code` is None if the worker was killed because it slept too long; `cpu_limit` is in seconds. `problem`
+        says why its message was refused; it may be about any of `sent_jobs`.
         """
         culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
         if exit_code == -signal.SIGPROF:
@@ -89,6 +95,7 @@ class _Batch:
             self.store_result(culprit, _make_failure(Reason.MEMORY_LIMIT, message, 0.0))
         elif sent_jobs == [culprit] and culprit == self.suspect:
             message = f"its process ended twice, the last time with exit code {exit_code}"
+            message = f"its process was ended twice: {problem}" if problem else message
             self.store_result(culprit, _make_failure(Reason.WORKER_DIED, message, 0.0))
         else:
             self.suspect = culprit
@@ -124,6 +131,8 @@ class _Worker:
         self._busy_since = 0.0  # by time.monotonic
         self._clock = ReadingClock()
         self._was_overdue = False  # it was killed because it slept too long
+        self._packages = package_names(step_modules(config.collection))
+        self._max_bytes = config.limits.memory
 
     @property
     def is_open(self) -> bool:
@@ -161,16 +170,21 @@ class _Worker:
         if not self.in_hand:
             raise EOFError
         batch, jobs, _, _ = self.in_hand[0]
-        results = worker.receive_results(self.pipe, len(jobs))
+        results = worker.receive_results(self.pipe, len(jobs), self._packages, self._max_bytes)
         self.in_hand.popleft()
         for index, done in zip(jobs, results, strict=True):
             batch.store_result(index, done)
         self.is_quick = sum(done.seconds for done in results) < QUICK_SECONDS
         return batch
 
-    def take_batches_after_death(self, cpu_limit: float) -> list[_Batch]:
-        """Record at which job the worker died, and return its batches; raises ReaderFailed if it had not begun any."""
+    def take_batches_after_death(self, cpu_limit: float, problem: str) -> list[_Batch]:
+        """Record at which job the worker died, and return its batches; raises ReaderFailed if it had not begun any.
+
+        `problem` is empty, or says why its message was refused; the worker is then killed.
+        """
         self.pipe.close()
+        self.process.join(0 if problem else END_SECONDS)
+        self.process.kill()  # it may have closed the pipe and gone on
         self.process.join()
         exit_code = self.process.exitcode
         if self.current_job.value < 0 and self.in_hand:
@@ -179,9 +193,8 @@ class _Worker:
             )
         if self.in_hand:
             batch, jobs, first, _ = self.in_hand[0]
-            batch.record_death(
-                jobs, self.current_job.value - first, None if self._was_overdue else exit_code, cpu_limit
-            )
+            exit_code = None if self._was_overdue else exit_code
+            batch.record_death(jobs, self.current_job.value - first, exit_code, cpu_limit, problem)
         return [sent.batch for sent in self.in_hand]
 
     def kill(self) -> None:
@@ -338,9 +351,10 @@ class Pool:
             reader = self._workers[pipe]  # type: ignore[index]
             try:
                 batches = [reader.receive()]
-            except (EOFError, OSError):
+            except (EOFError, OSError, MessageRefused) as error:
                 del self._workers[reader.pipe]
-                batches = reader.take_batches_after_death(self._config.limits.cpu_time)
+                problem = str(error) if isinstance(error, MessageRefused) else ""
+                batches = reader.take_batches_after_death(self._config.limits.cpu_time, problem)
             for batch in reversed(batches):
                 if len(batch.done) == len(batch.jobs):
                     yield batch

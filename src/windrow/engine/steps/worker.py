@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gc
 import io
-import pickle
 import resource
 import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from ctypes import c_longlong
 from dataclasses import replace
 from multiprocessing.connection import Connection as Pipe
@@ -19,8 +19,10 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 from windrow.archive import Capture, open_response
 from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Settle, Step, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
+from windrow.engine.plain_values import MessageRefused, pack_values, receive_values
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
 from windrow.engine.runtime import CONTEXT, end_with_parent, lower_limit
+from windrow.engine.steps.sandbox import restrict_process
 from windrow.errors import MissingExtra, StepError, WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
 from windrow.reasons import Reason
@@ -42,6 +44,9 @@ _SMALL_RESULT = 64
 _GC_THRESHOLD = 20_000
 """New objects before the next garbage collection; it is high since there are few cycles to collect."""
 
+REFUSED_RIGHT = (
+    "processes that read documents may open no sockets and no files but captures; run.sandbox = false allows it"
+)
 MIN_MEMORY = 32 << 20
 """The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
 
@@ -53,6 +58,8 @@ class WorkerConfig(NamedTuple):
     folder: Path  # of the archive
     limits: Limits
     resources: Mapping[str, Resource]
+    readable: tuple[Path, ...] = ()  # files and folders that it may read beside the archive
+    sandbox: bool = True  # whether it may do nothing else (`restrict_process`)
 
 
 class CaptureReader:
@@ -95,11 +102,17 @@ class JobRunner:
                 return self._take_step(job)
             return self._follow_answer(job) if isinstance(job, FollowJob) else job.run(self._config.limits)
         except WindrowError as error:
-            return Reading(error.reason or Reason.STEP_FAILED, (_finding_of(error),))
+            return Reading(error.reason or Reason.STEP_FAILED, (self._finding_of(error),))
         except MemoryError:
             return _memory_failure(self._config)
         except Exception as error:  # noqa: BLE001 a bug of a step must be reported, and not end the run
-            return Reading(Reason.STEP_FAILED, (_finding_of(error),))
+            return Reading(Reason.STEP_FAILED, (self._finding_of(error),))
+
+    def _finding_of(self, error: Exception) -> Finding:
+        """Return the finding of an error; if it may be one of a missing right, it names the setting that gives it."""
+        finding = _finding_of(error)
+        is_refusal = isinstance(error, OSError) or isinstance(error.__cause__, PermissionError)
+        return replace(finding, message=f"{finding.message}; {REFUSED_RIGHT}") if is_refusal else finding
 
     def _follow_answer(self, job: FollowJob) -> FollowedAnswer:
         """Run the discovery on a response, and return its result."""
@@ -165,18 +178,27 @@ class Outbox:
         if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _SMALL_RESULT:
             self._small.append(done)
             return
-        try:
-            content = pickle.dumps([done], pickle.HIGHEST_PROTOCOL)
-        except MemoryError:
-            del result, done
-            self._small.append(Done(_memory_failure(self._config), time.monotonic() - began))
-            return
+        del result
+        content = self._pack_one(done)
         self._pickle_small()
         self._pickles.append(content)
 
+    def _pack_one(self, done: Done) -> bytes:
+        """Pickle one result, or the failure to pickle it."""
+        try:
+            return pack_values([done])
+        except MemoryError:
+            failure = _memory_failure(self._config)
+        except Exception as error:  # noqa: BLE001 a result that is not a value is a bug of its step
+            failure = Reading(Reason.STEP_FAILED, (_finding_of(error),))
+        return pack_values([Done(failure, done.seconds)])
+
     def _pickle_small(self) -> None:
         if self._small:
-            self._pickles.append(pickle.dumps(self._small, pickle.HIGHEST_PROTOCOL))
+            try:
+                self._pickles.append(pack_values(self._small))
+            except Exception:  # noqa: BLE001 one of them cannot be pickled
+                self._pickles += map(self._pack_one, self._small)
             self._small.clear()
 
     def messages(self) -> Iterator[bytes]:
@@ -217,6 +239,8 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
     signal.signal(signal.SIGPROF, signal.SIG_DFL)
     config = config._replace(limits=replace(config.limits, memory=_limit_memory(config.limits.memory)))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if config.sandbox:
+        restrict_process([config.folder, *config.readable])
     runner = JobRunner(config)
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
@@ -241,14 +265,17 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
             return
 
 
-def receive_results(pipe: Pipe, count: int) -> list[Done]:
-    """Receive and return the results of a batch of `count` jobs, in their order."""
+def receive_results(pipe: Pipe, count: int, packages: AbstractSet[str], max_bytes: int) -> list[Done]:
+    """Receive and return the results of a batch of `count` jobs, in their order.
+
+    For `packages` and `max_bytes` see `receive_values`. Raises MessageRefused if a message contains something else, and
+    EOFError or OSError if the process is dead.
+    """
     results: list[Done] = []
     while len(results) < count:
-        message = pipe.recv_bytes()
-        stream = io.BytesIO(message)
-        while stream.tell() < len(message):
-            results += pickle.load(stream)  # noqa: S301 sent by our own worker
+        results += receive_values(pipe, packages, max_bytes)
+    if len(results) != count or not all(type(done) is Done and type(done.seconds) is float for done in results):
+        raise MessageRefused("a process that reads documents sent other values than the results of its jobs")
     return results
 
 

@@ -24,6 +24,7 @@ from windrow.engine.replay import replay as read_again
 from windrow.engine.run import HarvestRun, closing_all
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.steps.pool import Pool
+from windrow.engine.steps.sandbox import linked_files
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import UsageError
 from windrow.model import Site, Source
@@ -58,7 +59,11 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
             archive_settings = ArchiveSettings(
                 setup.archive, session.number, setup.limits, setup.rollover_size, setup.agent
             )
-            pool = Pool(WorkerConfig(rebuilt.collection, setup.archive, setup.limits, rebuilt.resources), setup.workers)
+            links = tuple(linked_files([setup.archive]))
+            config = WorkerConfig(
+                rebuilt.collection, setup.archive, setup.limits, rebuilt.resources, links, setup.sandbox
+            )
+            pool = Pool(config, setup.workers)
             first_step = rebuilt.collection.step_after(rebuilt.collection.members.kind)
             renumbering_store = RenumberingStore(rebuilt.store, session.ledger, ledger, session.number, first_step)
             run = HarvestRun(

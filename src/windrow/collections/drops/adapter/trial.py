@@ -75,7 +75,8 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
         key = offer.key if offer else name
         reason = offer.reason if offer else None
         yield FetchedBytes(site.address(path), key, response.size, response.digest, round(seconds, 3), reason)
-        pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources), 1)
+        sandbox = workspace is None or workspace.run.sandbox
+        pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources, (), sandbox), 1)
         try:
             yield from _TrialReader(setup, pool, response).read(key, is_document=offer is None)
         finally:

@@ -32,6 +32,7 @@ from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
 from windrow.model import Limits, RecordedAttempt
+from windrow.private_files import published_files
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import AttemptStatement, RecordStore
@@ -119,6 +120,7 @@ class _RunWriter:
         """Return the sources whose lists all failed, with the error of the first list."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
+    @published_files()
     def write(self, attempts: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
         """Write a run from its attempts; return how many articles are new. What `pulse` returns is ignored."""
         last_attempt, session_began = 0, datetime.now(UTC)
@@ -142,6 +144,7 @@ class _RunWriter:
             self._index.set_last_attempt(last_attempt)
         return sum(run.counts["articles_new"] for run in self._raw_runs.values())
 
+    @published_files()
     def write_late(self, attempts: Iterable[RecordedAttempt]) -> int:
         """Write the articles of responses that were read after their run was written; its directory does not change.
 
@@ -354,6 +357,7 @@ def _first_seen(article: Mapping[str, Any]) -> int | None:
     return seconds if isinstance(seconds, int) and seconds > 0 else None
 
 
+@published_files()
 def write_whole(path: Path, text: str) -> None:
     """Write a file, under a temporary name first, so that it is never incomplete; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)

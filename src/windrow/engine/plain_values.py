@@ -1,0 +1,208 @@
+"""Pickle values that processes send to the engine, and unpickle nothing but values.
+
+A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. The engine gives
+the unpickler no function and no class: for the name of a class of values it gets a built-in callable that makes a value
+of that class. The classes are a few of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the
+packages of the run's collections. Such a message can be wrong, but it cannot run code or change a class.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta, timezone
+from decimal import Decimal
+from enum import Enum, Flag
+from importlib import import_module
+from multiprocessing.connection import Connection as Pipe
+from operator import attrgetter
+from pathlib import PosixPath, PurePosixPath
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from windrow.contract import Captures, Collection, Crawl, Derive, Requests, Summarise
+from windrow.errors import WindrowError
+
+OWN_PACKAGE = "windrow"
+_PLAIN_CLASSES = (date, datetime, time, timedelta, timezone, Decimal, PosixPath, PurePosixPath, ZoneInfo)
+_Maker = Callable[..., Any]
+_Reducer = Callable[[Any], str | tuple[Any, ...]]
+
+
+class MessageRefused(WindrowError):
+    """A message of a process contains something else than values."""
+
+
+def step_modules(collection: Collection) -> set[str]:
+    """Return the modules of the functions that readers and fetchers run for a collection."""
+    modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
+    for discovery in collection.discoveries:
+        match discovery:
+            case Crawl():
+                modules.add(discovery.rules.__module__)
+            case Requests():
+                modules.add(discovery.follow.__module__)
+            case Captures():
+                modules |= {discovery.select.__module__, "windrow.engine.captures.foreign_records"}
+    return modules
+
+
+def package_names(modules: Iterable[str]) -> frozenset[str]:
+    """Return the names of the packages of `modules` and windrow's, whose classes messages may contain."""
+    return frozenset({OWN_PACKAGE, *(name.partition(".")[0] for name in modules)})
+
+
+def pack_values(values: list[Any]) -> bytes:
+    """Pickle a list of values; raises MemoryError, or an error of pickle for what is not a value."""
+    content = io.BytesIO()
+    pickler = pickle.Pickler(content, pickle.HIGHEST_PROTOCOL)
+    pickler.dispatch_table = _REDUCERS
+    pickler.dump(values)
+    return content.getvalue()
+
+
+def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> list[Any]:
+    """Receive and return the values of the next message; raises MessageRefused, and EOFError or OSError at the end.
+
+    For `packages` see `unpack_values`. A message of more than `max_bytes` bytes is refused.
+    """
+    try:
+        message = pipe.recv_bytes(max_bytes)
+    except OSError as error:
+        if error.errno is None:  # the pipe is not broken
+            raise MessageRefused(f"a process sent a message of more than {max_bytes} bytes") from None
+        raise
+    return [*unpack_values(message, packages)]
+
+
+def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
+    """Yield the values of the lists in a message; raises MessageRefused for what is not the pickle of values.
+
+    `packages` are the names of packages whose value classes the message may contain, from `package_names`.
+    """
+    stream = io.BytesIO(message)
+    while stream.tell() < len(message):
+        try:
+            values = _ValueUnpickler(stream, packages).load()
+        except MessageRefused:
+            raise
+        except Exception as error:  # noqa: BLE001 a pickle that is not valid can raise any error
+            raise MessageRefused(f"a process sent what is not a value: {type(error).__name__}: {error}"[:500]) from None
+        if type(values) is not list:
+            raise MessageRefused("a process sent what is not a list of values")
+        yield from values
+
+
+class _ValueUnpickler(pickle.Unpickler):
+    """An unpickler that finds makers of values in place of classes and functions."""
+
+    def __init__(self, stream: io.BytesIO, packages: AbstractSet[str]) -> None:
+        super().__init__(stream)
+        self.packages = packages
+
+    def find_class(self, module: str, name: str) -> _Maker:
+        """Return what makes a value of a class; raises MessageRefused if that is not a class of values."""
+        maker = _makers.get((module, name))
+        if maker is None:
+            maker = _find_maker(module, name, self.packages)
+            if maker is None:
+                raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is not a class of values")
+            _makers[module, name] = maker
+        elif module.partition(".")[0] not in self.packages and (module, name) not in _PLAIN_MAKERS:
+            raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is of another collection")
+        return maker
+
+
+def _maker_of(kind: type) -> _Maker:
+    """Return a built-in method that makes a value of a class; unlike a class, it has no attributes that can be set."""
+    if issubclass(kind, Enum):
+        type.__setattr__(kind, "__setstate__", _refuse_state)  # members are shared: no message may change them
+        return kind._value2member_map_.__getitem__
+    maker: _Maker = type.__call__.__get__(kind)
+    return maker
+
+
+def _refuse_state(_member: Enum, _state: object) -> None:
+    raise MessageRefused("a process sent a change of an enum")
+
+
+_PLAIN_MAKERS: dict[tuple[str, str], _Maker] = {
+    (kind.__module__, kind.__qualname__): _maker_of(kind) for kind in _PLAIN_CLASSES
+}
+_makers: dict[tuple[str, str], _Maker] = {**_PLAIN_MAKERS}
+
+
+def _find_maker(module: str, name: str, packages: AbstractSet[str]) -> _Maker | None:
+    """Return the maker of a class of values in one of `packages`, or None if there is no such class."""
+    if module.partition(".")[0] not in packages or module.endswith(".__main__"):
+        return None
+    found: Any = sys.modules.get(module)
+    if found is None:
+        try:
+            found = import_module(module)
+        except ImportError:
+            return None
+    for part in name.split("."):
+        found = vars(found).get(part) if not part.startswith("__") else None
+        if found is None:
+            return None
+    is_own = isinstance(found, type) and found.__module__ == module
+    return _maker_of(found) if is_own and _is_value_class(found) else None
+
+
+_CALLED_METHODS = ("add", "append", "extend", "__setitem__")
+"""The methods that a pickle can call of an object that it has made."""
+
+
+def _is_value_class(kind: type) -> bool:
+    """Return whether a class only holds values: a NamedTuple, a dataclass or an enum without flags."""
+    if issubclass(kind, Enum):
+        return not issubclass(kind, Flag)
+    if any(hasattr(kind, name) for name in _CALLED_METHODS):
+        return False
+    if issubclass(kind, tuple):
+        return hasattr(kind, "_fields")
+    return is_dataclass(kind) and all(field.init and not field.kw_only for field in fields(kind))
+
+
+class _Reducers(dict[type, _Reducer]):
+    """How values of each class are pickled: as the call of its class; others raise PicklingError."""
+
+    def __missing__(self, kind: type) -> _Reducer:
+        reducer = self[kind] = _reducer_of(kind)
+        return reducer
+
+
+def _reducer_of(kind: type) -> _Reducer:
+    if kind in _PLAIN_CLASSES or "__reduce__" in vars(kind):
+        own_reducer: _Reducer = kind.__reduce__  # type: ignore[assignment]
+        return _reduce_by_class.get(kind, own_reducer)
+    if issubclass(kind, type):
+        return attrgetter("__qualname__")  # a class of enums is pickled by its name
+    if not _is_value_class(kind):
+        raise pickle.PicklingError(
+            f"{kind.__module__}.{kind.__qualname__} is not a class of values: a step returns NamedTuples, dataclasses,"
+            " enums and Python's own values"
+        )
+    if issubclass(kind, Enum):
+        return lambda member: (kind, (member._value_,))
+    if issubclass(kind, tuple):
+        return lambda values: (kind, tuple(values))
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    if len(names) == 1:
+        return lambda value: (kind, (getattr(value, names[0]),))
+    read_fields = attrgetter(*names) if names else lambda _value: ()
+    return lambda value: (kind, read_fields(value))
+
+
+_reduce_by_class: dict[type, _Reducer] = {
+    ZoneInfo: lambda zone: (ZoneInfo, (zone.key,)),
+}
+_REDUCERS = _Reducers()
+_REDUCERS.update(_reduce_by_class)
+for _kind in (date, datetime, time):
+    _REDUCERS[_kind] = lambda value: value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)

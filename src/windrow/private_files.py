@@ -1,0 +1,51 @@
+"""Make files private: what windrow writes in a workspace can be read by its user only, or also by a group.
+
+Documents that nobody else may see could be among those that are harvested. The mask of the process is set, since SQLite
+and the search index create files themselves, and child processes inherit it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_OWNER_ONLY, _OWNER_AND_GROUP = 0o077, 0o027
+_user_masks: list[int] = []
+"""The mask that the user chose, once for each block of `private_files` that this process is in."""
+
+
+@contextmanager
+def private_files(*, group_reads: bool = False) -> Iterator[None]:
+    """In the block, files are created with mode 0600 and folders with 0700; if `group_reads`, with 0640 and 0750.
+
+    A stricter umask of the user is kept. The mask is that of the whole process, so of all its threads.
+    """
+    previous_mask = os.umask(_OWNER_ONLY)
+    _user_masks.append(_user_masks[-1] if _user_masks else previous_mask)
+    os.umask(_user_masks[-1] | (_OWNER_AND_GROUP if group_reads else _OWNER_ONLY))
+    try:
+        yield
+    finally:
+        _user_masks.pop()
+        os.umask(previous_mask)
+
+
+@contextmanager
+def published_files() -> Iterator[None]:
+    """In the block, files have the modes of the user's umask: they are for others, such as exports."""
+    if not _user_masks:
+        yield
+        return
+    mask = os.umask(_user_masks[-1])
+    try:
+        yield
+    finally:
+        os.umask(mask)
+
+
+def current_mask() -> int:
+    """Return the umask of this process."""
+    mask = os.umask(_OWNER_ONLY)
+    os.umask(mask)
+    return mask
