@@ -12,6 +12,7 @@ from tests.toy_collection.site import page
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter.explain import explain as explain_page
 from windrow.engine.check import Fault, check_archive
+from windrow.formats.cdx import surt
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
@@ -121,6 +122,33 @@ def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     run_quotes(workspace)
     assert records(workspace) == {"/said/1.html#1": "one", "/said/4.html#1": "four"}
     assert capture_counts(workspace)[3] == ["digest_mismatch"]
+
+
+def index_line(url, mime, digest, record, warc):
+    key, digest = surt(url), digest.removeprefix("sha1:")
+    return f"{key} 20240301120000 {url} {mime} 200 {digest} - - {len(record)} 0 {warc}\n"
+
+
+@pytest.mark.parametrize("states_own", [False, True])
+def test_a_record_with_a_false_payload_digest_is_refused_and_gives_no_revisit_its_bytes(tmp_path, states_own):
+    good, evil, url, evil_url = (
+        quotes_page("good"),
+        quotes_page("evil"),
+        f"{ORIGIN}/said/1",
+        "http://evil.example/said/1",
+    )
+    false = pack_records([response_record(evil_url, evil, payload_digest=sha1(good))])
+    revisit = pack_records([revisit_record(url, good)])
+    (tmp_path / "a.warc.gz").write_bytes(false)
+    (tmp_path / "b.warc.gz").write_bytes(revisit)
+    (tmp_path / "press.cdx").write_text(
+        index_line(evil_url, "text/html", sha1(evil) if states_own else "-", false, "a.warc.gz")
+        + index_line(url, "text/html", sha1(good), revisit, "b.warc.gz")
+    )
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"])
+    run_quotes(workspace)
+    assert records(workspace) == {}
+    assert sorted(capture_counts(workspace)[3]) == ["digest_mismatch", "no_original"]
 
 
 @pytest.mark.parametrize("has_digests", [True, False])

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.archive import verify_record
+from windrow.archive import verify_record, verify_stated_digest
 from windrow.archive.erase import target_address
-from windrow.archive.warc_reader import WarcRecord, read_records
+from windrow.archive.warc_reader import WarcRecord, read_records, stated_digest
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
@@ -139,9 +139,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
         hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
-    return ImportedRecord(
-        attempt, payload=normalise_digest(record.fields.get("warc-payload-digest", "")[:160]), refers=refers
-    )
+    return ImportedRecord(attempt, payload=stated_digest(record.fields), refers=refers)
 
 
 def _parse_date(text: str) -> datetime | None:
@@ -256,13 +254,19 @@ class RecordJob(NamedTuple):
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read a record; raises ArchiveError if it is missing or broken, or its digest is not that of the line."""
+        """Read a record; raises ArchiveError if it is missing or broken, or differs from its line's or its own digest.
+
+        Unless it is a revisit, its bytes have the digest `payload` of the interpretation.
+        """
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest
         record = verify_record(self.path, line.offset or 0, limits, digest=digest)
         imported = interpret_record(record, self.path.name, CAPTURED)
-        if imported.attempt is not None and not imported.payload and digest:
-            imported = imported._replace(payload=normalise_digest(digest if ":" in digest else f"sha1:{digest}"))
+        payload = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
+        if imported.refers:
+            imported = imported._replace(payload=imported.payload or payload)
+        elif imported.attempt is not None and imported.payload != payload:
+            imported = imported._replace(payload=verify_stated_digest(self.path, record, limits) or payload)
         return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)
 
 
