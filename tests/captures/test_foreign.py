@@ -151,6 +151,58 @@ def test_a_record_with_a_false_payload_digest_is_refused_and_gives_no_revisit_it
     assert sorted(capture_counts(workspace)[3]) == ["digest_mismatch", "no_original"]
 
 
+def test_a_line_with_the_place_of_another_record_takes_nothing_that_is_forgotten_or_not_chosen(tmp_path):
+    pages = {"/said/1.html": quotes_page("secret one"), "/other/2.html": quotes_page("not chosen")}
+    for name in ("first.warc.gz", "again.warc.gz"):
+        warc = ForeignWarc(tmp_path / name)
+        for path, body in pages.items():
+            warc.add(path, body)
+        warc.close()
+    index = tmp_path / "press.cdx"
+    index.write_text(f"{warc.lines[0].replace('again', 'first')}\n")
+    workspace = configure(tmp_path, cdx=[index])
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "secret one"}
+    take_down(workspace, session_settings(workspace), [f"{ORIGIN}/said/1.html"], "asked", {"quotes": ADAPTER})
+    lines = [line.replace(path, "/said/9.html") for line, path in zip(warc.lines, pages, strict=True)]
+    index.write_text("\n".join([*lines, warc.lines[0].replace("//press.", "//www.press.")]) + "\n")
+    run_quotes(workspace)
+    assert records(workspace) == {}
+    assert capture_counts(workspace)[3] == ["bad_line", "bad_line"]
+    contents = [gz.decompress(path.read_bytes()) for path in workspace.archive.folder.glob("*.warc.gz")]
+    assert not [content for content in contents if b"secret" in content or b"not chosen" in content]
+
+
+@pytest.mark.parametrize(
+    ("line_url", "shift", "failed"),
+    [
+        ("https://press.example:443/said/1?b=2&a=1#top", 0, []),
+        ("http://WWW.press.example/said/1?b=2&a=1", -4, []),
+        ("http://press.example/said/1?a=1&b=2", None, []),
+        ("http://press.example/said/1?b=2", 0, ["bad_line"]),
+        ("http://other.example/said/1?b=2&a=1", 0, ["bad_line"]),
+        ("http://press.example/said/1?b=2&a=1", -5, ["bad_line"]),
+        ("http://press.example/said/1?b=2&a=1", 10**17, ["bad_line"]),
+    ],
+)
+def test_a_record_has_the_address_and_the_length_of_its_line(tmp_path, line_url, shift, failed):
+    url, body = f"{ORIGIN}/said/1?b=2&a=1", quotes_page("one")
+    record = pack_records([response_record(url, body)])
+    (tmp_path / "a.warc.gz").write_bytes(record)
+    length = "-" if shift is None else str(len(record) + shift)
+    honest, index = index_line(url, "text/html", "-", record, "a.warc.gz"), tmp_path / "press.cdx"
+    line = honest.replace(f" {url} ", f" {line_url} ").replace(f" {len(record)} 0 ", f" {length} 0 ")
+    index.write_text(line)
+    workspace = configure(tmp_path, cdx=[index])
+    run_quotes(workspace)
+    assert [*records(workspace).values()] == ([] if failed else ["one"])
+    assert capture_counts(workspace)[3] == failed
+    index.write_text(line + honest)  # the false line does not hide the record from the true one
+    run_quotes(workspace)
+    assert [*records(workspace).values()] == ["one"]
+    assert capture_counts(workspace)[3] == []
+
+
 @pytest.mark.parametrize("has_digests", [True, False])
 @pytest.mark.parametrize("prefix", ["", "{folder}/"])
 def test_warc_files_of_one_name_in_two_folders_are_two_files(tmp_path, prefix, has_digests):

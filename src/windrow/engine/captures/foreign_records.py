@@ -14,7 +14,8 @@ from windrow.archive.warc_reader import WarcRecord, read_records, stated_digest
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
-from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
+from windrow.errors import ArchiveError
+from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, surt
 from windrow.formats.http import read_head, read_location, read_media_type
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
@@ -173,6 +174,8 @@ SCAN_RECORDS = 256
 
 _INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
 
+_LINE_ENDS = 4  # bytes after a record
+
 REVISIT = "warc/revisit"
 """The media type of a revisit in an index."""
 
@@ -247,14 +250,22 @@ class ChosenLines(NamedTuple):
     next: int = 0  # of a WARC file, the offset of the next record, -1 after the last one
 
 
+CheckedFields = tuple[str, str, int | None]
+
+
+def checked_fields(line: CdxLine) -> CheckedFields:
+    """Return the fields of an index line with which its record is compared."""
+    return line.digest, line.url, line.length
+
+
 class RecordJob(NamedTuple):
-    """A record to be read completely, and verified against the digest of its index line if the line has one."""
+    """A record to be read completely, and compared with the address, length and digest of its index line."""
 
     path: Path
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read a record; raises ArchiveError if it is missing or broken, or differs from its line's or its own digest.
+        """Read a record; raises ArchiveError if it is missing or broken, or differs from its line or its own digest.
 
         Unless it is a revisit, its bytes have the digest `payload` of the interpretation.
         """
@@ -262,12 +273,27 @@ class RecordJob(NamedTuple):
         digest = "" if line.mime == REVISIT else line.digest
         record = verify_record(self.path, line.offset or 0, limits, digest=digest)
         imported = interpret_record(record, self.path.name, CAPTURED)
+        if imported.attempt is not None:
+            _compare_line(line, imported.attempt.url, record.length)
         payload = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
         if imported.refers:
             imported = imported._replace(payload=imported.payload or payload)
         elif imported.attempt is not None and imported.payload != payload:
             imported = imported._replace(payload=verify_stated_digest(self.path, record, limits) or payload)
         return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)
+
+
+def _compare_line(line: CdxLine, url: str, length: int) -> None:
+    """Raise ArchiveError (BAD_LINE) if a record has not the address of its index line, or not its length in bytes.
+
+    Addresses with the same SURT key are the same: with `http` or `https`, `www`, default ports, in any letter case. The
+    line ends after a record may be missing from its length; the length 0 stands for an unknown one.
+    """
+    if surt(normalise(line.url).url) != surt(url):
+        raise ArchiveError("the record has another address than its index line", reason=Reason.BAD_LINE)
+    if line.length and abs(line.length - length) > _LINE_ENDS:
+        message = f"the record has {length} bytes, but its index line states {line.length}"
+        raise ArchiveError(message, reason=Reason.BAD_LINE)
 
 
 class VerifiedRecord(NamedTuple):
