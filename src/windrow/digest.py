@@ -101,6 +101,9 @@ def normalise_digest(written: str) -> str:
 _HEX_DIGITS = {"md5": 32, "sha1": 40, "sha256": 64, "sha384": 96, "sha512": 128}
 """The number of hex digits of each algorithm's digests."""
 
+PAYLOAD_ALGORITHMS = frozenset(_HEX_DIGITS)
+"""The algorithms of payload digests that can be computed."""
+
 EMPTY_DIGESTS = frozenset(
     f"{name}:{b32encode(hashlib.new(name, b'', usedforsecurity=False).digest()).decode()}" for name in _HEX_DIGITS
 )

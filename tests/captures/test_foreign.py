@@ -12,6 +12,7 @@ from tests.toy_collection.site import page
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter.explain import explain as explain_page
 from windrow.engine.check import Fault, check_archive
+from windrow.formats.cdx import surt
 from windrow.ledger import Ledger
 from windrow.reasons import Reason
 
@@ -121,6 +122,85 @@ def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     run_quotes(workspace)
     assert records(workspace) == {"/said/1.html#1": "one", "/said/4.html#1": "four"}
     assert capture_counts(workspace)[3] == ["digest_mismatch"]
+
+
+def index_line(url, mime, digest, record, warc):
+    key, digest = surt(url), digest.removeprefix("sha1:")
+    return f"{key} 20240301120000 {url} {mime} 200 {digest} - - {len(record)} 0 {warc}\n"
+
+
+@pytest.mark.parametrize("states_own", [False, True])
+def test_a_record_with_a_false_payload_digest_is_refused_and_gives_no_revisit_its_bytes(tmp_path, states_own):
+    good, evil, url, evil_url = (
+        quotes_page("good"),
+        quotes_page("evil"),
+        f"{ORIGIN}/said/1",
+        "http://evil.example/said/1",
+    )
+    false = pack_records([response_record(evil_url, evil, payload_digest=sha1(good))])
+    revisit = pack_records([revisit_record(url, good)])
+    (tmp_path / "a.warc.gz").write_bytes(false)
+    (tmp_path / "b.warc.gz").write_bytes(revisit)
+    (tmp_path / "press.cdx").write_text(
+        index_line(evil_url, "text/html", sha1(evil) if states_own else "-", false, "a.warc.gz")
+        + index_line(url, "text/html", sha1(good), revisit, "b.warc.gz")
+    )
+    workspace = configure(tmp_path, cdx=[tmp_path / "press.cdx"])
+    run_quotes(workspace)
+    assert records(workspace) == {}
+    assert sorted(capture_counts(workspace)[3]) == ["digest_mismatch", "no_original"]
+
+
+def test_a_line_with_the_place_of_another_record_takes_nothing_that_is_forgotten_or_not_chosen(tmp_path):
+    pages = {"/said/1.html": quotes_page("secret one"), "/other/2.html": quotes_page("not chosen")}
+    for name in ("first.warc.gz", "again.warc.gz"):
+        warc = ForeignWarc(tmp_path / name)
+        for path, body in pages.items():
+            warc.add(path, body)
+        warc.close()
+    index = tmp_path / "press.cdx"
+    index.write_text(f"{warc.lines[0].replace('again', 'first')}\n")
+    workspace = configure(tmp_path, cdx=[index])
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/1.html#1": "secret one"}
+    take_down(workspace, session_settings(workspace), [f"{ORIGIN}/said/1.html"], "asked", {"quotes": ADAPTER})
+    lines = [line.replace(path, "/said/9.html") for line, path in zip(warc.lines, pages, strict=True)]
+    index.write_text("\n".join([*lines, warc.lines[0].replace("//press.", "//www.press.")]) + "\n")
+    run_quotes(workspace)
+    assert records(workspace) == {}
+    assert capture_counts(workspace)[3] == ["bad_line", "bad_line"]
+    contents = [gz.decompress(path.read_bytes()) for path in workspace.archive.folder.glob("*.warc.gz")]
+    assert not [content for content in contents if b"secret" in content or b"not chosen" in content]
+
+
+@pytest.mark.parametrize(
+    ("line_url", "shift", "failed"),
+    [
+        ("https://press.example:443/said/1?b=2&a=1#top", 0, []),
+        ("http://WWW.press.example/said/1?b=2&a=1", -4, []),
+        ("http://press.example/said/1?a=1&b=2", None, []),
+        ("http://press.example/said/1?b=2", 0, ["bad_line"]),
+        ("http://other.example/said/1?b=2&a=1", 0, ["bad_line"]),
+        ("http://press.example/said/1?b=2&a=1", -5, ["bad_line"]),
+        ("http://press.example/said/1?b=2&a=1", 10**17, ["bad_line"]),
+    ],
+)
+def test_a_record_has_the_address_and_the_length_of_its_line(tmp_path, line_url, shift, failed):
+    url, body = f"{ORIGIN}/said/1?b=2&a=1", quotes_page("one")
+    record = pack_records([response_record(url, body)])
+    (tmp_path / "a.warc.gz").write_bytes(record)
+    length = "-" if shift is None else str(len(record) + shift)
+    honest, index = index_line(url, "text/html", "-", record, "a.warc.gz"), tmp_path / "press.cdx"
+    line = honest.replace(f" {url} ", f" {line_url} ").replace(f" {len(record)} 0 ", f" {length} 0 ")
+    index.write_text(line)
+    workspace = configure(tmp_path, cdx=[index])
+    run_quotes(workspace)
+    assert [*records(workspace).values()] == ([] if failed else ["one"])
+    assert capture_counts(workspace)[3] == failed
+    index.write_text(line + honest)  # the false line does not hide the record from the true one
+    run_quotes(workspace)
+    assert [*records(workspace).values()] == ["one"]
+    assert capture_counts(workspace)[3] == []
 
 
 @pytest.mark.parametrize("has_digests", [True, False])

@@ -373,3 +373,42 @@ def test_a_record_that_cannot_be_read_again_says_why(tmp_path) -> None:
     run = SimpleNamespace(archive=tmp_path, limits=Limits())
     assert warc_import._read_record(run, "short.warc", 5000).message == "the file ends before it"
     assert "none.warc cannot be read" in warc_import._read_record(run, "none.warc", 0).message
+
+
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256", "md5", "odd"])
+def test_a_false_payload_digest_gives_no_revisit_the_bytes_of_another_address(tmp_path, algorithm):
+    good, evil = b"<p>honest", b"<p>the text of another"
+    stated = f"{algorithm}:{hashlib.new(algorithm.replace('odd', 'sha1'), good).hexdigest()}"
+    files = [
+        write(tmp_path / "0.warc.gz", response_record("http://evil.example/", evil, payload_digest=stated)),
+        write(tmp_path / "1.warc.gz", response_record("http://a.example/", good, payload_digest=stated)),
+        write(
+            tmp_path / "2.warc.gz",
+            revisit_record("http://a.example/", good, payload_digest=stated, date="2024-05-01T12:00:00Z"),
+        ),
+    ]
+    for file in files:
+        take_warcs(tmp_path, file)
+    attempts = [(row[0], row[4]) for row in query_ledger(tmp_path, ATTEMPTS)]
+    revisit = [("http://a.example/", digest(good))]
+    if algorithm == "odd":  # a digest that cannot be computed identifies nothing
+        assert "1 revisit without an original (no_original)" in task_comments(tmp_path)[-1]
+        revisit = []
+    else:
+        assert "1 record with faults: digest_mismatch 1" in task_comments(tmp_path)[0]
+        assert query_ledger(tmp_path, "SELECT kind, level FROM finding") == [("DigestMismatch", "warn")]
+    assert attempts == [("http://a.example/", digest(good)), *revisit, ("http://evil.example/", digest(evil))]
+
+
+def test_a_payload_digest_of_the_content_without_chunks_is_true(tmp_path):
+    chunked = b"5\r\n<p>ab\r\n0\r\n\r\n"
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nTransfer-Encoding: chunked\r\n\r\n"
+    stated = f"sha1:{hashlib.sha1(b'<p>ab').hexdigest()}"
+    warc = write(
+        tmp_path / "one.warc.gz",
+        response_record("http://a.example/", chunked, head, payload_digest=stated),
+        revisit_record("http://b.example/", chunked, payload_digest=stated),
+    )
+    assert take_warcs(tmp_path, warc) == 0
+    assert [row[4] for row in query_ledger(tmp_path, ATTEMPTS)] == [digest(chunked)] * 2
+    assert query_ledger(tmp_path, "SELECT kind FROM finding") == []

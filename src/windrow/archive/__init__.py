@@ -1,7 +1,7 @@
 """The archive: all bytes that were received, in WARC files."""
 
 from windrow.archive.capture_sink import UNARCHIVED_PREFIX, ArchiveWriter, CaptureSink
-from windrow.archive.indexed import LineBlock, read_blocks, verify_record
+from windrow.archive.indexed import LineBlock, read_blocks, verify_record, verify_stated_digest
 from windrow.archive.repair import lock_archive, mark_ledger, refuse_other_ledger, remove_old_parts, repair_archive
 from windrow.archive.view import Capture, open_capture, open_response, record_id
 
@@ -21,4 +21,5 @@ __all__ = [
     "remove_old_parts",
     "repair_archive",
     "verify_record",
+    "verify_stated_digest",
 ]

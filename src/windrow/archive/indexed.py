@@ -13,8 +13,8 @@ from typing import BinaryIO, NamedTuple, cast
 
 from isal import igzip, isal_zlib
 
-from windrow.archive.warc_reader import GZIP, WarcRecord, read_record_at
-from windrow.digest import normalise_digest, warc_digest
+from windrow.archive.warc_reader import GZIP, STATED, WarcRecord, read_record_at, stated_digest
+from windrow.digest import ALGORITHM, PAYLOAD_ALGORITHMS, normalise_digest, warc_digest
 from windrow.errors import ArchiveError, StepError
 from windrow.formats.cdx import MAX_LINE_BYTES, Layout, parse_line
 from windrow.formats.http import decode_body, read_head
@@ -109,10 +109,10 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
     place_text = f"the record at byte {offset:,} of {path.name}"
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
     algorithm = expected.partition(":")[0]
-    if expected and algorithm not in _ALGORITHMS:
+    if expected and algorithm not in PAYLOAD_ALGORITHMS:
         message = f"{place_text} cannot be verified: the digest algorithm {algorithm[:20]!r} is not supported"
         raise ArchiveError(message, reason=Reason.UNSUPPORTED)
-    record = read_record_at(path, offset, limits, lambda _piece: None, *([algorithm] if expected else []))
+    record = read_record_at(path, offset, limits, lambda _piece: None, STATED, *([algorithm] if expected else []))
     if record.reason is not None:
         raise ArchiveError(f"{place_text} cannot be used: {record.message}", reason=record.reason)
     if expected and record.kind != "revisit":
@@ -120,7 +120,20 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
     return record
 
 
-_ALGORITHMS = frozenset({"md5", "sha1", "sha256", "sha384", "sha512"})
+def verify_stated_digest(path: Path, record: WarcRecord, limits: Limits) -> str:
+    """Return the payload digest that a record states, or an empty text if it has none that can be computed.
+
+    `record` was read with its STATED digest. If that is not the digest of its payload, the record is read again: the
+    digest may be that of the content without chunks. Raises ArchiveError (DIGEST_MISMATCH) if it is neither.
+    """
+    stated = stated_digest(record.fields)
+    algorithm = stated.partition(":")[0]
+    if algorithm not in PAYLOAD_ALGORITHMS:
+        return ""
+    hex_digest = record.digest if algorithm == ALGORITHM else f"{algorithm}:{record.digests[algorithm]}"
+    if warc_digest(hex_digest) != stated:
+        verify_record(path, record.offset, limits, digest=stated)
+    return stated
 
 
 def _compare_digest(record: WarcRecord, place_text: str, path: Path, expected: str, limits: Limits) -> None:
@@ -143,6 +156,6 @@ def _compare_digest(record: WarcRecord, place_text: str, path: Path, expected: s
         if warc_digest(f"{algorithm}:{body_hash.hexdigest()}") == expected:
             return
     raise ArchiveError(
-        f"{place_text} has {payload_digest}, but the index states {expected}",
+        f"{place_text} has {payload_digest}, but {expected} is stated",
         reason=Reason.DIGEST_MISMATCH,
     )

@@ -19,7 +19,7 @@ from typing import Any, BinaryIO, NamedTuple, cast
 from isal import isal_zlib
 
 from windrow.caps import WARC_HEADER_BYTES
-from windrow.digest import Hasher
+from windrow.digest import ALGORITHM, PAYLOAD_ALGORITHMS, Hasher, normalise_digest
 from windrow.errors import ArchiveError
 from windrow.formats import warc
 from windrow.formats.http import find_body
@@ -31,6 +31,9 @@ WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
+
+STATED = "stated"
+"""Stands for the algorithm of the payload digest that a record states; `digest` of a record has SHA-256 anyway."""
 
 _MAX_PROBED_RECORDS = 4  # records that are read to see whether a gzip file has a member for each
 _MAX_HEADER = WARC_HEADER_BYTES.number  # bytes of a record's header, and of an HTTP head
@@ -67,6 +70,11 @@ class WarcRecord(NamedTuple):
     digests: Mapping[str, str] = {}  # other digests of the payload in hex, by algorithm
     arc: bool = False  # whether the file is ARC
     packed: bool = False  # whether the record is a gzip member
+
+
+def stated_digest(fields: Mapping[str, str]) -> str:
+    """Return the WARC-Payload-Digest in the fields of a record, as `normalise_digest` does; empty if it has none."""
+    return normalise_digest(fields.get("warc-payload-digest", "")[:160])
 
 
 class _Form(NamedTuple):
@@ -213,7 +221,8 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
     """Yield the records of a file from offset `start`, which must be 0 or the `next` of a record.
 
     A record whose payload has more than `limits.transfer_size` bytes is yielded with a reason. `digests` of each record
-    has a digest for each of `algorithms`. Raises ArchiveError if the file is not a WARC or ARC file or cannot be read.
+    has a digest for each of `algorithms`, of which one may be STATED. Raises ArchiveError if the file is not a WARC or
+    ARC file or cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -330,6 +339,9 @@ def _read_record(
     if warc.is_http_message(header, body.peek(len(warc.HTTP_START))):
         head = body.read_head(_MAX_HEADER - header.length)
     write, algorithms = payload_sink
+    if STATED in algorithms:
+        stated = {stated_digest(header.fields).partition(":")[0]} & PAYLOAD_ALGORITHMS - {ALGORITHM}
+        algorithms = (*({*algorithms, *stated} - {STATED}),)
     hasher = Hasher(*algorithms)
     is_too_large = body.remaining > limits.transfer_size
     for piece in body.pieces():

@@ -201,7 +201,7 @@ def test_what_is_no_paper_has_a_reason_each(harvested):
             text,
         )
         assert "digest_mismatch: the record at " in text
-        assert f"has sha1:{real}, but the index states sha1:{claimed}" in text
+        assert f"has sha1:{real}, but sha1:{claimed} is stated" in text
     assert "papers has no record with this digest" in harvested.why(f"sha1:{claimed}")
     assert harvested.why(f"sha1:{sha1(b'unknown')}") == ""
     taken = r"no request was made: it was taken from the record at byte [\d,]+ of .*/one\.warc\.gz\n"

@@ -43,10 +43,20 @@ def test_f_and_file_say_address_key_and_item_as_the_index_line_spells_them(tmp_p
 
 
 @pytest.mark.parametrize("lie", ["http://elsewhere.example/", "http://www.example.org/a\u2028b.pdf"])
-def test_f_and_file_say_the_record_s_own_address_where_the_index_line_lies(tmp_path, lie):
+def test_a_line_with_the_address_of_another_record_makes_no_row(tmp_path, lie):
     (tmp_path / "warcs").mkdir()
     fields = Shelf(tmp_path / "warcs" / "one.warc.gz").put("http://www.example.org/a.pdf", GOOD).split()
     fields[2] = lie
+    workspace = indexed(tmp_path, " ".join(fields))
+    workspace.run()
+    assert workspace.rows() == {}
+    assert "bad_line" in workspace.why(lie)
+
+
+def test_f_and_file_say_the_record_s_own_address_where_the_index_line_has_another_scheme(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    fields = Shelf(tmp_path / "warcs" / "one.warc.gz").put("http://www.example.org/a.pdf", GOOD).split()
+    fields[2] = "https://example.org:443/a.pdf"
     workspace = indexed(tmp_path, " ".join(fields))
     workspace.run()
     row = only_row(workspace)

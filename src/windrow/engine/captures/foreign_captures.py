@@ -27,7 +27,15 @@ from windrow.engine.captures.capture_ledger import (
     TakenCapture,
     original_response,
 )
-from windrow.engine.captures.foreign_records import BlockJob, ChosenLines, RecordJob, ScanJob, VerifiedRecord
+from windrow.engine.captures.foreign_records import (
+    BlockJob,
+    CheckedFields,
+    ChosenLines,
+    RecordJob,
+    ScanJob,
+    VerifiedRecord,
+    checked_fields,
+)
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
 from windrow.engine.captures.warc_names import WarcNames
@@ -276,17 +284,7 @@ class ForeignCapturing:
     def _copy_records(self, index: IndexRow, wanted: Iterable[_WantedRecord]) -> None:
         """Verify and copy the wanted records of an index, and store each as an attempt."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
-        new_records: dict[tuple[ArchivePlace, str], _WantedRecord] = {}
-        for record in wanted:
-            if self._taken_down.contains(record.line.url):
-                self._tally.left_out[Reason.FORGOTTEN] += 1
-                continue
-            record_id = (record.key, record.line.digest)
-            if record_id in new_records or ledger.captures.taken(name, record.key) or self._failed_before(record):
-                self._tally.known += 1
-            else:
-                new_records[record_id] = record
-        records = new_records.values()
+        records = self._new_records(wanted)
         outcomes: dict[_WantedRecord, Any] = self._fetch_records(
             [record for record in records if record.warc_path is None]
         )
@@ -297,21 +295,21 @@ class ForeignCapturing:
         ]
         outcomes |= dict(zip(readable, (done.result for _, done in run.pool.run(jobs, pulse=run.tick)), strict=True))
         payloads: dict[str, KeptResponse] = {}
-        attempts = [(record, self._copy_record(index, record, outcomes.get(record), payloads)) for record in records]
+        attempts: list[tuple[_WantedRecord, Attempt]] = []
+        taken_keys: set[ArchivePlace] = set()
+        for record in records:
+            if record.key in taken_keys:
+                self._tally.known += 1
+            elif attempt := self._copy_record(index, record, outcomes.get(record), payloads):
+                attempts.append((record, attempt))
+                taken_keys.update([record.key] if attempt.kept else [])
         if self._archive is not None:
             self._archive.sync()
-        taken_keys: set[ArchivePlace] = set()
         with ledger.writing() as writer:
             for record, attempt in attempts:
-                if attempt is None:
-                    continue
-                if record.key in taken_keys:
-                    self._tally.known += 1
-                    continue
                 if attempt.kept is None:
                     self._record_failure(writer, index.id, record, attempt)
                     continue
-                taken_keys.add(record.key)
                 line = record.line._replace(length=outcomes[record].length)
                 self._capture_ledger.take_capture(
                     writer, TakenCapture(attempt, record.key, index.id, line=line), self._tally
@@ -320,16 +318,31 @@ class ForeignCapturing:
             for payload_digest, response in payloads.items():
                 writer.imports.add_payload(payload_digest, response)
 
+    def _new_records(self, wanted: Iterable[_WantedRecord]) -> Sequence[_WantedRecord]:
+        """Return the records that were not taken, did not fail, and are not taken down; count the others."""
+        name, captures = self._run.collection.name, self._run.ledger.captures
+        new_records: dict[tuple[ArchivePlace, CheckedFields], _WantedRecord] = {}
+        for record in wanted:
+            if self._taken_down.contains(record.line.url):
+                self._tally.left_out[Reason.FORGOTTEN] += 1
+                continue
+            record_id = (record.key, checked_fields(record.line))
+            if record_id in new_records or captures.taken(name, record.key) or self._failed_before(record):
+                self._tally.known += 1
+            else:
+                new_records[record_id] = record
+        return [*new_records.values()]
+
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before; False if it is retried, or if the digest that it lacked changed."""
+        """Return whether a record failed before; False if it is retried, or its line was false and changed."""
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)
         reason = self._run.ledger.captures.failure(name, key)
-        if reason != Reason.DIGEST_MISMATCH:
+        if reason not in {Reason.DIGEST_MISMATCH, Reason.BAD_LINE}:
             return bool(reason)
         line = self._run.ledger.captures.failed_line(name, key)
-        return CdxLine(*json.loads(line)).digest == record.line.digest
+        return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
         """Fetch records from other machines into files; return a failed reading for each that was not fetched."""
@@ -357,11 +370,11 @@ class ForeignCapturing:
             return self._failed_attempt(index, record, outcome)
         imported = outcome.imported
         attempt = imported.attempt
-        if attempt is None or attempt.reason is not None:
-            reason = imported.wrong or (attempt.reason if attempt else None)
-            if reason is None:
-                self._tally.left_out[Reason.NOT_WANTED] += 1
-                return None
+        reason = imported.wrong or (attempt.reason if attempt else None)
+        if reason is None and (attempt is None or self._taken_down.contains(attempt.url)):
+            self._tally.left_out[Reason.FORGOTTEN if attempt else Reason.NOT_WANTED] += 1
+            return None
+        if attempt is None or reason is not None:
             message = imported.finding.message if imported.finding else attempt.message if attempt else ""
             return self._failed_attempt(index, record, Reading(reason, (Finding("Record", message),)))
         original: KeptResponse | None = None

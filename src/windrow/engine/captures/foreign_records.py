@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from windrow.archive import verify_record
+from windrow.archive import verify_record, verify_stated_digest
 from windrow.archive.erase import target_address
-from windrow.archive.warc_reader import WarcRecord, read_records
+from windrow.archive.warc_reader import WarcRecord, read_records, stated_digest
 from windrow.contract import CAPTURED, NOT_MODIFIED, Captures, Skip
 from windrow.digest import hash64, normalise_digest, warc_digest
 from windrow.engine.captures.rules import IndexRules, LeftOutLines
-from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines
+from windrow.errors import ArchiveError
+from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, surt
 from windrow.formats.http import read_head, read_location, read_media_type
 from windrow.formats.url import normalise, parts
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
@@ -139,9 +140,7 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
         hash64(url), url, kind, True, captured_at, 0.0, status, response, record.reason, record.message,
         (fields.get("etag", "")[:256], fields.get("last-modified", "")[:64]), read_location(fields),
     )  # fmt: skip
-    return ImportedRecord(
-        attempt, payload=normalise_digest(record.fields.get("warc-payload-digest", "")[:160]), refers=refers
-    )
+    return ImportedRecord(attempt, payload=stated_digest(record.fields), refers=refers)
 
 
 def _parse_date(text: str) -> datetime | None:
@@ -174,6 +173,8 @@ SCAN_RECORDS = 256
 """The number of records of a WARC file after which a job ends."""
 
 _INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
+
+_LINE_ENDS = 4  # bytes after a record
 
 REVISIT = "warc/revisit"
 """The media type of a revisit in an index."""
@@ -249,21 +250,50 @@ class ChosenLines(NamedTuple):
     next: int = 0  # of a WARC file, the offset of the next record, -1 after the last one
 
 
+CheckedFields = tuple[str, str, int | None]
+
+
+def checked_fields(line: CdxLine) -> CheckedFields:
+    """Return the fields of an index line with which its record is compared."""
+    return line.digest, line.url, line.length
+
+
 class RecordJob(NamedTuple):
-    """A record to be read completely, and verified against the digest of its index line if the line has one."""
+    """A record to be read completely, and compared with the address, length and digest of its index line."""
 
     path: Path
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read a record; raises ArchiveError if it is missing or broken, or its digest is not that of the line."""
+        """Read a record; raises ArchiveError if it is missing or broken, or differs from its line or its own digest.
+
+        Unless it is a revisit, its bytes have the digest `payload` of the interpretation.
+        """
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest
         record = verify_record(self.path, line.offset or 0, limits, digest=digest)
         imported = interpret_record(record, self.path.name, CAPTURED)
-        if imported.attempt is not None and not imported.payload and digest:
-            imported = imported._replace(payload=normalise_digest(digest if ":" in digest else f"sha1:{digest}"))
+        if imported.attempt is not None:
+            _compare_line(line, imported.attempt.url, record.length)
+        payload = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
+        if imported.refers:
+            imported = imported._replace(payload=imported.payload or payload)
+        elif imported.attempt is not None and imported.payload != payload:
+            imported = imported._replace(payload=verify_stated_digest(self.path, record, limits) or payload)
         return VerifiedRecord(record.offset, record.length, record.packed, imported, record.arc)
+
+
+def _compare_line(line: CdxLine, url: str, length: int) -> None:
+    """Raise ArchiveError (BAD_LINE) if a record has not the address of its index line, or not its length in bytes.
+
+    Addresses with the same SURT key are the same: with `http` or `https`, `www`, default ports, in any letter case. The
+    line ends after a record may be missing from its length; the length 0 stands for an unknown one.
+    """
+    if surt(normalise(line.url).url) != surt(url):
+        raise ArchiveError("the record has another address than its index line", reason=Reason.BAD_LINE)
+    if line.length and abs(line.length - length) > _LINE_ENDS:
+        message = f"the record has {length} bytes, but its index line states {line.length}"
+        raise ArchiveError(message, reason=Reason.BAD_LINE)
 
 
 class VerifiedRecord(NamedTuple):

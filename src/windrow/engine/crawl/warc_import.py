@@ -13,9 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from windrow.archive import verify_stated_digest
 from windrow.archive.erase import ErasedSpan, erase, target_address
 from windrow.archive.import_file import ImportedFile, import_warc_file, remove_leftovers
-from windrow.archive.warc_reader import WarcRecord, read_records
+from windrow.archive.warc_reader import STATED, WarcRecord, read_records
 from windrow.caps import STORED_FINDINGS
 from windrow.clock import now
 from windrow.engine.captures.capture_ledger import original_response
@@ -171,7 +172,7 @@ class WarcImporter:
             tally.known_files += 1
             return
         counts = _Tally(tally.task)
-        for batch in _batches(with_methods(read_records(run.archive / imported.warc, offset, run.limits))):
+        for batch in _batches(with_methods(read_records(run.archive / imported.warc, offset, run.limits, STATED))):
             position = batch[-1][0].next
             with run.ledger.writing() as writer:
                 faults_before = counts.faults.total()
@@ -216,17 +217,29 @@ class WarcImporter:
                 erase(self._run.archive, file.warc, [ErasedSpan(record.offset, record.length)], now())
                 tally.skipped["taken down"] += 1
                 continue
-            imported = interpret_record(record, file.warc, self._page, method)
+            imported = self._verify_payload(file, record, interpret_record(record, file.warc, self._page, method))
             if imported.finding:
                 findings.append(imported.finding)
                 tally.faults[str(imported.wrong)] += 1
-            elif imported.attempt is None:
+            if imported.skipped:
                 tally.skipped[imported.skipped] += 1
-            elif self._add_record(writer, file, record, imported, batch_payloads):
+            elif imported.attempt and self._add_record(writer, file, record, imported, batch_payloads):
                 tally.attempts += 1
-            else:
+            elif imported.attempt:
                 tally.waiting += 1
         return findings
+
+    def _verify_payload(self, file: _File, record: WarcRecord, imported: ImportedRecord) -> ImportedRecord:
+        """Return `imported` with a payload digest only if its bytes have it; if they differ, with a finding."""
+        if imported.refers or imported.attempt is None or imported.attempt.kept is None:
+            return imported
+        try:
+            verified_digest = verify_stated_digest(self._run.archive / file.warc, record, self._run.limits)
+        except ArchiveError as error:
+            reason = error.reason or Reason.DIGEST_MISMATCH
+            finding = Finding(reason.class_name, f"{error}; no revisit gets its bytes", Level.WARN)
+            return imported._replace(payload="", finding=finding, wrong=reason)
+        return imported._replace(payload=verified_digest)
 
     def _add_record(
         self, writer: LedgerWriter, file: _File, record: WarcRecord, imported: ImportedRecord,
