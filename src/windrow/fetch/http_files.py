@@ -233,8 +233,8 @@ class HttpFiles(Connection):
         page = _ListingSink(public_address(self._site, folder))
         if self._site.manifest:
             await self.get(self._site.manifest, page)
-            text = page.content.decode("utf-8", "surrogateescape")
-            return read_manifest(folder, public_address(self._site, self._site.manifest), text)
+            address = public_address(self._site, self._site.manifest)
+            return await asyncio.to_thread(read_manifest, folder, address, page.content)
         path = f"{folder.rstrip('/')}/" if folder else ""
         try:
             await self.get(path, page)
@@ -242,7 +242,8 @@ class HttpFiles(Connection):
             if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
                 return None
             raise
-        return read_index_page(folder, self._url(path), bytes(page.content))
+        # In a thread, so that `listing_timeout` and the other connections need not wait for it.
+        return await asyncio.to_thread(read_index_page, folder, self._url(path), page.content)
 
     async def close(self) -> None:
         """Close the connections, also those in use."""
