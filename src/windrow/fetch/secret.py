@@ -6,12 +6,12 @@ extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature 
 
 from __future__ import annotations
 
-import html
-import json
+import base64
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
+from html.entities import codepoint2name
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
@@ -96,17 +96,15 @@ class SentSecrets:
                 self.headers[credential.header] = credential.prefix + secret_text
             else:
                 self._query.append(f"{credential.query}={quote(secret_text, safe='')}")
-        spellings = {
-            spelling
+        hidden_texts = {
+            text
             for secret_text in secret_texts
             if len(secret_text) >= MIN_HIDDEN_LENGTH
-            for spelling in _spellings(secret_text)
+            for text in (secret_text, *_base64_texts(secret_text))
         }
-        self._longest_size = max(map(len, spellings), default=1)
-        longest_first = sorted(spellings, key=len, reverse=True)
-        self._pattern = (
-            re.compile(b"|".join(re.escape(spelling.encode()) for spelling in longest_first)) if spellings else None
-        )
+        longest_first = sorted(hidden_texts, key=len, reverse=True)
+        self._longest_size = _BYTES_PER_CHARACTER * max(map(len, longest_first), default=0) + 1
+        self._pattern = re.compile("|".join(map(_pattern_of, longest_first)).encode()) if longest_first else None
 
     def __repr__(self) -> str:
         """Return a text without secrets."""
@@ -133,15 +131,43 @@ class SentSecrets:
         return text[:final_size], text[final_size:]
 
 
-def _spellings(secret_text: str) -> Iterable[str]:
-    """Return the forms in which responses may repeat a secret: plain, in a URL, in JSON and in HTML."""
-    return {
-        secret_text,
-        quote(secret_text, safe=""),
-        quote(secret_text),
-        json.dumps(secret_text)[1:-1],
-        html.escape(secret_text),
-    }
+_BYTES_PER_CHARACTER = 24  # at most, in `_spellings`
+
+
+def _base64_texts(secret_text: str) -> Iterator[str]:
+    """Yield the Base64 of a secret, and for each position of it in a longer text the part that depends on it alone."""
+    encoded = secret_text.encode("utf-8", "surrogateescape")
+    yield base64.b64encode(encoded).decode()
+    for offset, unsure_start in enumerate((0, 2, 3)):
+        text = base64.b64encode(bytes(offset) + encoded).decode().rstrip("=")
+        yield text[unsure_start : len(text) - bool((offset + len(encoded)) % 3)]
+
+
+def _pattern_of(text: str) -> str:
+    """Return a pattern for a text of which each character may be spelled differently.
+
+    Each of its alternatives begins with a certain byte: `re` skips bytes which begin none of them quickly.
+    """
+    remainder = "".join(f"(?:{'|'.join(_spellings(character))})" for character in text[1:])
+    return "|".join(f"{spelling}{remainder}" for spelling in _spellings(text[0]))
+
+
+def _spellings(character: str) -> Iterator[str]:
+    """Yield patterns for the forms in which responses may repeat a character: in URLs, JSON and HTML, also twice."""
+    code, encoded = ord(character), character.encode("utf-8", "surrogateescape")
+    yield re.escape(encoded).decode("latin-1") if character.isascii() else "".join(rf"\x{byte:02x}" for byte in encoded)
+    yield "".join(f"%(?:25){{0,2}}{_any_case(f'{byte:02x}')}" for byte in encoded)
+    yield rf"\\\\{{0,3}}u{_any_case(f'{code:04x}')}"
+    if character in '/"\\':
+        yield rf"\\\\{{0,3}}{re.escape(character)}"
+    names = [name for name in (codepoint2name.get(code), "apos" if character == "'" else None) if name]
+    for reference in (f"#0{{0,3}}{code}", f"#[xX]0{{0,3}}{_any_case(f'{code:x}')}", *names):
+        yield f"&(?:amp;)?{reference};"
+
+
+def _any_case(digits: str) -> str:
+    """Return a pattern for hexadecimal digits in either case."""
+    return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
 class HidingSink:
