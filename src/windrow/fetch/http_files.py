@@ -26,6 +26,7 @@ from windrow.fetch.http_client import (
     target_prefix,
 )
 from windrow.fetch.http_connection import HttpConnection, StaleConnection, StopReading, connect_web
+from windrow.fetch.secret import SentSecrets
 from windrow.fetch.transport import (
     Connection,
     Sink,
@@ -66,6 +67,7 @@ class HttpFiles(Connection):
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
         self._header_lines = field_lines(fields)
         self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
+        self._secrets = SentSecrets(site) if site.secret else None
         self._idle: list[HttpConnection] = []
         self._busy: set[HttpConnection] = set()
 
@@ -129,6 +131,8 @@ class HttpFiles(Connection):
 
         def take_head(connection: HttpConnection, head: ResponseHead) -> None:
             nonlocal error
+            if self._secrets:
+                head = head._replace(text=self._secrets.hide(head.text))
             error = begin(head, read_head(head.text).fields)
             if not error:
                 connection.lift_deadline()

@@ -1,7 +1,7 @@
 """Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
-The archived request does not contain secrets, and they are overwritten where a response repeats them. botocore (the
-extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
+The archived request does not contain secrets, and they are overwritten where a response, an error or a listing repeats
+them. botocore (the extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from html.entities import codepoint2name
 from importlib.util import find_spec
@@ -17,10 +18,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from windrow.caps import SECRET_BYTES
-from windrow.errors import MissingExtra, TerminalFailure
+from windrow.errors import MissingExtra, TerminalFailure, TransportError, WindrowError
 from windrow.fetch.politeness.guard import is_loopback
-from windrow.fetch.transport import Sink, public_address
-from windrow.model import Credential, Secret, Site
+from windrow.fetch.transport import Connection, Sink, TransferEnd, public_address
+from windrow.model import Credential, ListingEntry, Secret, Site
 from windrow.reasons import Reason
 
 _MAX_SECRET_SIZE = SECRET_BYTES.number  # bytes
@@ -72,11 +73,14 @@ MIN_HIDDEN_LENGTH = 6
 
 
 class SentSecrets:
-    """The secrets that are sent to one origin; only the process that sends the requests has them."""
+    """The secrets that are sent to one origin; only the process that sends the requests has them.
 
-    def __init__(self, site: Site, credentials: Sequence[Credential]) -> None:
+    These are the credentials, and the site's password, which the transports send themselves.
+    """
+
+    def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
         """Read the secrets for a site; raises TerminalFailure if one cannot be read, or would be sent unencrypted."""
-        if site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
+        if credentials and site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
                 Reason.POLICY_DENIED,
@@ -96,6 +100,9 @@ class SentSecrets:
                 self.headers[credential.header] = credential.prefix + secret_text
             else:
                 self._query.append(f"{credential.query}={quote(secret_text, safe='')}")
+        if site.secret:
+            secret_texts.add(password := read_secret(site.secret))
+            secret_texts.add(base64.b64encode(f"{site.username}:{password}".encode()).decode())
         hidden_texts = {
             text
             for secret_text in secret_texts
@@ -119,6 +126,10 @@ class SentSecrets:
     def hide(self, text: bytes) -> bytes:
         """Return a text with each secret in it replaced by as many letters x, so that its length stays the same."""
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
+
+    def hide_text(self, text: str) -> str:
+        """Return a text with each secret in it overwritten, as `hide` returns bytes."""
+        return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
         """Return whether a text contains a secret."""
@@ -203,6 +214,59 @@ class HidingSink:
         if self._held:
             self._sink.write(self._held)
             self._held = b""
+
+
+async def connect_hiding(connect: Callable[[Site], Awaitable[Connection]], site: Site) -> Connection:
+    """Open a connection with `connect`, in whose errors and listings the site's secret does not appear."""
+    secrets = SentSecrets(site)
+    with _hide_in_errors(secrets):
+        return HidingConnection(await connect(site), secrets)
+
+
+class HidingConnection(Connection):
+    """A connection that overwrites secrets in the messages of errors and in listed names."""
+
+    def __init__(self, inner: Connection, secrets: SentSecrets) -> None:
+        """Use the connection `inner`."""
+        self._connection, self._secrets = inner, secrets
+
+    async def list(self, folder: str) -> list[ListingEntry] | None:
+        """List a folder; an entry whose name contains a secret has the reason UNSAFE_NAME: it cannot be requested."""
+        with _hide_in_errors(self._secrets):
+            entries = await self._connection.list(folder)
+        if not entries or self._secrets.hide_text(names := "\n".join(entry.name for entry in entries)) == names:
+            return entries
+        return [
+            entry._replace(name=name, reason=entry.reason or Reason.UNSAFE_NAME)
+            if (name := self._secrets.hide_text(entry.name)) != entry.name
+            else entry
+            for entry in entries
+        ]
+
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
+        """Get a file."""
+        with _hide_in_errors(self._secrets):
+            return await self._connection.get(path, sink)
+
+    def expect(self, path: str) -> None:
+        """Announce the next file."""
+        self._connection.expect(path)
+
+    async def close(self) -> None:
+        """Close the inner connection."""
+        await self._connection.close()
+
+
+@contextmanager
+def _hide_in_errors(secrets: SentSecrets) -> Iterator[None]:
+    """Overwrite secrets in the message of an error that the block raises."""
+    try:
+        yield
+    except WindrowError as error:
+        error.args = tuple(secrets.hide_text(str(argument)) for argument in error.args)
+        if isinstance(error, TransportError):
+            error.target = secrets.hide_text(error.target)
+        raise
 
 
 class S3Signer:
