@@ -72,6 +72,12 @@ def test_a_refusal_for_good(reply: bytes, reason: Reason) -> None:
         assert_fails(lambda: get_file(site("ftp", port), "x"), TerminalFailure, reason)
 
 
+@pytest.mark.parametrize("reply", ["2zz done", "2", "2-9 x", "2\u00b23 x", "2\u0663\u0663 x", "2260 x"])
+def test_a_success_without_a_code_of_three_digits_is_none(reply: str) -> None:
+    with listening(ftp({"226": f"{reply}\r\n".encode()}, b"whole")) as port:
+        assert_fails(lambda: get_file(site("ftp", port), "x"), TerminalFailure, Reason.PROTOCOL_ERROR)
+
+
 def test_a_file_that_has_a_size_and_cannot_be_opened_is_not_missing() -> None:
     refusal = b"550 Failed to open file.\r\n"
     for size, reason in ((b"213 9\r\n", Reason.PERMISSION_DENIED), (b"550 What?\r\n", Reason.NOT_FOUND)):

@@ -323,6 +323,16 @@ def test_a_listing_too_long() -> None:
         assert_fails(lambda: list_entries(site("http", port), "add"), TerminalFailure, Reason.TOO_LARGE)
 
 
+@pytest.mark.parametrize(("page", "kind", "reason"), [
+    (b"<a>" * 1_400_000, TerminalFailure, Reason.TOO_LARGE),
+    (b"<a href=x>" * 100_000, TransientFailure, Reason.TIMEOUT),
+], ids=["too-many", "too-slow"])  # fmt: skip
+def test_a_listing_of_links_alone_ends_in_time(page: bytes, kind: type, reason: Reason) -> None:
+    with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(page) + page)) as port:
+        limited = site("http", port, listing_timeout=0.1 if reason is Reason.TIMEOUT else 30.0)
+        assert_fails(lambda: list_entries(limited, ""), kind, reason)
+
+
 def test_a_page_that_is_no_index() -> None:
     with listening(http(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")) as port:
         failure = assert_fails(lambda: list_entries(site("http", port), "add"), TerminalFailure, Reason.PROTOCOL_ERROR)

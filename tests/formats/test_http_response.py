@@ -41,8 +41,16 @@ ANSWERS = {
     b"HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\nContent-Length: 2\r\n\r\nhello": (b"hello", False),
     b"HTTP/1.1 404 Not Found\r\n\r\nhello": (b"hello", False),  # an error without a length
     b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n": (b"", True),
-    b"\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n": (b"", True),
-    b"HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n": (b"", True),
+    b"\r\nHTTP/1.1 304 Not Modified\r\nContent-Length: 500\r\n\r\n": (b"", False),
+    b"HTTP/1.1 304 Not Modified\r\nETag: x\r\nContent-Length: 0\r\n\r\n": (b"", True),
+    b"HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n": (b"", False),
+    b"HTTP/1.1 204 None\r\nContent-Length: 9\r\n\r\n": (b"", False),
+    b"HTTP/1.1 204 None\r\n\r\n": (b"", True),
+    b"HTTP/1.1 103 Early\r\nContent-Length: 9\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello": (
+        b"hello",
+        False,
+    ),
+    b"HTTP/1.1 204 None\r\nTransfer-Encoding: chunked\r\n\r\n": (b"", False),
 }
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -125,7 +128,9 @@ def test_lines_are_bounded() -> None:
     with pytest.raises(TerminalFailure, match="a line of the listing has more than 8,192 bytes"):
         listing.LineSplitter("ftp://h").feed(b"x" * 8193)
     with pytest.raises(TerminalFailure, match="a line of the manifest has more than 8,192 characters"):
-        listing.read_manifest("", "https://h/list.txt", "x" * 8193)
+        listing.read_manifest("", "https://h/list.txt", b"x" * 8193)
+    with pytest.raises(TerminalFailure, match="the manifest has more than 1,000,000 lines"):
+        listing.read_manifest("add", "https://h/list.txt", b"zx\n" * 1_000_001)
 
 
 APACHE = b"""<html><body><table>
@@ -178,6 +183,40 @@ def test_apache_table() -> None:
 def test_links(href: str, names: list[str]) -> None:
     page = f'<a href="{href}">x</a>'.encode()
     assert [entry.name for entry in listing.read_index_page("add", PAGE, page)] == names
+
+
+ROW = (
+    b'<tr><td valign="top"><img src="/icons/compressed.gif" alt="[   ]"></td><td><a href="%d.zip">%d.zip</a></td>'
+    b'<td align="right">2026-11-21 11:35  </td><td align="right">%d </td><td>&nbsp;</td></tr>\n'
+)
+PEAK = """
+import pickle, resource, sys
+from windrow.formats.listing import read_index_page
+page = sys.stdin.buffer.read()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+entries = read_index_page("add", "https://h/drop/add/", page)
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+sys.stdout.buffer.write(pickle.dumps((peak, entries)))
+"""
+
+
+def test_a_table_of_100_000_files_is_read_whole_in_little_memory() -> None:
+    page = b"<title>Index of /</title><table>" + b"".join(ROW % (at, at, at) for at in range(100_000))
+    child = subprocess.run([sys.executable, "-c", PEAK], input=page, stdout=subprocess.PIPE, check=True)
+    kib, entries = pickle.loads(child.stdout)
+    assert [(entry.name, entry.size) for entry in entries] == [(f"{at}.zip", at) for at in range(100_000)]
+    assert {entry.modified for entry in entries} == {datetime(2026, 11, 21, 11, 35, tzinfo=UTC)}
+    assert kib < 100 * 1024
+
+
+@pytest.mark.parametrize("tag", [b"<a>", b"<A>", b"<td>"])
+def test_a_flood_of_tags_is_refused_before_it_is_parsed(tag: bytes) -> None:
+    def read() -> None:
+        with pytest.raises(TerminalFailure, match="the listing has more than") as failure:
+            listing.read_index_page("add", PAGE, b"<title>Index of</title>" + tag * 2_000_000)
+        assert failure.value.reason is Reason.TOO_LARGE
+
+    assert cpu_seconds(read) < 1
 
 
 def test_a_page_of_garbage() -> None:

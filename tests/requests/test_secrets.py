@@ -1,10 +1,13 @@
 """Secrets of sources and services: sent where they belong, and stored nowhere."""
 
+import base64
 import gzip
+import html
 import json
+import re
 from contextlib import closing
 from dataclasses import replace
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import pytest
 
@@ -123,6 +126,40 @@ def test_a_secret_goes_over_https_or_stays_on_this_machine(monkeypatch):
     with pytest.raises(TerminalFailure, match="over https"):
         SentSecrets(Site("http", "api.example"), [Credential(Secret("env:A"), "X-Key")])
     assert "secret!" not in repr(SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")]))
+
+
+@pytest.mark.parametrize("respell", [
+    lambda key: key,
+    lambda key: quote(key, safe=""),
+    lambda key: re.sub("%..", lambda match: match[0].lower(), quote(key, safe="")),
+    lambda key: quote(quote(key, safe=""), safe=""),
+    lambda key: "".join(f"%{ord(character):02X}" for character in key),
+    lambda key: json.dumps(key)[1:-1].replace("/", "\\/"),
+    lambda key: key.replace("+", "\\u002B").replace("&", "\\u0026").replace("=", "\\u003d"),
+    lambda key: json.dumps(json.dumps(key)[1:-1].replace("/", "\\/").replace("&", "\\u0026"))[1:-1],
+    lambda key: "".join(f"\\u{ord(character):04x}" for character in key),
+    lambda key: html.escape(key).replace("+", "&#43;").replace("/", "&#x2F;"),
+    lambda key: html.escape(html.escape(key)),
+    lambda key: base64.b64encode(key.encode()).decode(),
+    lambda key: quote(base64.b64encode(key.encode()).decode(), safe=""),
+])  # fmt: skip
+def test_a_secret_is_overwritten_however_it_is_spelled(monkeypatch, respell):
+    key = "Ab/cd+Ef==Gh&ij\\k\"l'"
+    monkeypatch.setenv("A", key)
+    secrets = SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")])
+    spelled = respell(key).encode()
+    assert secrets.hide(b"<" + spelled + b">") == b"<" + b"x" * len(spelled) + b">"
+    assert secrets.split(spelled[:-1])[0] == b""
+
+
+@pytest.mark.parametrize("user", ["", "a:", "ab:", "abc:"])
+def test_a_secret_within_base64_is_overwritten(monkeypatch, user):
+    monkeypatch.setenv("A", "open sesame")
+    secrets = SentSecrets(Site("https", "api.example"), [Credential(Secret("env:A"), "X-Key")])
+    hidden = secrets.hide(base64.b64encode(f"{user}open sesame".encode()))
+    decoded = base64.b64decode(hidden)
+    assert b"pen sesam" not in decoded
+    assert b"n ses" not in decoded
 
 
 class BlockSink:

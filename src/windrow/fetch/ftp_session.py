@@ -24,6 +24,7 @@ BLOCK_SIZE = 256 * 2**10
 _MAX_LINE = 8 * 2**10  # bytes
 _MAX_REPLY = 256 * 2**10  # bytes
 _MAX_UNANSWERED = 32  # commands that are sent before their replies are read
+_SUCCESS = re.compile(r"2\d\d(?!\d)", re.ASCII)
 _PASV_PORT = re.compile(r"(?<!\d)\d{1,3},\d{1,3},\d{1,3},\d{1,3},(\d{1,3}),(\d{1,3})(?!\d)")
 _EPSV_PORT = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
 
@@ -229,7 +230,7 @@ class FtpSession(ftplib.FTP):
     def finish_data(self) -> int:
         """Read the reply after the data; return its code. Raises an ftplib error if it is not a success."""
         reply = self.getmultiline()
-        if reply[:1] != "2":
+        if not _SUCCESS.match(reply):
             raise reply_error(reply)
         return int(reply[:3])
 

@@ -26,6 +26,7 @@ from windrow.fetch.http_client import (
     target_prefix,
 )
 from windrow.fetch.http_connection import HttpConnection, StaleConnection, StopReading, connect_web
+from windrow.fetch.secret import SentSecrets
 from windrow.fetch.transport import (
     Connection,
     Sink,
@@ -66,6 +67,7 @@ class HttpFiles(Connection):
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
         self._header_lines = field_lines(fields)
         self._kept_header_lines = field_lines(public_fields(fields))  # as archived: without secrets
+        self._secrets = SentSecrets(site) if site.secret else None
         self._idle: list[HttpConnection] = []
         self._busy: set[HttpConnection] = set()
 
@@ -129,6 +131,8 @@ class HttpFiles(Connection):
 
         def take_head(connection: HttpConnection, head: ResponseHead) -> None:
             nonlocal error
+            if self._secrets:
+                head = head._replace(text=self._secrets.hide(head.text))
             error = begin(head, read_head(head.text).fields)
             if not error:
                 connection.lift_deadline()
@@ -233,8 +237,8 @@ class HttpFiles(Connection):
         page = _ListingSink(public_address(self._site, folder))
         if self._site.manifest:
             await self.get(self._site.manifest, page)
-            text = page.content.decode("utf-8", "surrogateescape")
-            return read_manifest(folder, public_address(self._site, self._site.manifest), text)
+            address = public_address(self._site, self._site.manifest)
+            return await asyncio.to_thread(read_manifest, folder, address, page.content)
         path = f"{folder.rstrip('/')}/" if folder else ""
         try:
             await self.get(path, page)
@@ -242,7 +246,8 @@ class HttpFiles(Connection):
             if error.reason in {Reason.NOT_FOUND, Reason.GONE}:
                 return None
             raise
-        return read_index_page(folder, self._url(path), bytes(page.content))
+        # In a thread, so that `listing_timeout` and the other connections need not wait for it.
+        return await asyncio.to_thread(read_index_page, folder, self._url(path), page.content)
 
     async def close(self) -> None:
         """Close the connections, also those in use."""

@@ -1,26 +1,27 @@
 """Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
-The archived request does not contain secrets, and they are overwritten where a response repeats them. botocore (the
-extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
+The archived request does not contain secrets, and they are overwritten where a response, an error or a listing repeats
+them. botocore (the extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
 """
 
 from __future__ import annotations
 
-import html
-import json
+import base64
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
+from html.entities import codepoint2name
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
 from windrow.caps import SECRET_BYTES
-from windrow.errors import MissingExtra, TerminalFailure
+from windrow.errors import MissingExtra, TerminalFailure, TransportError, WindrowError
 from windrow.fetch.politeness.guard import is_loopback
-from windrow.fetch.transport import Sink, public_address
-from windrow.model import Credential, Secret, Site
+from windrow.fetch.transport import Connection, Sink, TransferEnd, public_address
+from windrow.model import Credential, ListingEntry, Secret, Site
 from windrow.reasons import Reason
 
 _MAX_SECRET_SIZE = SECRET_BYTES.number  # bytes
@@ -72,11 +73,14 @@ MIN_HIDDEN_LENGTH = 6
 
 
 class SentSecrets:
-    """The secrets that are sent to one origin; only the process that sends the requests has them."""
+    """The secrets that are sent to one origin; only the process that sends the requests has them.
 
-    def __init__(self, site: Site, credentials: Sequence[Credential]) -> None:
+    These are the credentials, and the site's password, which the transports send themselves.
+    """
+
+    def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
         """Read the secrets for a site; raises TerminalFailure if one cannot be read, or would be sent unencrypted."""
-        if site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
+        if credentials and site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
                 Reason.POLICY_DENIED,
@@ -96,17 +100,18 @@ class SentSecrets:
                 self.headers[credential.header] = credential.prefix + secret_text
             else:
                 self._query.append(f"{credential.query}={quote(secret_text, safe='')}")
-        spellings = {
-            spelling
+        if site.secret:
+            secret_texts.add(password := read_secret(site.secret))
+            secret_texts.add(base64.b64encode(f"{site.username}:{password}".encode()).decode())
+        hidden_texts = {
+            text
             for secret_text in secret_texts
             if len(secret_text) >= MIN_HIDDEN_LENGTH
-            for spelling in _spellings(secret_text)
+            for text in (secret_text, *_base64_texts(secret_text))
         }
-        self._longest_size = max(map(len, spellings), default=1)
-        longest_first = sorted(spellings, key=len, reverse=True)
-        self._pattern = (
-            re.compile(b"|".join(re.escape(spelling.encode()) for spelling in longest_first)) if spellings else None
-        )
+        longest_first = sorted(hidden_texts, key=len, reverse=True)
+        self._longest_size = _BYTES_PER_CHARACTER * max(map(len, longest_first), default=0) + 1
+        self._pattern = re.compile("|".join(map(_pattern_of, longest_first)).encode()) if longest_first else None
 
     def __repr__(self) -> str:
         """Return a text without secrets."""
@@ -122,6 +127,10 @@ class SentSecrets:
         """Return a text with each secret in it replaced by as many letters x, so that its length stays the same."""
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
 
+    def hide_text(self, text: str) -> str:
+        """Return a text with each secret in it overwritten, as `hide` returns bytes."""
+        return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
+
     def contains_secret(self, text: bytes) -> bool:
         """Return whether a text contains a secret."""
         return self._pattern is not None and self._pattern.search(text) is not None
@@ -133,15 +142,43 @@ class SentSecrets:
         return text[:final_size], text[final_size:]
 
 
-def _spellings(secret_text: str) -> Iterable[str]:
-    """Return the forms in which responses may repeat a secret: plain, in a URL, in JSON and in HTML."""
-    return {
-        secret_text,
-        quote(secret_text, safe=""),
-        quote(secret_text),
-        json.dumps(secret_text)[1:-1],
-        html.escape(secret_text),
-    }
+_BYTES_PER_CHARACTER = 24  # at most, in `_spellings`
+
+
+def _base64_texts(secret_text: str) -> Iterator[str]:
+    """Yield the Base64 of a secret, and for each position of it in a longer text the part that depends on it alone."""
+    encoded = secret_text.encode("utf-8", "surrogateescape")
+    yield base64.b64encode(encoded).decode()
+    for offset, unsure_start in enumerate((0, 2, 3)):
+        text = base64.b64encode(bytes(offset) + encoded).decode().rstrip("=")
+        yield text[unsure_start : len(text) - bool((offset + len(encoded)) % 3)]
+
+
+def _pattern_of(text: str) -> str:
+    """Return a pattern for a text of which each character may be spelled differently.
+
+    Each of its alternatives begins with a certain byte: `re` skips bytes which begin none of them quickly.
+    """
+    remainder = "".join(f"(?:{'|'.join(_spellings(character))})" for character in text[1:])
+    return "|".join(f"{spelling}{remainder}" for spelling in _spellings(text[0]))
+
+
+def _spellings(character: str) -> Iterator[str]:
+    """Yield patterns for the forms in which responses may repeat a character: in URLs, JSON and HTML, also twice."""
+    code, encoded = ord(character), character.encode("utf-8", "surrogateescape")
+    yield re.escape(encoded).decode("latin-1") if character.isascii() else "".join(rf"\x{byte:02x}" for byte in encoded)
+    yield "".join(f"%(?:25){{0,2}}{_any_case(f'{byte:02x}')}" for byte in encoded)
+    yield rf"\\\\{{0,3}}u{_any_case(f'{code:04x}')}"
+    if character in '/"\\':
+        yield rf"\\\\{{0,3}}{re.escape(character)}"
+    names = [name for name in (codepoint2name.get(code), "apos" if character == "'" else None) if name]
+    for reference in (f"#0{{0,3}}{code}", f"#[xX]0{{0,3}}{_any_case(f'{code:x}')}", *names):
+        yield f"&(?:amp;)?{reference};"
+
+
+def _any_case(digits: str) -> str:
+    """Return a pattern for hexadecimal digits in either case."""
+    return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
 class HidingSink:
@@ -177,6 +214,59 @@ class HidingSink:
         if self._held:
             self._sink.write(self._held)
             self._held = b""
+
+
+async def connect_hiding(connect: Callable[[Site], Awaitable[Connection]], site: Site) -> Connection:
+    """Open a connection with `connect`, in whose errors and listings the site's secret does not appear."""
+    secrets = SentSecrets(site)
+    with _hide_in_errors(secrets):
+        return HidingConnection(await connect(site), secrets)
+
+
+class HidingConnection(Connection):
+    """A connection that overwrites secrets in the messages of errors and in listed names."""
+
+    def __init__(self, inner: Connection, secrets: SentSecrets) -> None:
+        """Use the connection `inner`."""
+        self._connection, self._secrets = inner, secrets
+
+    async def list(self, folder: str) -> list[ListingEntry] | None:
+        """List a folder; an entry whose name contains a secret has the reason UNSAFE_NAME: it cannot be requested."""
+        with _hide_in_errors(self._secrets):
+            entries = await self._connection.list(folder)
+        if not entries or self._secrets.hide_text(names := "\n".join(entry.name for entry in entries)) == names:
+            return entries
+        return [
+            entry._replace(name=name, reason=entry.reason or Reason.UNSAFE_NAME)
+            if (name := self._secrets.hide_text(entry.name)) != entry.name
+            else entry
+            for entry in entries
+        ]
+
+    async def get(self, path: str, sink: Sink) -> TransferEnd:
+        """Get a file."""
+        with _hide_in_errors(self._secrets):
+            return await self._connection.get(path, sink)
+
+    def expect(self, path: str) -> None:
+        """Announce the next file."""
+        self._connection.expect(path)
+
+    async def close(self) -> None:
+        """Close the inner connection."""
+        await self._connection.close()
+
+
+@contextmanager
+def _hide_in_errors(secrets: SentSecrets) -> Iterator[None]:
+    """Overwrite secrets in the message of an error that the block raises."""
+    try:
+        yield
+    except WindrowError as error:
+        error.args = tuple(secrets.hide_text(str(argument)) for argument in error.args)
+        if isinstance(error, TransportError):
+            error.target = secrets.hide_text(error.target)
+        raise
 
 
 class S3Signer:

@@ -108,15 +108,22 @@ class Transport:
     extra: str = ""  # the extra that installs what the module imports; empty: it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready; raises a TransportError, or MissingExtra if a library is missing."""
+        """Open a connection, logged in and ready; raises a TransportError, or MissingExtra if a library is missing.
+
+        The secret of a site does not appear in errors and listings.
+        """
         try:
             module = import_module(self.module)
         except ModuleNotFoundError as error:
             if not self.extra or (error.name or "").startswith("windrow"):
                 raise
             raise MissingExtra(site.scheme.upper(), self.extra) from error
-        connection: Connection = await module.connect(site)
-        return connection
+        if site.secret is None:
+            connection: Connection = await module.connect(site)
+            return connection
+        from windrow.fetch.secret import connect_hiding  # noqa: PLC0415 it imports this module
+
+        return await connect_hiding(module.connect, site)
 
 
 _FTP = Transport("windrow.fetch.ftp", blocking=True)

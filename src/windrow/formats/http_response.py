@@ -304,7 +304,9 @@ def read_response_head(text: bytes, address: str) -> ResponseHead:
         and not _is_ambiguous(unfolded)
     )
     if status in {204, 304} or status < 200:
-        return ResponseHead(status, text, 0, chunked=False, stays=is_reusable)
+        # A server that sends a body all the same would have it read as the next response.
+        has_body = b"transfer-encoding" in framing or framing.get(b"content-length", b"0").strip(b"0") != b""
+        return ResponseHead(status, text, 0, chunked=False, stays=is_reusable and not has_body)
     length = framing.get(b"content-length")
     if b"transfer-encoding" in framing:
         codings = [*filter(None, _split_words(framing[b"transfer-encoding"]))]  # RFC 9110, section 5.6.1.2

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urljoin
 from lxml import html
 from lxml.etree import LxmlError
 
-from windrow.caps import LISTING_BYTES, LISTING_ENTRIES, LISTING_LINE, UNREADABLE_LINES
+from windrow.caps import LISTING_BYTES, LISTING_ENTRIES, LISTING_LINE, LISTING_TAGS, MANIFEST_LINES, UNREADABLE_LINES
 from windrow.errors import TerminalFailure
 from windrow.model import ListingEntry
 from windrow.reasons import Reason
@@ -48,6 +48,7 @@ _DOS_LINE = re.compile(
     r"\s++(?:<\w+>|(?P<size>\d[\d,]*+|-))\s+(?P<name>.+)"
 )
 _MAX_SIZE_DIGITS = 100  # a longer number is not read as a size
+_FULL_LINE = re.compile(rb"[^\n]++")
 _TIME_STAMP = re.compile(r"(\d{14})(?:\.\d+)?\Z", re.ASCII)
 _SELF_AND_PARENT = frozenset({".", ".."})
 
@@ -57,6 +58,9 @@ _DATE_FORMATS = (
 )
 _INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
+_ROW_START = re.compile(rb"<tr\b", re.IGNORECASE)
+_LINK_START = re.compile(rb"<a\b", re.IGNORECASE)
+_PIECE_BYTES = 256 * 2**10  # of an index page, which are parsed together: a tree takes up to 70 times as many bytes
 _MAX_TEXT_CHARACTERS = 400  # of each text beside a link, which is searched for the file's size and time
 _MAX_CELLS = 8  # cells of a row that are searched, after the one with the link
 
@@ -183,48 +187,56 @@ class LineSplitter:
         return (line.removesuffix(b"\r").decode("utf-8", "surrogateescape") for line in self._lines)
 
 
-def read_index_page(folder: str, address: str, page: bytes) -> Entries:
+def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entries:
     """Read an index page as nginx, Apache and others generate it; `address` is that of the folder.
 
     Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
     exact (Apache's `20K` is not); times are read as UTC. Raises TerminalFailure: PROTOCOL_ERROR for any other page,
-    TOO_LARGE for too many entries.
+    TOO_LARGE for too many entries, links or tags.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
     ('add', 'a b.zip', 20480)
     """
-    links = _find_links(page)
-    if not links and not _INDEX_TITLE.search(page):  # an empty folder still links to the one above, on most servers
+    refuse_too_many((page.count(b"<a") + page.count(b"<A")) // 2, address)  # some servers link a file's icon as well
+    if page.count(b"<") > LISTING_TAGS.number:
+        raise TerminalFailure(f"{address}: the listing has more than {LISTING_TAGS.number:,} tags", Reason.TOO_LARGE)
+    has_links = False
+    entries: dict[str, ListingEntry] = {}
+    for piece in _split_page(page):
+        texts_by_cell: dict[html.HtmlElement, list[str]] = {}
+        for link in _find_links(piece):
+            has_links = True
+            child = _direct_child(address, link.get("href") or "")
+            if child is None or child in entries:
+                continue
+            is_file = not child.endswith("/")
+            size, modified = _read_size_and_time(_texts_beside(link, texts_by_cell)) if is_file else (None, None)
+            name = unquote(child.rstrip("/"), errors="surrogateescape")
+            entries[child] = ListingEntry(folder, name, size, modified, is_file)
+        refuse_too_many(len(entries), address)
+    if not has_links and not _INDEX_TITLE.search(page):  # an empty folder links to the one above, on most servers
         hint = "if this server does not show its folders, set `manifest` for the source"
         raise TerminalFailure(f"{address}: the page is not an index of a folder", Reason.PROTOCOL_ERROR, hint=hint)
-    entries: dict[str, ListingEntry] = {}
-    texts_by_cell: dict[html.HtmlElement, list[str]] = {}
-    for link in links:
-        child = _direct_child(address, link.get("href") or "")
-        if child is None or child in entries:
-            continue
-        is_file = not child.endswith("/")
-        size, modified = _read_size_and_time(_texts_beside(link, texts_by_cell)) if is_file else (None, None)
-        name = unquote(child.rstrip("/"), errors="surrogateescape")
-        entries[child] = ListingEntry(folder, name, size, modified, is_file)
-        refuse_too_many(len(entries), address)
     return list(entries.values())
 
 
-def read_manifest(folder: str, address: str, text: str) -> Entries:
+def read_manifest(folder: str, address: str, manifest: bytes | bytearray) -> Entries:
     r"""Read a manifest: each line is blank or a path below the source's base, such as `add/NAME`.
 
     Only files in the folder are returned, with their paths below it. Raises TerminalFailure, which names `address`,
     with TOO_LARGE if a limit is exceeded.
 
-    >>> read_manifest("add", "https://h/list.txt", "add/a.zip\nedit/b.zip\n")
+    >>> read_manifest("add", "https://h/list.txt", b"add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
     """
+    if manifest.count(b"\n") > MANIFEST_LINES.number:
+        message = f"{address}: the manifest has more than {MANIFEST_LINES.number:,} lines"
+        raise TerminalFailure(message, Reason.TOO_LARGE)
     folder_prefix = f"{folder.strip('/')}/" if folder.strip("/") else ""
     entries: dict[str, ListingEntry] = {}
-    for line in text.split("\n"):
-        path = line.strip("\r").removeprefix("./")
+    for line in _FULL_LINE.finditer(manifest):
+        path = line[0].strip(b"\r").removeprefix(b"./").decode("utf-8", "surrogateescape")
         if len(path) > MAX_LINE_BYTES:
             message = f"{address}: a line of the manifest has more than {MAX_LINE_BYTES:,} characters"
             raise TerminalFailure(message, Reason.TOO_LARGE)
@@ -252,11 +264,25 @@ def _read_size(text: str) -> int | None:
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 
 
-def _find_links(page: bytes) -> list[html.HtmlElement]:
+def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
+    """Yield a page in pieces that begin with a row of a table or a link, so that only a part of its tree is in memory.
+
+    A row or link longer than `_PIECE_BYTES` is cut.
+    """
+    start = 0
+    while start < len(page):
+        least, most = start + _PIECE_BYTES, start + 2 * _PIECE_BYTES
+        boundary = _ROW_START.search(page, least, most) or _LINK_START.search(page, least, most)
+        end = boundary.start() if boundary else most
+        yield bytes(page[start:end])
+        start = end
+
+
+def _find_links(page: bytes) -> Iterator[html.HtmlElement]:
     try:
-        return list(html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8")).iter("a"))
+        yield from html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8")).iter("a")
     except LxmlError:  # it is empty, or cannot be parsed
-        return []
+        return
 
 
 def _direct_child(address: str, href: str) -> str | None:

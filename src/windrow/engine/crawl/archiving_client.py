@@ -102,7 +102,8 @@ the response in it."""
 
 def secrets_of(source: Source, origin: str) -> SentSecrets | None:
     """Return the secrets of a source, or None if `origin` is not its own origin."""
-    if not source.credentials or parts(source.site.address("/")).origin != origin:
+    has_password = source.site.secret is not None and source.site.username
+    if not (source.credentials or has_password) or parts(source.site.address("/")).origin != origin:
         return None
     return SentSecrets(source.site, source.credentials)
 
