@@ -87,8 +87,8 @@ trace(os.environ["WINDROW_FLOW_PACKAGE"], os.environ["WINDROW_FLOW"], int(os.env
 
 MORE = 10
 """Documents after the first one, in the second of two runs that are compared."""
-BY_THE_CLOCK = frozenset({"engine/heartbeat"})
-"""Modules that run by the clock: their calls rise with the time that a run takes."""
+BY_THE_CLOCK = frozenset({"engine/fetchers/fetcher_pool", "engine/heartbeat", "ledger/ledger"})
+"""Modules whose calls rise with the time of a run: they run by the clock, or for what arrived since they ran."""
 COUNTED = 40
 """Calls of a function that are counted in a process: those beyond them could not make a rise by `MORE` clearer."""
 

@@ -28,6 +28,7 @@ from mirror import translated_environment
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "windrow-release"
 """The purpose for which the signature is made: `ssh-keygen -Y verify -n` must be given the same."""
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 BUILD_TYPE = "https://windrow.example/release/v1"
 
 _PIN = re.compile(r"^([a-z0-9][^\s=]*==\S+(?: ; [^\\\n]*)?)", re.MULTILINE)
@@ -75,7 +76,7 @@ def build(folder: Path, key: Path, commit: str, commit_time: str) -> None:
         build_options = ["--no-build-isolation", "--python", sys.executable, "--out-dir", str(files)]
         _uv("build", "--quiet", *build_options, folder=ROOT, environ={"SOURCE_DATE_EPOCH": commit_time})
         (files / ".gitignore").unlink(missing_ok=True)  # uv writes one
-        version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+        version = PROJECT["version"]
         (files / f"windrow-{version}.cdx.json").write_text(bill_of_materials())
         subjects = {path.name: _sha256(path) for path in sorted(files.iterdir())}
         statement = provenance(subjects, commit, (ROOT / "requirements" / "build.txt").read_text())
@@ -104,7 +105,6 @@ def provenance(subjects: Mapping[str, str], commit: str, build_lock: str) -> dic
         {"uri": f"pkg:pypi/{name}@{version}", "annotations": {"hashes": re.findall(r"sha256:\w+", hashes)}}
         for name, version, hashes in _HASHED_PIN.findall(build_lock)
     ]
-    source = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]["Source"]
     return {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [{"name": name, "digest": {"sha256": digest}} for name, digest in subjects.items()],
@@ -113,7 +113,10 @@ def provenance(subjects: Mapping[str, str], commit: str, build_lock: str) -> dic
             "buildDefinition": {
                 "buildType": BUILD_TYPE,
                 "externalParameters": {"command": "make release"},
-                "resolvedDependencies": [{"uri": f"git+{source}", "digest": {"gitCommit": commit}}, *tools],
+                "resolvedDependencies": [
+                    {"uri": f"git+{PROJECT['urls']['Source']}", "digest": {"gitCommit": commit}},
+                    *tools,
+                ],
             },
             "runDetails": {"builder": {"id": f"{BUILD_TYPE}/python-{sys.version_info.major}.{sys.version_info.minor}"}},
         },

@@ -61,7 +61,7 @@ def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
     ("text", "site", "words"),
     [
         ("", "", ["source.blog", "has neither seeds nor url", "windrow.toml"]),
-        ("", 'url = "ftp://example.org/"', ["source.blog.url", "not an address of the web"]),
+        ("", 'url = "ftp://example.org/"', ["source.blog.url", "not a web address"]),
         ("", 'seeds = ["https://example.org/", "nowhere"]', ["source.blog.seeds", "'nowhere'"]),
         ("", 'url = "https://example.org/"\nhosts = ["a b"]', ["source.blog.hosts", "'a b' is not a host"]),
         ("", 'url = "https://example.org/"\npaths = ["blog"]', ["source.blog.paths", "'blog' is not a path"]),

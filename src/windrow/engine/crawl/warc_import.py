@@ -164,7 +164,8 @@ class WarcImporter:
         if imported.problem:
             tally.errors.append(f"{warc_file.path} {imported.problem}")
         number, offset, source = self._add_file(warc_file, imported)
-        tally.other_sources += Counter([source] if source != warc_file.source else [])
+        if source != warc_file.source:
+            tally.other_sources[source] += 1
         if not imported.size:
             tally.errors.append(f"no capture was imported from {warc_file.path}: it is empty")
             return

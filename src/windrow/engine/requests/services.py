@@ -121,9 +121,8 @@ class ServiceRequests:
         latest_answers = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
         answers = {name: answer for name, answer in latest_answers.items() if answer is not None}
         self.without_address |= unsent - self._sources.keys()
-        return (
-            answers if unsent & self._sources.keys() or (not unsent and len(answers) == len(latest_answers)) else None
-        )
+        is_complete = not unsent and len(answers) == len(latest_answers)
+        return answers if is_complete or unsent & self._sources.keys() else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
         """Return the latest answer to a request, given by its number; None if it is not answered yet."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from windrow.clock import now, spell
 from windrow.formats.text import counted, show
 from windrow.ledger import Ledger
+from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.attempts import AttemptRow
 
 if TYPE_CHECKING:
@@ -59,8 +60,7 @@ def service_wait(
     (recorded,) = ledger.attempts.by_numbers([first_attempt]) or (None,)
     asks = [ask for waits in [*store.waiting(0).values()][:_DOCUMENTS_EXAMINED] for ask in waits]
     unsent = {ask.name for ask in asks if not ask.address}  # names of services that had no address
-    sent = [ask.address for ask in asks if ask.address]
-    addresses = [address for digest in sent for address in ledger.addresses.of_sources(collection, digest)]
+    addresses = _addresses_of(ledger, collection, asks)
     services = sorted(unsent | {address.source for address in addresses})
     attempts = (attempt for row in addresses for attempt in ledger.attempts.of_address(row.host, row.digest))
     last_attempt = max(attempts, key=attrgetter("seq"), default=None)
@@ -72,6 +72,12 @@ def service_wait(
     since = recorded.opened if recorded else now()
     asked = last_attempt and last_attempt.started
     return ServiceWait(collection, ", ".join(services), count, since, asked, why, command)
+
+
+def _addresses_of(ledger: Ledger, collection: str, asks: Sequence[PendingAsk]) -> list[AddressRow]:
+    """Return the addresses of the requests to services; a request to a service without an address has none."""
+    digests = [ask.address for ask in asks if ask.address]
+    return [address for digest in digests for address in ledger.addresses.of_sources(collection, digest)]
 
 
 def why_waiting(attempt: AttemptRow | None) -> str:
@@ -100,8 +106,7 @@ def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence
         for service in (ask.name for ask in asks if not ask.address):
             line = f"  waits for {service}, which had no address; when it has one: windrow run {collection}"
             lines.append(WaitLine(line, "wait", {"attempt": number, "service": service, "url": "", "attempts": 0}))
-        sent = [ask.address for ask in asks if ask.address]
-        for address in (address for digest in sent for address in ledger.addresses.of_sources(collection, digest)):
+        for address in _addresses_of(ledger, collection, asks):
             attempts = ledger.attempts.of_address(address.host, address.digest)
             fields = {"attempt": number, "service": address.source, "url": address.url, "attempts": len(attempts)}
             line = f"  waits for {address.source} after {counted(len(attempts), 'request')}: {address.url}"

@@ -116,19 +116,19 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         table = stack.enter_context(open_rows(settings))
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger)
-        totals, refused, undrawn, last_key = Counter[str](), dict[str, str](), dict[str, str](), ""
+        totals, refused, last_key, undrawn_example = Counter[str](), dict[str, str](), "", ""
         while pulse() and (keys := store.stale_keys(_PAGE_SIZE, last_key)):
-            counts, refused_rows, undrawn_pages = _write_rows(keys, settings, stores)
-            totals.update(counts)
+            counts, refused_rows, undrawn = _write_rows(keys, settings, stores)
+            totals.update(counts, undrawn=len(undrawn))
             refused |= refused_rows
-            undrawn |= undrawn_pages
+            undrawn_example = undrawn_example or next((f"{key}: {problem}" for key, problem in undrawn.items()), "")
             store.mark_written([key for key in keys if key not in refused_rows])
             last_key = keys[-1]
         errors = _describe_refused(refused, store, ledger)
     unread = counted(totals["unread"], "PDF")
     note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
-    for key, problem in islice(undrawn.items(), 1):
-        note += f"; {counted(len(undrawn), 'first page')} not drawn, such as that of {key}: {problem}"
+    if undrawn_example:
+        note += f"; {counted(totals['undrawn'], 'first page')} not drawn, such as that of {undrawn_example}"
     message = f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
     return _as_derived(message, catalogue, errors)
 
