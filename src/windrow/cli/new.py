@@ -70,11 +70,8 @@ def source(console: Console, *, name: str, url: str, collection: str, **flags: s
 
 @command(
     "collection",
-    examples=[
-        "windrow new collection recipes",
-        "windrow new collection court_cases --into packages",
-        "windrow new collection recipes --from pages",
-    ],
+    examples=["windrow new collection recipes", "windrow new collection court_cases --into packages"],
+    declared=True,
 )
 @click.argument("name", metavar="NAME")
 @option("--into", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default=Path(),

@@ -127,8 +127,8 @@ def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequen
     """
     known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     known_inputs |= {f"{name}:{source.name}" for source in sources if not source.collection for name in collections}
-    for source in sources:
-        for name in collections[source.collection].inputs(source).kept if source.collection in collections else ():
+    for source in (source for source in sources if source.collection in collections and not source.unusable):
+        for name in collections[source.collection].inputs(source).kept:
             if name.partition(":")[0] == source.collection:
                 problem = (
                     f"{name!r} is the collection of this source or in it; expected another, or a source of another"
@@ -248,7 +248,9 @@ def _build_if_needed(
     except ConfigError as error:
         if not needed or table.name in needed or table.tree.get("collection") in needed:
             raise
-        return Source(table.name, "", Site(""), active=False, unusable=str(error)), ()
+        collection = table.tree.get("collection")
+        known = collection if isinstance(collection, str) else ""
+        return Source(table.name, known, Site(""), active=False, unusable=str(error)), ()
 
 
 def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:

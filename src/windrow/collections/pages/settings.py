@@ -252,6 +252,7 @@ def build_pages(section: Given) -> Pages:
 CONFIGURATION = Configuration(
     examples=(
         "windrow new source blog https://blog.example.org/ --collection pages",
+        "windrow new collection recipes --from pages",
         "windrow run ./crawl-00001.warc.gz ./more --source elsewhere",
         "windrow try https://example.org/ --collection pages",
         "windrow export summary --as sqlite > summary.sqlite",
