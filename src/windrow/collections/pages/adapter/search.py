@@ -62,7 +62,7 @@ BLOCK_SIZE = 40
 MAX_TEXTS_READ = 16
 """Number of the best candidates of a block whose texts are read."""
 MAX_BLOCKS = 25
-"""Most blocks that are read for a query; pages after them are not found."""
+"""Most blocks that are read for a query; pages after them are not found, and a note has their number."""
 MAX_MATCHES = 20_000
 """Most versions that are read for a filter that only the database can answer; others are ignored."""
 
@@ -161,10 +161,16 @@ class Search:
             if len(matches[leaf]) == MAX_MATCHES
         ]
         ranked_pages: list[Ranked] = []
+        is_cut = False
         for attempt, share in relaxed_queries(query):
-            ranked_pages = self._gather(attempt, scorer, offset + limit + 1, share, matches)
+            ranked_pages, is_cut = self._gather(attempt, scorer, offset + limit + 1, share, matches)
             if ranked_pages:
                 break
+        if is_cut:
+            notes.append(
+                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked:"
+                " more words or a filter find the others"
+            )
         if ranked_pages and attempt is not query:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
@@ -185,13 +191,19 @@ class Search:
         self._manifest.__exit__()
         self._index.close()
 
-    def _gather(self, query: Query, scorer: RankingQuery, count: int, share: float, matches: Matches) -> list[Ranked]:
-        """Return the first `count` results, or all if there are fewer; only a `share` of the words must match."""
+    def _gather(
+        self, query: Query, scorer: RankingQuery, count: int, share: float, matches: Matches
+    ) -> tuple[list[Ranked], bool]:
+        """Return the first `count` results, or all if there are fewer; only a `share` of the words must match.
+
+        The second value is whether there may be more results after the last block that is read.
+        """
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
         gathered_pages: list[Ranked] = []
-        best_score = 0.0
+        best_score, candidate_count = 0.0, 0
         for block in self._yield_candidates(query, share, matches):
+            candidate_count += len(block)
             best_score = best_score or max((hit.score for hit in block), default=0.0)
             candidates = self._read_candidates(block, best_score)
             ranked_pages = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
@@ -201,7 +213,7 @@ class Search:
             gathered_pages += spread_hosts(fold_duplicates(ranked_pages, seen_keys, representatives), host_counts)
             if len(gathered_pages) >= count:
                 break
-        return gathered_pages[:count]
+        return gathered_pages[:count], len(gathered_pages) < count and candidate_count >= MAX_BLOCKS * BLOCK_SIZE
 
     def _add_proximities(self, scorer: RankingQuery, ranked_pages: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages, add the nearness of the words in them to the scores, and sort again."""
