@@ -222,7 +222,12 @@ def test_what_a_list_names_and_is_not_requested_is_counted_by_rule(tmp_path, pre
     links = "".join(f"<a href='/news/a-story-about-it-{n}'>A long headline</a>" for n in range(2_100))
     press.root = tmp_path
     (count,) = follow(press, f"<html><body>{links}</body></html>", "text/html").left_out
-    assert (count.reason, count.addresses) == ("too_many_elements", 100)
+    assert (count.reason, count.rule, count.addresses) == ("capped", "more than 2,000 articles of a section page", 100)
+    source = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "max_links": 2_099}}).of("news")[0]
+    answer = Answer(Request(f"{press.url}/list", "feed.list", every=60), 200, {"content-type": "text/html"},
+                    io.BytesIO(f"<html><body>{links}</body></html>".encode()), datetime.now(UTC))  # fmt: skip
+    (count,) = feed.follow(source, {}, answer).left_out
+    assert (count.rule, count.addresses) == ("more than 2,099 articles of a section page", 1)
     put_article(press, "/news/harbour-plan-1.html", "Harbour plan")
     put_feed(press, {"/news/harbour-plan-1.html": "Harbour plan"})
     elsewhere = "<item><title>x</title><link>http://other.example/a</link></item><item><title>no address</title></item>"

@@ -11,6 +11,7 @@ import pytest
 from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.workspace import articles, configured, run, summaries
+from windrow.caps import POST_PAGES
 from windrow.collections.news import standard, townnews
 from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.wordpress import PostList, begin, follow
@@ -117,7 +118,7 @@ def test_runs_within_one_second_ask_for_a_window_each_since_one_that_has_an_answ
 def test_the_end_of_a_list_says_why_no_further_page_is_requested_also_of_a_blox_search(tmp_path, press, monkeypatch):
     (source,) = wordpress(tmp_path, press).of("news")
     now = datetime(2026, 11, 22, tzinfo=UTC)
-    monkeypatch.setattr("windrow.collections.news.wordpress._MAX_PAGES", 2)
+    monkeypatch.setattr("windrow.collections.news.wordpress.POST_PAGES", POST_PAGES._replace(number=2))
 
     def end_of(numbers, mode="all", **progress):
         request = PostList(mode, **progress).request("https://a.example/wp-json/wp/v2/posts")
@@ -131,6 +132,29 @@ def test_the_end_of_a_list_says_why_no_further_page_is_requested_also_of_a_blox_
     assert end_of([7]) == ""
     page = Answer(townnews._page_request(source, 999_999), 200, {}, io.BytesIO(b'{"rows": [{"uuid": "a"}]}'), now)
     assert townnews.follow(source, {}, page).end == "the limit of 1,000,000 rows"
+
+
+def test_what_a_cap_leaves_out_of_a_list_of_posts_is_counted(tmp_path, press, monkeypatch):
+    (source,) = wordpress(tmp_path, press).of("news")
+    now = datetime(2026, 11, 22, tzinfo=UTC)
+    monkeypatch.setattr("windrow.collections.news.wordpress.POST_PAGES", POST_PAGES._replace(number=2))
+
+    def left_out(numbers, pages=-1, **progress):
+        request = PostList("all", **progress).request("https://a.example/wp-json/wp/v2/posts")
+        body = io.BytesIO(json.dumps([{"id": number} for number in numbers]).encode())
+        fields = {"x-wp-totalpages": str(pages), "x-wp-total": "1"} if pages > 0 else {}
+        result = follow(source, {}, Answer(request, 200, fields, body, now))
+        return [(count.reason, count.rule, count.addresses) for count in result.left_out]
+
+    assert left_out([7], page=2) == [("capped", "more than 2 pages of a list of posts", 1)]
+    assert left_out([7], pages=9, page=2) == [("capped", "more than 2 pages of a list of posts", 7)]
+    assert left_out([7], pages=2, page=2) == left_out([7]) == left_out([], page=2) == []
+    lost = ("capped", "more than 3 readings of a list that loses posts", 1)
+    assert left_out([7], pages=1, page=1, round=3, total=5) == [lost]
+    rows = b'{"rows": [{"uuid": "a"}], "total": 1000005}'
+    page = Answer(townnews._page_request(source, 999_999), 200, {}, io.BytesIO(rows), now)
+    (count,) = townnews.follow(source, {}, page).left_out
+    assert (count.reason, count.rule, count.addresses) == ("capped", "more than 1,000,000 rows of a BLOX search", 5)
 
 
 def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_its_true_end(tmp_path, press):

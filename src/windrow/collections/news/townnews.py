@@ -11,7 +11,7 @@ from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
-from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
+from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task, count_excess
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
@@ -58,7 +58,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     is_before = bool(source.options["since"]) and _is_before(rows, source.options["since"])
     if is_last or is_before or end_offset >= _MAX_ROWS:
         end = "the oldest row" if is_last or is_before else f"the limit of {_MAX_ROWS:,} rows"
-        return FollowResult((), offers, {"complete": True}, end=end)
+        rows_left = max(1, total - end_offset if isinstance(total, int) else 0)
+        excess = () if is_last or is_before else BLOX_ROWS.find_excess(end_offset + rows_left)
+        left_out = count_excess(excess, answer.request.url)
+        return FollowResult((), offers, {"complete": True}, end=end, left_out=left_out)
     has_read_all = bool(learned.get("complete"))
     next_offset = end_offset - len(rows) // _ROWS_PER_REPEATED_ROW
     return FollowResult((_page_request(source, next_offset, only_if_new=has_read_all),), offers)

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from windrow.caps import LIST_ROUNDS, POST_PAGES
+from windrow.caps import LIST_ROUNDS, POST_PAGES, Excess
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
-from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
+from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task, count_excess
 from windrow.formats.text import counted
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
@@ -33,7 +33,6 @@ _POSTS_PER_PAGE = 100
 _EMBED_PARAMETER = "_embed=author,wp:term,wp:featuredmedia"
 _INVALID_PAGE_CODE = "rest_post_invalid_page_number"
 _MAX_ROUNDS = LIST_ROUNDS.number  # how often a list is read if posts are removed from it meanwhile
-_MAX_PAGES = POST_PAGES.number
 _SECOND = timedelta(seconds=1)
 _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of posts")
 
@@ -130,15 +129,18 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     shrunk = listing.shrunk or 0 <= total < listing.total
     listing = replace(listing, began=listing.began or answer.at.isoformat(), total=total, shrunk=shrunk)
     is_last = 0 <= pages <= listing.page  # without this header an empty or refused page follows the last one
+    cap_ending = f"the limit of {POST_PAGES.number:,} pages"
     why_ended = (
         "an empty page" if not posts else "the last page" if is_last
         else "the page has the posts of the previous one" if numbers_text == listing.last
         else "the later pages are older or known" if _reaches_window_end(posts, listing)
-        else f"the limit of {_MAX_PAGES:,} pages" if listing.page >= _MAX_PAGES else ""
+        else cap_ending if listing.page >= POST_PAGES.number else ""
     )  # fmt: skip
     if why_ended:
         finished = _finish_list(source, listing, answer, offers, why_ended)
-        return replace(finished, learned={**finished.learned, **learned_now})
+        excess = POST_PAGES.find_excess(max(pages, listing.page + 1)) if why_ended == cap_ending else ()
+        left_out = (*finished.left_out, *count_excess(excess, answer.request.url))
+        return replace(finished, learned={**finished.learned, **learned_now}, left_out=left_out)
     next_list = replace(listing, page=listing.page + 1, last=numbers_text)
     return FollowResult((next_list.request(api),), offers, learned_now)
 
@@ -165,11 +167,13 @@ def _finish_list(
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = PostList(listing.mode, listing.start, listing.end, round=listing.round + 1)
         return FollowResult((next_list.request(api),), offers)
+    left_out = count_excess([Excess(LIST_ROUNDS, 1)] if listing.shrunk else (), answer.request.url)
     began = listing.began or answer.at.isoformat()
+    learned_now = {f"upto.{listing.mode}": _window_end(source, listing, began)}
     if listing.mode == "all":
         day_range = f"{source.options['since']}..{source.options['until']}"
-        return FollowResult((), offers, {"range": day_range, "upto.date": began, "upto.modified": began}, end=why_ended)
-    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=why_ended)
+        learned_now = {"range": day_range, "upto.date": began, "upto.modified": began}
+    return FollowResult((), offers, learned_now, end=why_ended, left_out=left_out)
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
