@@ -161,9 +161,10 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
             reason=_explain_missing_text(page),
             described=described,
         )
-    left_out = tuple(
-        map(skip_excess, (*page.left_out, *PAGE_LINKS._replace(number=task.limits.links).find_excess(len(page.links))))
-    )
+    excess = page.left_out
+    if len(page.links) > task.limits.links:
+        excess += PAGE_LINKS._replace(number=task.limits.links).find_excess(len(page.links))
+    left_out = tuple(map(skip_excess, excess)) if excess else ()
     defect = _explain_defect(page) or (Reason.CAPPED.value if left_out else "")
     return summary._replace(identity=digest, pile=pile, described=described, reason=defect, left_out=left_out)
 
