@@ -41,9 +41,15 @@ def reasons() -> str:
 
 
 def caps() -> str:
-    """List every cap with its number, its reason, and what happens to more."""
-    heads = ("cap", "at most", "why", "more than that")
-    return table(heads, ((f"`{cap.name}`", f"{cap.number:,} {cap.counted}", cap.why, cap.excess) for cap in CAPS))
+    """List every cap with its number, its reason, what happens to more, and the setting that changes it."""
+    heads = ("cap", "at most", "why", "more than that", "setting")
+    return table(
+        heads,
+        (
+            (f"`{cap.name}`", f"{cap.number:,} {cap.counted}", cap.why, cap.excess, cap.setting and f"`{cap.setting}`")
+            for cap in CAPS
+        ),
+    )
 
 
 def settings(which: str) -> str:

@@ -1,8 +1,7 @@
 """The caps of windrow: every number that bounds how much of a document, listing or site is taken.
 
 A cap protects the memory and time of a run. Input that exceeds a cap is refused with a reason, or the part beyond the
-cap is left out and counted. What a cap marked `UNREPORTED` leaves out is not counted; a test lets the number of these
-caps only fall. Sizes of batches and buffers are not caps.
+cap is left out and counted with the reason `capped` or another one. Sizes of batches and buffers are not caps.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from typing import NamedTuple
 
 REFUSED = "it is refused as a whole, with the reason `too_large` unless another reason fits better"
 LEFT_OUT = "the remainder is left out, and counted with a reason"
-UNREPORTED = "the remainder is left out, which no summary reports yet"
 MIB = 1 << 20
 
 
@@ -23,86 +21,137 @@ class Cap(NamedTuple):
     counted: str
     why: str
     excess: str
+    setting: str = ""  # by which it can be set, in `windrow.toml` or for a source
+
+    @property
+    def rule(self) -> str:
+        """What a document, list or site has that exceeds the cap, for people.
+
+        >>> PAGE_LINKS.rule
+        'more than 20,000 links of a page'
+        """
+        return f"more than {self.number:,} {self.counted}"
+
+    def find_excess(self, total: int) -> tuple[Excess, ...]:
+        """Return what exceeds the cap if there are `total` things, or an empty tuple.
+
+        >>> [excess.number for excess in PAGE_LINKS.find_excess(20_003)], PAGE_LINKS.find_excess(3)
+        ([3], ())
+        """
+        return (Excess(self, total - self.number),) if total > self.number else ()
+
+
+class Excess(NamedTuple):
+    """How many things a cap leaves out: at least so many if the remainder was not read."""
+
+    cap: Cap
+    number: int
 
 
 CAPS: list[Cap] = []
 """All caps, in the order of this module."""
 
 
-def _cap(name: str, number: int, counted: str, why: str, excess: str) -> Cap:
+def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting: str = "") -> Cap:
     """Make a cap and add it to `CAPS`; the parameters are the fields of `Cap`."""
-    CAPS.append(Cap(name, number, counted, why, excess))
+    CAPS.append(Cap(name, number, counted, why, excess, setting))
     return CAPS[-1]
 
 
 _MEMORY = "memory: it is read as a whole"
 _HOSTILE = "hostile input: honest input is smaller"
 _BY_TIME = "a list of what is later is requested; if there is none, the source fails (`crawler_trap`)"
+_FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
 
 # documents
 PDF_BYTES = _cap("PDF_BYTES", 64 * MIB, "bytes of a PDF", _MEMORY, REFUSED)
-PDF_PAGES = _cap("PDF_PAGES", 1_000, "pages of a PDF", "time: a page may take a tenth of a second", LEFT_OUT)
-PDF_CHARACTERS = _cap("PDF_CHARACTERS", 4 * MIB, "characters of a PDF", "memory and search index", LEFT_OUT)
-PDF_LINKS = _cap("PDF_LINKS", 10_000, "links of a PDF", "memory", UNREPORTED)
-PDF_PAGE_LINKS = _cap("PDF_PAGE_LINKS", 500, "links of a page of a PDF", "time: PDFium searches their text", UNREPORTED)
-PDF_BOOKMARKS = _cap("PDF_BOOKMARKS", 2_000, "entries of a PDF's contents", "they may be circular", UNREPORTED)
+PDF_PAGES = _cap(
+    "PDF_PAGES", 1_000, "pages of a PDF", "time: a page may take a tenth of a second", LEFT_OUT, setting="limits.pages"
+)
+PDF_CHARACTERS = _cap(
+    "PDF_CHARACTERS", 4 * MIB, "characters of a PDF", "memory and search index", LEFT_OUT, setting="limits.characters"
+)
+PDF_LINKS = _cap("PDF_LINKS", 10_000, "links of a PDF", "memory", LEFT_OUT)
+PDF_PAGE_LINKS = _cap("PDF_PAGE_LINKS", 500, "links of a page of a PDF", "time: PDFium searches their text", LEFT_OUT)
+PDF_BOOKMARKS = _cap("PDF_BOOKMARKS", 2_000, "entries of a PDF's contents", "they may be circular", LEFT_OUT)
 PAGE_BYTES = _cap("PAGE_BYTES", 32 * MIB, "bytes of a page after decompression", _MEMORY, REFUSED)
-PAGE_LINKS = _cap("PAGE_LINKS", 20_000, "links of a page", "a page of 16 MiB may have a million", LEFT_OUT)
+PAGE_LINKS = _cap(
+    "PAGE_LINKS",
+    20_000,
+    "links of a page",
+    "a page of 16 MiB may have a million",
+    LEFT_OUT,
+    setting="pages.limits.links",
+)
 PAGE_TAGS = _cap("PAGE_TAGS", 1_000_000, "tags of a page", "memory", "it is refused (`too_many_elements`)")
-TEXT_CHARACTERS = _cap("TEXT_CHARACTERS", 4 * MIB, "characters of a plain text", "memory and search index", LEFT_OUT)
+TEXT_CHARACTERS = _cap(
+    "TEXT_CHARACTERS",
+    4 * MIB,
+    "characters of a plain text",
+    "memory and search index",
+    LEFT_OUT,
+    setting="limits.characters",
+)
 MARKDOWN_CHARACTERS = _cap("MARKDOWN_CHARACTERS", 256 << 10, "characters of Markdown", "time", "it is read as text")
 FEED_BYTES = _cap("FEED_BYTES", 16 * MIB, "bytes of a feed", _MEMORY, REFUSED)
 FEED_ENTRIES = _cap("FEED_ENTRIES", 20_000, "entries of a feed", "memory and search index", LEFT_OUT)
 EXTRACTED_BYTES = _cap("EXTRACTED_BYTES", 64 * MIB, "bytes of a page for `windrow extract`", _MEMORY, REFUSED)
 XML_TEXT_BYTES = _cap("XML_TEXT_BYTES", 10_000_000, "bytes of one text in XML", "the parser's own bound", REFUSED)
-CRAWLER_TEXT_BYTES = _cap("CRAWLER_TEXT_BYTES", 16 * MIB, "bytes of a source text in the crawl log", "size", UNREPORTED)
 
 # lists of addresses
 SITEMAP_BYTES = _cap("SITEMAP_BYTES", 50 * MIB, "bytes of a sitemap", "the sitemap protocol", REFUSED)
 SITEMAP_ENTRIES = _cap("SITEMAP_ENTRIES", 50_000, "addresses of a sitemap", "the sitemap protocol", LEFT_OUT)
-SITEMAP_LEVELS = _cap("SITEMAP_LEVELS", 3, "levels of sitemaps", "indexes may be circular", UNREPORTED)
-SITEMAPS_OF_ORIGIN = _cap("SITEMAPS_OF_ORIGIN", 10_000, "sitemaps of an origin in one run", "memory", UNREPORTED)
+SITEMAP_LEVELS = _cap("SITEMAP_LEVELS", 3, "levels of sitemaps", "indexes may be circular", LEFT_OUT)
+SITEMAPS_OF_ORIGIN = _cap(
+    "SITEMAPS_OF_ORIGIN", 10_000, "sitemaps of an origin in one run", "memory", LEFT_OUT, setting="max_sitemaps_per_run"
+)
 JSON_FEED_BYTES = _cap("JSON_FEED_BYTES", 8 * MIB, "bytes of a JSON Feed", _MEMORY, REFUSED)
-ROBOTS_BYTES = _cap("ROBOTS_BYTES", 500 << 10, "bytes of robots.txt", "RFC 9309", "the remainder is not read")
-ROBOTS_SITEMAPS = _cap("ROBOTS_SITEMAPS", 500, "sitemaps in a robots.txt", "memory", UNREPORTED)
-ASSETS_OF_DOCUMENT = _cap("ASSETS_OF_DOCUMENT", 500, "assets of a page or style sheet", "memory", UNREPORTED)
-ASSETS_OF_ORIGIN = _cap("ASSETS_OF_ORIGIN", 50_000, "assets of an origin in one run", "memory", UNREPORTED)
-STYLE_CHARACTERS = _cap("STYLE_CHARACTERS", MIB, "characters of a style sheet", "time", UNREPORTED)
-REPORTED_ADDRESSES = _cap("REPORTED_ADDRESSES", 10_000, "addresses left out at one page", "memory", UNREPORTED)
+ROBOTS_BYTES = _cap("ROBOTS_BYTES", 500 << 10, "bytes of robots.txt", "RFC 9309", LEFT_OUT)
+ROBOTS_SITEMAPS = _cap("ROBOTS_SITEMAPS", 500, "sitemaps in a robots.txt", "memory", LEFT_OUT)
+ASSETS_OF_DOCUMENT = _cap("ASSETS_OF_DOCUMENT", 500, "assets of a page or style sheet", "memory", LEFT_OUT)
+ASSETS_OF_ORIGIN = _cap(
+    "ASSETS_OF_ORIGIN", 50_000, "assets of an origin in one run", "memory", LEFT_OUT, setting="max_assets_per_run"
+)
+ASSET_LEVELS = _cap("ASSET_LEVELS", 3, "levels of style sheets", "they may be circular", LEFT_OUT)
+STYLE_CHARACTERS = _cap("STYLE_CHARACTERS", MIB, "characters of a style sheet", "time", LEFT_OUT)
+REPORTED_ADDRESSES = _cap(
+    "REPORTED_ADDRESSES", 10_000, "addresses left out at one page", "memory", "they are counted together"
+)
 ANSWER_REQUESTS = _cap("ANSWER_REQUESTS", 50_000, "requests or offers of an answer", "memory", REFUSED)
 LISTING_ENTRIES = _cap("LISTING_ENTRIES", 200_000, "entries of a listing", "memory", "the listing fails (`too_large`)")
 LISTING_BYTES = _cap("LISTING_BYTES", 64 * MIB, "bytes of a listing", "memory", "the listing fails (`too_large`)")
 LISTING_LINE = _cap("LISTING_LINE", 8 << 10, "bytes of a line of a listing", _HOSTILE, "the listing fails")
 LISTING_TAGS = _cap("LISTING_TAGS", 2_000_000, "tags of an index page", "time", "the listing fails (`too_large`)")
 MANIFEST_LINES = _cap("MANIFEST_LINES", 1_000_000, "lines of a manifest", "time", "the listing fails (`too_large`)")
-FTP_TIMES = _cap("FTP_TIMES", 10_000, "requested times of files of an FTP folder", "one request for each", UNREPORTED)
 COMPARED_FILES = _cap("COMPARED_FILES", 2_000, "files compared in one run", "time", "the next run compares the others")
 UNREADABLE_LINES = _cap("UNREADABLE_LINES", 100, "unreadable lines of a listing", "memory", "they are counted together")
 LIST_FILE_BYTES = _cap("LIST_FILE_BYTES", 64 * MIB, "bytes of a file that lists WARC files", _MEMORY, REFUSED)
-LINK_HEADER_LINKS = _cap("LINK_HEADER_LINKS", 50, "links of a Link header", "hostile input", UNREPORTED)
-LINK_HEADER_CHARACTERS = _cap("LINK_HEADER_CHARACTERS", 8_192, "characters of a Link header", "memory", UNREPORTED)
 
 # news and events
-LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that loses posts", "a list may change at each", UNREPORTED)
+LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that loses posts", "a list may change at each", LEFT_OUT)
 POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", _BY_TIME)
 BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", _BY_TIME)
 NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)
-DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", UNREPORTED)
+DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", LEFT_OUT)
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
-SECTION_LINKS = _cap("SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT)
-FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", UNREPORTED)
-ARTICLE_KEYWORDS = _cap("ARTICLE_KEYWORDS", 200, "keywords of an article", "hostile input", UNREPORTED)
-FEED_ENTRY_TEXT = _cap("FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size", UNREPORTED)
+SECTION_LINKS = _cap(
+    "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
+)
+FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", LEFT_OUT)
+FEED_ENTRY_TEXT = _cap(
+    "FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size",
+    "the entry ends with a link to the article",
+)  # fmt: skip
 
 # papers
 PAPER_TEXT_BYTES = _cap("PAPER_TEXT_BYTES", 4_000_000, "bytes of a paper's text", "the cell of a row", LEFT_OUT)
-SEARCHED_CHARACTERS = _cap("SEARCHED_CHARACTERS", 1_000_000, "searched characters of a paper", "size", UNREPORTED)
+SEARCHED_CHARACTERS = _cap("SEARCHED_CHARACTERS", 1_000_000, "searched characters of a paper", "size", LEFT_OUT)
 TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "the cell of a row", "it is refused (`toobig`)")
 CELL_BYTES = _cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
-PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "a cell of a row", UNREPORTED)
-BIBLIOGRAPHY = _cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", UNREPORTED)
+PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "a cell of a row", LEFT_OUT)
+BIBLIOGRAPHY = _cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", LEFT_OUT)
 
 # files and archives
 SCHEMA_BYTES = _cap("SCHEMA_BYTES", 256 * MIB, "bytes of a schema or list", _MEMORY, "the run does not begin")
@@ -116,11 +165,12 @@ HTTP_CODINGS = _cap("HTTP_CODINGS", 3, "codings of one body", _HOSTILE, "it is r
 URL_CHARACTERS = _cap("URL_CHARACTERS", 2_048, "characters of an address", "the crawl log", "it is `address_too_long`")
 WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 64 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
 
-# searches
-WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word", "time of a search", "rarer forms are not searched for")
-STEMMED_LANGUAGES = _cap("STEMMED_LANGUAGES", 8, "languages of word forms", "time of a search", "rarer ones have none")
+# searches: forms of words are an estimate of what a searcher may mean, too
+WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word", "time of a search", _FORMS)
+STEMMED_LANGUAGES = _cap("STEMMED_LANGUAGES", 8, "languages of word forms", "time of a search", _FORMS)
 FACET_VALUES = _cap("FACET_VALUES", 1_000, "values of a facet", "memory", "rarer ones are counted as `other`")
 
 # reports
 STORED_FINDINGS = _cap("STORED_FINDINGS", 1_000, "findings of a document", "memory", "the others are counted")
+ANSWER_FINDINGS = _cap("ANSWER_FINDINGS", 100, "findings of an answer", "memory", "the others are counted")
 COUNTED_RULES = _cap("COUNTED_RULES", 50, "rules of a source that left out something", "memory", "counted together")

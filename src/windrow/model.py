@@ -10,6 +10,7 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.caps import PAGE_LINKS, PDF_CHARACTERS, PDF_PAGES
 from windrow.reasons import Reason
 
 
@@ -340,12 +341,16 @@ class Attempt(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """An address that a rule excludes from a crawl; `rule` describes the rule for people."""
+    """An address that a rule excludes from a crawl, or at which a cap leaves out `number` things.
+
+    `rule` describes the rule or the cap for people.
+    """
 
     digest: int
     url: str
     reason: Reason
     rule: str
+    number: int = 1
 
 
 class CdxLine(NamedTuple):
@@ -471,6 +476,9 @@ class Limits:
     memory: int = 2 * 2**30
     free_space: int = 256 * 2**20  # space that must stay free on the disk
     answer_time: float = 120.0  # for the whole response to one request of a crawl
+    pages: int = PDF_PAGES.number  # of one PDF
+    characters: int = PDF_CHARACTERS.number  # of the text of one PDF or plain text
+    links: int = PAGE_LINKS.number  # of one page
 
 
 @dataclass(frozen=True, slots=True)

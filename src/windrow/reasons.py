@@ -130,6 +130,7 @@ class Reason(StrEnum):
     WRONG_ROOT = "wrong_root", "the document is of another kind than expected, as its root shows"
     NO_SCHEMA = "no_schema", "the configuration has no schema for this kind of document, or one that cannot be used"
     TOO_MANY_ELEMENTS = "too_many_elements", "the document has more elements than the limit"
+    CAPPED = "capped", "it has more of something than a cap allows; the remainder is left out"
     TIME_LIMIT = "time_limit", "reading it took more CPU time than the limit, or ten times the limit in real time"
     MEMORY_LIMIT = "memory_limit", "reading it took more memory than the limit"
     WORKER_DIED = "worker_died", "two reader processes died while reading it"

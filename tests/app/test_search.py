@@ -76,6 +76,16 @@ def urls(search: Search, text: str, **more: int) -> list[str]:
     return [result.url.partition("://")[2] for result in search(text, now=NOW, **more).results]
 
 
+def test_a_query_with_more_matches_than_are_ranked_has_a_note(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert search("walrus", now=NOW, limit=50).notes == ()
+    monkeypatch.setattr("windrow.collections.pages.adapter.search.MAX_BLOCKS", 2)
+    monkeypatch.setattr("windrow.collections.pages.adapter.search.BLOCK_SIZE", 5)
+    assert search("walrus", now=NOW, limit=3).notes == (), "the first results are complete"
+    (note,) = search("walrus", now=NOW, limit=50).notes
+    assert note.startswith("the query matches 10 versions of pages or more; only so many are ranked")
+    assert search("mayor", now=NOW, limit=50).notes == ()
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

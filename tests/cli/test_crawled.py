@@ -166,6 +166,29 @@ def test_a_run_asks_each_site_for_no_more_than_its_bound(root, small, windrow) -
     assert paths(small.asked(mark), small.ports[0])[:9] == WHOLE[:9]
 
 
+def test_links_beyond_the_limit_are_told_until_it_is_raised_and_the_page_is_read_again(root, small, windrow) -> None:
+    settings = (root / "windrow.toml").read_text()
+    (root / "windrow.toml").write_text(f"{settings}\n[pages.limits]\nlinks = 2\n")
+    small.put(0, "index.html", page("home", *(f"page-{number}.html" for number in range(5))))
+    output = windrow("run", "one")
+    assert output.code == 0
+    assert "more than 2 links of a page" in output.err + output.out
+    assert "3 left out by caps" in output.err + output.out
+    status = windrow("status")
+    assert "windrow retry --reason capped" in status.out
+    (count,) = windrow("status", "--json").of("status")[0]["unread"]
+    assert (count["reason"], count["documents"]) == ("capped", 1)
+    assert windrow("run", "one").code == 0
+    assert "windrow retry --reason capped" in windrow("status").out, "until it is read whole"
+    (root / "windrow.toml").write_text(settings)
+    assert windrow("retry", "--reason", "capped").code == 0
+    assert windrow("run", "one").code == 0
+    assert windrow("status", "--json").of("status")[0]["unread"] == []
+    with closing(sqlite3.connect(root / "summary.sqlite")) as link:
+        (links,) = link.execute("SELECT count(*) FROM link_summary").fetchone()
+    assert links >= 5
+
+
 def test_a_page_is_hidden_and_shown_again_by_its_header_alone(root, small, windrow) -> None:
     small.put(0, "shy.html", page("wallflower"))
     small.put(0, "index.html", page("home", "shy.html"))

@@ -85,6 +85,22 @@ def test_what_a_attempt_said_stays_where_it_is_not_read_again_by_no_fault_of_its
     store.close()
 
 
+def test_each_reason_why_a_part_without_a_key_is_left_out_is_kept(tmp_path):
+    store = RecordStore(tmp_path / "a.db")
+    skips = (
+        Skip(Reason.CAPPED, "", "more than 500 references", 7),
+        Skip(Reason.CAPPED, "", "more than 9 pages", 1_200),
+        Skip(Reason.BAD_DATE, "", "the date is 31 June"),
+        Skip(Reason.BAD_DATE, "", "the date is 32 July"),
+    )
+    store.settle([observe(5, Observation("k", {"n": 1}), *skips)], 5, 1)
+    assert sorted(skip.message for skip in store.skipped(attempts=[5])) == [
+        "more than 500 references: 7 left out", "more than 9 pages: 1,200 left out",
+        "the date is 31 June", "the date is 32 July",
+    ]  # fmt: skip
+    store.close()
+
+
 def test_half_a_character_of_a_source_is_stored_as_a_mark_and_stops_nothing(tmp_path):
     store = RecordStore(tmp_path / "records.db")
     half = "\ud800 half"

@@ -380,7 +380,8 @@ class RecordAdapter:
             lines += [wait.line for wait in waits]
             messages += [Message(*wait[1:]) for wait in waits]
             for skip in store.skipped(url=address.url):
-                lines.append(f"  skipped {skip.key or 'the document'}: {skip.reason} {skip.message}".rstrip())
+                part = skip.key or ("a part" if skip.reason is Reason.CAPPED else "the document")
+                lines.append(f"  skipped {part}: {skip.reason} {skip.message}".rstrip())
                 messages.append(Message("skipped", skip))
         if address.due is not None:
             due_time = show(datetime.fromtimestamp(address.due, UTC))

@@ -114,7 +114,7 @@ class SessionSummary:
     errors: tuple[str, ...] = ()  # why tasks failed
     notes: tuple[str, ...] = ()  # remarks, such as about files that are tried later or about the clock
     repairs: tuple[str, ...] = ()  # what was repaired in the archive after an earlier crash
-    left_out: tuple[RuleCount, ...] = ()  # addresses that rules of its crawls left out
+    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, and parts of documents that caps left out
     outcomes: tuple[OutcomeCount, ...] = ()  # how the requests of its crawls ended
     changes: tuple[SourceChange, ...] = ()  # at most 1,000
     changes_left_out: bool = False
@@ -123,8 +123,13 @@ class SessionSummary:
 
     @property
     def kept_all(self) -> bool:
-        """Whether nothing was refused or failed."""
-        return not self.reasons and not self.errors
+        """Whether nothing was refused, failed or was left out by a cap."""
+        return not self.reasons and not self.errors and not self.capped
+
+    @property
+    def capped(self) -> int:
+        """The number of things that caps left out."""
+        return sum(count.addresses for count in self.left_out if count.reason == Reason.CAPPED)
 
 
 def summarise(
@@ -190,10 +195,13 @@ def _note_text(task: TaskRow) -> str:
 
 
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
-    """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name."""
+    """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name.
+
+    What caps leave out of documents is not counted: `left_out` has it.
+    """
     counts: Counter[str] = Counter()
     for reason, count in reason_counts:
-        if reason != Reason.RETRIED:
+        if reason not in {Reason.RETRIED, Reason.CAPPED}:
             counts[reason] += count
     ordered = sorted(counts.items(), key=lambda entry: (-entry[1], entry[0]))
     return tuple(ReasonCount(name, count, Reason(name).meaning) for name, count in ordered)

@@ -71,7 +71,10 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if nothing failed; addresses left out by rules are not failures."""
+    """Describe how a session ended: "all well" if nothing failed, and no cap left out a part of a document.
+
+    Addresses that rules leave out are not failures.
+    """
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:
         failed = sum(bool(source.error) for source in summary.sources)
@@ -84,6 +87,7 @@ def describe_end(summary: SessionSummary) -> str:
     )
     counts = [f"{refused:,} refused"] if refused else []
     counts += [f"{failed:,} failed"] if failed else []
+    counts += [f"{summary.capped:,} left out by caps"] if summary.capped else []
     counts += [counted(summary.warnings, "warning")] if summary.warnings else []
     source_errors = sum(bool(source.error) for source in summary.sources)
     counts += [f"errors at {counted(source_errors, 'source')}"] if source_errors else []

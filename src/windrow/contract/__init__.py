@@ -21,6 +21,8 @@ from windrow.contract.answers import (
     Request,
     Skip,
     WholeListing,
+    count_excess,
+    skip_excess,
 )
 from windrow.contract.collection import Collection, later
 from windrow.contract.discoveries import (
@@ -69,6 +71,6 @@ __all__ = [
     "Captures", "Check", "Collection", "ContentCheck", "Crawl", "CrawlRules", "Derive", "Discovery", "DocumentPart",
     "Entity", "FollowResult", "FormField", "Inputs", "ItemStep", "Judge", "LeftOutCount", "Listing", "Load", "Members",
     "MissingOffer", "Observation", "Offering", "PendingAsk", "Planner", "Read", "RemoteFolder", "Request", "Requests",
-    "Rows", "Settle", "Skip", "Step", "Summarise", "Task", "Undecided", "WholeListing", "has_document", "inputs",
-    "later", "no_origins", "observed", "results_of",
+    "Rows", "Settle", "Skip", "Step", "Summarise", "Task", "Undecided", "WholeListing", "count_excess",
+    "has_document", "inputs", "later", "no_origins", "observed", "results_of", "skip_excess",
 ]  # fmt: skip

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple
 
+from windrow.caps import Excess
 from windrow.model import Finding, Source
 from windrow.reasons import Reason
 
@@ -72,6 +73,11 @@ class LeftOutCount(NamedTuple):
 
 DRIFT = "Drift"
 """The class of a finding that an answer lacks what the earlier answers had; the source has failed until it is back."""
+
+
+def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]:
+    """Return the counts that report what caps leave out of the answer at `url`."""
+    return tuple(LeftOutCount(Reason.CAPPED, cap.rule, number, url) for cap, number in excess)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +169,30 @@ class Ask(NamedTuple):
 
 
 class Skip(NamedTuple):
-    """The reason why a step does not record a document or, if `key` is set, one thing in it."""
+    """The reason why a step does not record a document or, if `key` is set, one thing in it.
+
+    With the reason CAPPED, the document is recorded without `number` things in it (`skip_excess`).
+    """
 
     reason: Reason
     key: str = ""
     message: str = ""
+    number: int = 1
+
+    @property
+    def full_message(self) -> str:
+        """The message; with the reason CAPPED, it has the number of the things that are left out."""
+        return f"{self.message}: {self.number:,} left out" if self.reason is Reason.CAPPED else self.message
+
+
+def skip_excess(excess: Excess) -> Skip:
+    """Return the Skip that reports what a cap leaves out of a document.
+
+    >>> from windrow.caps import PAGE_LINKS
+    >>> skip_excess(Excess(PAGE_LINKS, 3))
+    Skip(reason=<Reason.CAPPED: 'capped'>, key='', message='more than 20,000 links of a page', number=3)
+    """
+    return Skip(Reason.CAPPED, "", excess.cap.rule, excess.number)
 
 
 class PendingAsk(NamedTuple):

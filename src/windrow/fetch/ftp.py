@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import NamedTuple
 
-from windrow.caps import FTP_TIMES
 from windrow.errors import TerminalFailure, TransientFailure, TransportError
 from windrow.fetch.dial import NETWORK_ERRORS, map_network_error, refuse_proxy, tls_context
 from windrow.fetch.ftp_session import Delayed, FtpSession, Refused
@@ -20,9 +19,6 @@ from windrow.fetch.transport import Connection, Sink, TransferEnd, is_replaced, 
 from windrow.formats.listing import Entries, read_list, read_mlsd, read_nlst, read_time
 from windrow.model import ListingEntry, Site
 from windrow.reasons import Reason
-
-MAX_FILES_WITH_TIMES = FTP_TIMES.number
-"""The most files of a folder whose times are requested one by one, if the folder was listed by LIST or NLST."""
 
 _SIZE_IN_REPLY = re.compile(r"\((\d{1,18}) bytes\)", re.ASCII)
 _SAFE_NAME = re.compile(r"[^\x00-\x1f\x7f/]+")  # can be sent in a command
@@ -206,7 +202,7 @@ class FtpConnection(Connection):
     async def list(self, folder: str) -> Entries | None:
         """List a folder by MLSD, by LIST if the server lacks MLSD, or by NLST if the format of LIST is unknown.
 
-        MLSD returns times; after LIST and NLST, those of the first `MAX_FILES_WITH_TIMES` files are requested by MDTM.
+        MLSD returns times; after LIST and NLST, they are requested by MDTM, within the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -274,7 +270,6 @@ def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries
         for index, entry in enumerate(entries)
         if entry.is_file and not entry.reason and _SAFE_NAME.fullmatch(entry.name)
     ]
-    indexes = indexes[:MAX_FILES_WITH_TIMES]
     folder = full_path.rstrip("/")
     replies = session.ask_all(f"MDTM {folder}/{entries[index].name}" for index in indexes)
     for index, reply in zip(indexes, replies, strict=True):

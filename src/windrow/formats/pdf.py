@@ -10,27 +10,36 @@ import ctypes
 import logging
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from importlib.util import find_spec
 from io import BytesIO
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from windrow.caps import PDF_BOOKMARKS, PDF_BYTES, PDF_CHARACTERS, PDF_LINKS, PDF_PAGE_LINKS, PDF_PAGES
+from windrow.caps import (
+    PDF_BOOKMARKS,
+    PDF_BYTES,
+    PDF_CHARACTERS,
+    PDF_LINKS,
+    PDF_PAGE_LINKS,
+    PDF_PAGES,
+    Cap,
+    Excess,
+)
 from windrow.errors import MissingExtra, StepError
 from windrow.formats.text import replace_controls
+from windrow.model import Limits
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from pypdfium2 import PdfDocument, PdfPage, PdfTextPage
 
-MAX_PAGES = PDF_PAGES.number
-"""The most pages that are read; the others are only counted."""
-
 _MAX_BYTES = PDF_BYTES.number
-_MAX_CHARACTERS = PDF_CHARACTERS.number
+_LIMITS = Limits()
 _MAX_LINKS = PDF_LINKS.number
 _MAX_PAGE_LINKS = PDF_PAGE_LINKS.number
 _HEAD_LINES = 16  # lines, beginning with the one in the largest letters
@@ -70,8 +79,8 @@ class Pdf:
     contents: list[tuple[int, str]]
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
-    cut: bool
-    """Whether the document has more pages or text than this."""
+    left_out: tuple[Excess, ...]
+    """What caps leave out."""
 
 
 class PdfLine(NamedTuple):
@@ -85,8 +94,8 @@ class PdfPages(NamedTuple):
     """The text of a document by page.
 
     `head` has lines of the first page, beginning with the first one in the largest letters. `page_count` is the number
-    of all pages, and `cut` is whether the document has more pages or text than `pages`. `unreadable` is the number of
-    pages that cannot be read, whose texts are empty. `created` is in UNIX seconds, or None if it is missing.
+    of all pages, and `left_out` is what caps leave out of `pages`. `unreadable` is the number of pages that cannot be
+    read, whose texts are empty. `created` is in UNIX seconds, or None if it is missing.
     """
 
     title: str
@@ -94,7 +103,7 @@ class PdfPages(NamedTuple):
     page_count: int
     pages: list[str]
     head: list[PdfLine]
-    cut: bool
+    left_out: tuple[Excess, ...]
     unreadable: int = 0
 
 
@@ -103,13 +112,13 @@ def is_installed() -> bool:
     return find_spec("pypdfium2") is not None
 
 
-def read_pdf(raw: bytes) -> Pdf:
+def read_pdf(raw: bytes, limits: Limits = _LIMITS) -> Pdf:
     """Read a document; raise `MissingExtra` without the extra `pdf`, and StepError if the document cannot be read."""
     with _open_document(raw) as document:
-        return _read_document(document)
+        return _read_document(document, limits)
 
 
-def read_pages(raw: bytes) -> PdfPages:
+def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
     """Read the text of a document by page, without its links and table of contents; raises what `read_pdf` raises."""
     with _open_document(raw) as document:
         head_lines: list[PdfLine] = []
@@ -118,10 +127,10 @@ def read_pages(raw: bytes) -> PdfPages:
             if index == 0:
                 head_lines.extend(_find_head(text_page))
 
-        pages, unreadable, is_cut = _read_texts(document, add_head)
+        pages, unreadable, left_out = _read_texts(document, limits, add_head)
         title = _clean(_read_metadata(document, b"Title"))
         created = read_pdf_time(_read_metadata(document, b"CreationDate"))
-        return PdfPages(title, created, len(document), pages, head_lines, is_cut, unreadable)
+        return PdfPages(title, created, len(document), pages, head_lines, left_out, unreadable)
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
@@ -168,15 +177,20 @@ def _reset_last_error() -> None:
     pdfium.FPDF_LoadMemDocument64(b"-", 1, None)
 
 
-def _read_document(document: PdfDocument) -> Pdf:
+def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
     """Read all that `Pdf` contains from an open document."""
     links: list[PdfLink] = []
+    left_out: Counter[Cap] = Counter()
 
     def add_links(_index: int, page: PdfPage, text_page: PdfTextPage) -> None:
-        if len(links) < _MAX_LINKS:
-            links.extend(_find_links(document, page, text_page))
+        links_left = _MAX_LINKS - len(links)
+        page_links = list(_find_links(document, page, text_page, min(links_left, _MAX_PAGE_LINKS)))
+        links.extend(filter(None, page_links))
+        left_out[PDF_LINKS if links_left < _MAX_PAGE_LINKS else PDF_PAGE_LINKS] += page_links.count(None)
 
-    pages, _, is_cut = _read_texts(document, add_links)
+    pages, _, excess = _read_texts(document, limits, add_links)
+    contents = _read_contents(document)
+    left_out[PDF_BOOKMARKS] = max(0, len(contents) - _MAX_BOOKMARKS)
     return Pdf(
         title=_clean(_read_metadata(document, b"Title")),
         subject=_clean(_read_metadata(document, b"Subject")),
@@ -184,24 +198,24 @@ def _read_document(document: PdfDocument) -> Pdf:
         created=read_pdf_time(_read_metadata(document, b"CreationDate")),
         modified=read_pdf_time(_read_metadata(document, b"ModDate")),
         pages=pages,
-        contents=list(_read_contents(document)),
+        contents=contents[:_MAX_BOOKMARKS],
         links=links,
-        cut=is_cut,
+        left_out=(*excess, *(Excess(cap, number) for cap, number in left_out.items() if number)),
     )
 
 
 def _read_texts(
-    document: PdfDocument, on_page: Callable[[int, PdfPage, PdfTextPage], None]
-) -> tuple[list[str], int, bool]:
-    """Return the texts of the first pages, how many of these are unreadable, and whether pages or text are left out.
+    document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
+) -> tuple[list[str], int, tuple[Excess, ...]]:
+    """Return the texts of the first pages, how many of these are unreadable, and what caps leave out of the texts.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
     texts: list[str] = []
-    unreadable, characters_left = 0, _MAX_CHARACTERS
-    for index in range(min(len(document), MAX_PAGES)):
+    unreadable, characters_left = 0, limits.characters
+    for index in range(min(len(document), limits.pages)):
         text = ""
         try:
             with closing(document[index]) as page, closing(page.get_textpage()) as text_page:
@@ -213,7 +227,10 @@ def _read_texts(
         characters_left -= len(text)
         if characters_left <= 0:
             break
-    return texts, unreadable, len(texts) < len(document) or characters_left <= 0
+    unread_pages = min(len(document), limits.pages) - len(texts)  # each has at least one character
+    character_count = limits.characters - characters_left + unread_pages
+    characters = PDF_CHARACTERS._replace(number=limits.characters).find_excess(character_count)
+    return texts, unreadable, (*PDF_PAGES._replace(number=limits.pages).find_excess(len(document)), *characters)
 
 
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
@@ -282,19 +299,27 @@ class _Piece(NamedTuple):
         return _Piece(left, bottom, max(self.right, other.right), max(self.top, other.top), wider.height())
 
 
-def _find_links(document: PdfDocument, page: PdfPage, text_page: PdfTextPage) -> Iterator[PdfLink]:
-    """Yield the addresses that a page links to, each with the text within the box of its link."""
+def _find_links(
+    document: PdfDocument, page: PdfPage, text_page: PdfTextPage, max_links: int
+) -> Iterator[PdfLink | None]:
+    """Yield the addresses that a page links to, each with the text within the box of its link.
+
+    For each link after the first `max_links`, None is yielded: PDFium is slow only in searching for the texts.
+    """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     position, link, area = ctypes.c_int(0), pdfium.FPDF_LINK(), pdfium.FS_RECTF()
-    for _ in range(_MAX_PAGE_LINKS):
-        if not pdfium.FPDFLink_Enumerate(page.raw, position, link):
-            return
+    link_count = 0
+    while pdfium.FPDFLink_Enumerate(page.raw, position, link):
         action = pdfium.FPDFLink_GetAction(link)
         if not action or pdfium.FPDFAction_GetType(action) != _ACTION_URI:
             continue
         size = pdfium.FPDFAction_GetURIPath(document.raw, action, None, 0)
         if not 1 < size <= _MAX_TEXT_CHARACTERS:
+            continue
+        link_count += 1
+        if link_count > max_links:
+            yield None
             continue
         buffer = ctypes.create_string_buffer(size)
         pdfium.FPDFAction_GetURIPath(document.raw, action, buffer, size)
@@ -305,16 +330,16 @@ def _find_links(document: PdfDocument, page: PdfPage, text_page: PdfTextPage) ->
         yield PdfLink(buffer.value.decode("utf-8", "replace"), link_text)
 
 
-def _read_contents(document: PdfDocument) -> Iterator[tuple[int, str]]:
-    """Yield level and title of the entries of the table of contents, at most `_MAX_BOOKMARKS`: it may be circular."""
+def _read_contents(document: PdfDocument) -> list[tuple[int, str]]:
+    """Return level and title of the first entries of the table of contents; twice `_MAX_BOOKMARKS` entries are read."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
-    for number, bookmark in enumerate(document.get_toc(max_depth=6)):
-        if number >= _MAX_BOOKMARKS:
-            return
+    contents = []
+    for bookmark in islice(document.get_toc(max_depth=6), 2 * _MAX_BOOKMARKS):  # the table may be circular
         title = _clean(_read_text(pdfium.FPDFBookmark_GetTitle, bookmark.raw))
         if title:
-            yield bookmark.level, title
+            contents.append((bookmark.level, title))
+    return contents
 
 
 def _read_metadata(document: PdfDocument, key: bytes) -> str:

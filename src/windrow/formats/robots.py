@@ -23,6 +23,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import islice
 from typing import NamedTuple
 
 from windrow.caps import ROBOTS_BYTES, ROBOTS_SITEMAPS
@@ -162,6 +163,7 @@ class Robots:
     delay: float | None = None  # seconds, or None without a Crawl-delay
     sitemaps: tuple[str, ...] = ()
     refusal: Reason | None = None  # why every address is refused whatever the rules are, or None
+    sitemaps_left_out: int = 0  # beyond the cap
     _prefix_rules: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _wildcard_rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
@@ -250,11 +252,14 @@ def parse(content: bytes, agent: str) -> Robots:
         elif key == "delay" and _SECONDS.fullmatch(value):
             for group in current_groups.values():
                 group.delays.append(min(float(value), MAX_DELAY_SECONDS))
-        elif key == "sitemap" and len(sitemaps) < _MAX_SITEMAPS and (url := normalise(value).url):
+        elif key == "sitemap" and (url := normalise(value).url):
             sitemaps[url] = None
     group_name = own_agent if own_agent in groups else "*" if "*" in groups else ""
     group = groups.get(group_name, _Group())
-    return Robots(tuple(dict.fromkeys(group.rules)), group_name, max(group.delays, default=None), tuple(sitemaps))
+    delay = max(group.delays, default=None)
+    left_out = max(0, len(sitemaps) - _MAX_SITEMAPS)
+    named_sitemaps = tuple(islice(sitemaps, _MAX_SITEMAPS))
+    return Robots(tuple(dict.fromkeys(group.rules)), group_name, delay, named_sitemaps, sitemaps_left_out=left_out)
 
 
 @dataclass(slots=True)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from windrow.caps import ASSETS_OF_DOCUMENT
-
-_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)([^,(]*+(?:\([^)]{0,100}+\)[^,(]*+)*+)")
+_ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)(?:(?<=,)|[^,(]*+(?:\([^)]*+(?:\)|\Z)[^,(]*+)*+)")
+"""An address, and its descriptors unless it ends with a comma; no character is read twice."""
 
 
 def parse_srcset(srcset: str) -> list[str]:
@@ -14,16 +13,12 @@ def parse_srcset(srcset: str) -> list[str]:
 
     >>> parse_srcset("a.png 1x, b,c.png 200w,d.png")
     ['a.png', 'b,c.png', 'd.png']
+    >>> parse_srcset("a.png (1, 2, b.png 3x")  # parentheses without an end extend to that of the text
+    ['a.png']
     """
     addresses: list[str] = []
     position = 0
-    most = ASSETS_OF_DOCUMENT.number
-    while len(addresses) < most and (match := _ENTRY.match(srcset, position)) and match.end() > position:
-        address = match[1]
-        if address.endswith(","):
-            addresses.append(address.rstrip(","))
-            position = match.end(1)
-        else:
-            addresses.append(address)
-            position = match.end()
+    while match := _ENTRY.match(srcset, position):
+        addresses.append(match[1].rstrip(","))
+        position = match.end()
     return list(filter(None, addresses))

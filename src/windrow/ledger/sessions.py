@@ -42,7 +42,8 @@ class RuleCount(NamedTuple):
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
         """
-        return f"{self.addresses} left out, such as {self.example[:500]}: {self.rule}"
+        example = "%20".join(self.example[:500].split())  # a name of a file may have spaces, at which `read` ends it
+        return f"{self.addresses} left out, such as {example}: {self.rule}"
 
     @classmethod
     def read(cls, source: str, reason: str, comment: str) -> Self | None:

@@ -5,8 +5,13 @@
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.
+-- An attempt of which a cap left out a part is not returned if a later one has other bytes of its address, or if a part
+-- of the later one is left out too.
 SELECT attempt AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
-ORDER BY attempt;
+AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON b.address = a.address
+    WHERE a.seq = unread.attempt AND b.host = a.host AND b.seq > a.seq AND b.reason IS NULL
+    AND (b.digest NOT IN ('', a.digest) OR EXISTS (SELECT 1 FROM unread u WHERE u.attempt = b.seq
+        AND u.collection = :collection AND u.phase = :phase AND u.reason = 'capped')))) ORDER BY attempt;
 
 -- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
 -- Return the items that failed at a step for one of these reasons, with the last reading of each.

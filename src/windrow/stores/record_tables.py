@@ -29,9 +29,10 @@ CREATE INDEX IF NOT EXISTS other_name_of ON other_name (record);
 -- A normal form shared by all spellings of a record's key.
 CREATE TABLE IF NOT EXISTS alias (alias TEXT PRIMARY KEY, record INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS alias_of ON alias (record);
+-- SQLite's check of a table without rowid needs the columns of the primary key first.
 CREATE TABLE IF NOT EXISTS skipped (
-    attempt INTEGER NOT NULL, key TEXT NOT NULL, url TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL,
-    PRIMARY KEY (attempt, key)
+    attempt INTEGER NOT NULL, key TEXT NOT NULL, reason TEXT NOT NULL, message TEXT NOT NULL, url TEXT NOT NULL,
+    PRIMARY KEY (attempt, key, reason, message)
 ) WITHOUT ROWID;
 -- Attempts whose step waits for answers of services, and the requests to them.
 CREATE TABLE IF NOT EXISTS waiting (attempt INTEGER PRIMARY KEY, asks TEXT NOT NULL);

@@ -55,6 +55,9 @@ SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attem
 """
 
 _DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
+_INSERT_SKIPPED = (
+    "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+)
 _CHUNK_SIZE = 400  # attempts per query
 
 
@@ -164,9 +167,9 @@ class RecordStore(SqliteStore):
                 if key:
                     touched |= self._write_observation(entry, result._replace(key=replace_lone_surrogates(key)))
             elif isinstance(result, Skip):
-                reason, message = str(result.reason), replace_lone_surrogates(result.message[:2000])
-                skipped_row = (entry.attempt, replace_lone_surrogates(result.key), entry.url, reason, message)
-                run("INSERT INTO skipped VALUES (?,?,?,?,?) ON CONFLICT DO NOTHING", skipped_row)
+                reason, message = str(result.reason), replace_lone_surrogates(result.full_message[:2000])
+                skipped_row = (entry.attempt, replace_lone_surrogates(result.key), reason, message, entry.url)
+                run(_INSERT_SKIPPED, skipped_row)
         return touched
 
     def _write_observation(self, entry: AttemptObservations, observation: Observation) -> set[int]:

@@ -11,6 +11,7 @@ from tests.collections.events.place import ADAPTER, calendar, configured, event,
 from tests.engine.unsteady_steps import stop_all_steps
 from tests.sessions import session_settings
 from windrow.adapters.adapter import Window
+from windrow.clock import now
 from windrow.collections.events.discover import follow
 from windrow.collections.events.exports import _start_and_end
 from windrow.contract import Answer, Request
@@ -244,3 +245,19 @@ def test_endless_paging_ends_with_the_requests_of_a_run_and_the_next_run_goes_on
     assert any("one run requests at most 5 addresses" in comment for comment in comments)
     run(workspace)
     assert len(events(workspace)) == 10
+
+
+def test_documents_of_events_whose_address_is_too_long_for_a_key_are_counted(tmp_path, site):
+    rules = {"reader": "json", "items": "event", "details": "list:url:changed", "fields": ROWS["fields"]}
+    (source,) = configured(tmp_path, f"{site.url}/a.json", **rules).sources
+    details = [{"url": f"{site.url}/{'e' * length}.json", "changed": "1"} for length in (5, 600, 700)]
+    body = io.BytesIO(json.dumps({"list": details}).encode())
+    answer = Answer(Request(f"{site.url}/a.json", "first"), 200, {"content-type": "application/json"}, body, now())
+    result = follow(source, {}, answer)
+    assert len(result.requests) == 3
+    (count,) = result.left_out
+    assert (count.reason, count.rule, count.addresses) == (
+        "capped",
+        "more than 512 characters of an event's address",
+        2,
+    )

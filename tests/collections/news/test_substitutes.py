@@ -9,7 +9,8 @@ from tests.clock import pass_time
 from tests.collections.news.press import Press
 from tests.collections.news.test_sites import PROSE
 from tests.collections.news.workspace import articles, configured, run, summaries
-from windrow.collections.news import feed
+from windrow.caps import FRONT_PAGE_FEEDS
+from windrow.collections.news import discover, feed
 from windrow.collections.news.collection import COLLECTION
 from windrow.content.substitute import asks_for_consent
 from windrow.contract import Answer, Request
@@ -260,7 +261,12 @@ def test_what_a_list_names_and_is_not_requested_is_counted_by_rule(tmp_path, pre
     links = "".join(f"<a href='/news/a-story-about-it-{n}'>A long headline</a>" for n in range(2_100))
     press.root = tmp_path
     (count,) = follow(press, f"<html><body>{links}</body></html>", "text/html").left_out
-    assert (count.reason, count.addresses) == ("too_many_elements", 100)
+    assert (count.reason, count.rule, count.addresses) == ("capped", "more than 2,000 articles of a section page", 100)
+    source = configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "max_links": 2_099}}).of("news")[0]
+    answer = Answer(Request(f"{press.url}/list", "feed.list", every=60), 200, {"content-type": "text/html"},
+                    io.BytesIO(f"<html><body>{links}</body></html>".encode()), datetime.now(UTC))  # fmt: skip
+    (count,) = feed.follow(source, {}, answer).left_out
+    assert (count.rule, count.addresses) == ("more than 2,099 articles of a section page", 1)
     put_article(press, "/news/harbour-plan-1.html", "Harbour plan")
     put_feed(press, {"/news/harbour-plan-1.html": "Harbour plan"})
     elsewhere = "<item><title>x</title><link>http://other.example/a</link></item><item><title>no address</title></item>"
@@ -273,3 +279,16 @@ def test_what_a_list_names_and_is_not_requested_is_counted_by_rule(tmp_path, pre
     left_out = frontier_of(ledger, COLLECTION).left_out("g")
     ledger.close()
     assert {(count.reason, count.addresses) for count in left_out} == {("out_of_scope", 1), ("bad_address", 1)}
+
+
+def test_feeds_of_a_front_page_beyond_the_cap_are_counted(tmp_path, press):
+    source = configured(tmp_path, {"g": {"url": press.url}}).of("news")[0]
+    links = "".join(
+        f"<link rel=alternate type=application/rss+xml href=/feed-{n}.xml>" for n in range(FRONT_PAGE_FEEDS.number + 7)
+    )
+    body = io.BytesIO(f"<html><head>{links}</head><body><p>News</body></html>".encode())
+    answer = Answer(Request(press.url, discover.HOME), 200, {"content-type": "text/html"}, body, datetime.now(UTC))
+    result = discover.follow(source, {}, answer)
+    assert len(result.requests) == FRONT_PAGE_FEEDS.number
+    (count,) = result.left_out
+    assert (count.reason, count.rule, count.addresses) == ("capped", "more than 100 feeds of a front page", 7)

@@ -185,6 +185,19 @@ def test_an_empty_page_in_the_middle_of_a_list_is_no_end_of_it(tmp_path, press, 
     assert len(articles(tmp_path)) == 23
 
 
+def test_a_list_that_loses_posts_at_every_reading_is_counted_with_the_cap(tmp_path, press):
+    (source,) = wordpress(tmp_path, press).of("news")
+    fields = {"x-wp-totalpages": "1", "x-wp-total": "1"}
+
+    def left_out(total):
+        request = PostList("all", round=3, total=total).request("https://a.example/wp-json/wp/v2/posts")
+        answer = Answer(request, 200, fields, io.BytesIO(b'[{"id": 7}]'), datetime(2026, 11, 22, tzinfo=UTC))
+        return [(count.reason, count.rule, count.addresses) for count in follow(source, {}, answer).left_out]
+
+    assert left_out(5) == [("capped", "more than 3 readings of a list that loses posts", 1)]
+    assert left_out(1) == []
+
+
 def test_a_wordpress_that_knows_neither_windows_of_change_nor_totals_is_read_to_its_true_end(tmp_path, press):
     press.old = True
     workspace = wordpress(tmp_path, press)

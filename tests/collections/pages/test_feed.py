@@ -89,7 +89,7 @@ def test_hostile_ones() -> None:
 def test_entries_and_links_that_are_not_read_give_the_page_a_reason(monkeypatch) -> None:
     monkeypatch.setattr("windrow.formats.feed.MAX_ENTRIES", 3)
     page = read_page(b"<rss>" + b"<item><title>a</title></item>" * 5 + b"</rss>")
-    assert [(finding.kind, finding.message[:9]) for finding in page.findings] == [("too_many_elements", "2 entries")]
+    assert [(excess.cap.name, excess.number) for excess in page.left_out] == [("FEED_ENTRIES", 2)]
 
 
 def test_real_feeds(shared) -> None:

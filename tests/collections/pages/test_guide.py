@@ -208,8 +208,7 @@ def test_sitemaps_in_sitemaps_have_an_end():
 
 def test_the_entries_of_an_index_beyond_the_sitemaps_of_a_walk_are_not_even_judged(monkeypatch):
     """A host with thousands of sitemaps that each name thousands must not delay the other hosts of its process."""
-    monkeypatch.setattr("windrow.collections.pages.site_rules.MAX_SITEMAPS", 3)
-    guide, judged, call = make(), [], FetchJob(1, HOME + "map.xml", kind=2)
+    guide, judged, call = make(max_sitemaps=3), [], FetchJob(1, HOME + "map.xml", kind=2)
     judge = guide._make_sitemap
     monkeypatch.setattr(SiteRules, "_make_sitemap", lambda _, *arguments: judged.append(arguments) or judge(*arguments))
     index = sitemap(*(f"{HOME}{at}.xml" for at in range(9)), kind="sitemapindex", entry="sitemap")

@@ -9,6 +9,7 @@ import pytest
 from tests.collections.pages.sheet import lines, paper, pdf
 from windrow.collections.pages.reading import PageDocument, read
 from windrow.formats import pdf as portable
+from windrow.model import Limits
 
 pytest.importorskip("pypdfium2", reason="the extra pdf is not installed")
 
@@ -76,11 +77,36 @@ def test_what_cannot_be_read_says_why() -> None:
     assert [finding.kind for finding in read_page(paper(b"")).findings] == ["no_text"]
 
 
-def test_no_more_than_so_many_pages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(portable, "MAX_PAGES", 2)
-    page = read_page(paper(*(lines(f"page {at}") for at in range(4))))
+def test_no_more_than_so_many_pages() -> None:
+    raw = paper(*(lines(f"page {at}") for at in range(4)))
+    page = read(raw, URL, PDF, limits=Limits(pages=2))
     assert page.pile.text == "page 0\npage 1"
-    assert [finding.kind for finding in page.findings] == ["too_large"]
+    assert [(excess.cap.rule, excess.number) for excess in page.left_out] == [("more than 2 pages of a PDF", 2)]
+    page = read(raw, URL, PDF, limits=Limits(characters=10))
+    assert page.pile.text == "page 0\npage"
+    assert [(excess.cap.rule, excess.number) for excess in page.left_out] == [("more than 10 characters of a PDF", 4)]
+    assert read_page(raw).left_out == ()
+
+
+@pytest.mark.parametrize(("cap", "links"), [("PDF_LINKS", 3), ("PDF_PAGE_LINKS", 3), ("PDF_LINKS", 0)])
+def test_links_beyond_the_caps_are_counted(monkeypatch: pytest.MonkeyPatch, cap: str, links: int) -> None:
+    monkeypatch.setattr(portable, f"_MAX_{cap.removeprefix('PDF_')}", links)
+    page = paper(FIRST, link="/cup").replace(b"/Annots [5 0 R]", b"/Annots [5 0 R 5 0 R 5 0 R 5 0 R 5 0 R]")
+    document = portable.read_pdf(page)
+    assert len(document.links) == links
+    assert [(excess.cap.name, excess.number) for excess in document.left_out] == [(cap, 5 - links)]
+
+
+def test_bookmarks_beyond_the_cap_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(portable, "_MAX_BOOKMARKS", 2)
+    items = {
+        6 + n: b"<</Title (On tea) /Parent 6 0 R %s>>" % (b"/Next %d 0 R" % (7 + n) if n < 3 else b"")
+        for n in (1, 2, 3)
+    }
+    outline = {6: b"<</First 7 0 R /Last 9 0 R /Count 3>>"} | items
+    document = portable.read_pdf(paper(FIRST, root=b"/Outlines 6 0 R", extra=outline))
+    assert len(document.contents) == 2
+    assert [(excess.cap.name, excess.number) for excess in document.left_out] == [("PDF_BOOKMARKS", 1)]
 
 
 def test_without_the_extra_it_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from windrow.collections.pages.steps import MAX_LINKS, name_payload, summarise
+from windrow.caps import PAGE_LINKS
+from windrow.collections.pages.steps import name_payload, summarise
 from windrow.contract import Task
 from windrow.model import ArchivePlace, Attempt, Item, KeptResponse, Limits, RecordedAttempt, Site, Source
 
@@ -44,10 +45,14 @@ def test_a_page_that_asks_not_to_be_found_has_no_text(name, content, reason):
     assert (summary.pile is None, summary.described is None) == (bool(reason), bool(reason))
 
 
+MAX_LINKS = PAGE_LINKS.number
+
+
 def test_of_many_links_the_first_are_kept():
     summary = read("".join(f"<a href=/{at}>a</a> " for at in range(MAX_LINKS + 5)))
     assert [len(summary.links), summary.links[-1][0]] == [MAX_LINKS, f"https://example.org/{MAX_LINKS - 1}"]
-    assert summary.reason == "too_many_elements"
+    assert summary.reason == "capped"
+    assert [(skip.message, skip.number) for skip in summary.left_out] == [("more than 20,000 links of a page", 5)]
 
 
 def test_two_different_canonical_addresses_are_none():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from tests.collections.papers.library import pdf
+from windrow.caps import PAPER_REFERENCES
 from windrow.collections.papers.extract import guess_metadata
 from windrow.errors import StepError
 from windrow.formats.pdf import read_pages
@@ -52,3 +53,16 @@ def test_pages_that_cannot_be_read_are_counted():
     assert guess.status["reason"] == "PAGES_UNREADABLE"
     assert guess.info["unreadable_pages"] == 1
     assert guess.info["title"] == "A title of some length"
+
+
+def test_what_caps_leave_out_of_a_bibliography_is_counted():
+    entries = "\n".join(
+        f"[{n}] A. Author {n}: a work of some length, 1999." for n in range(PAPER_REFERENCES.number + 5)
+    )
+    document = read_pages(pdf("A title of some length"))._replace(pages=[f"Text\nReferences\n{entries}"])
+    guess = guess_metadata(document)
+    assert len(guess.info["references"]) == PAPER_REFERENCES.number
+    assert guess.status["reason"] == "CUT"
+    assert [(excess.cap.name, excess.number) for excess in guess.left_out] == [("PAPER_REFERENCES", 5)]
+    guess = guess_metadata(document._replace(pages=[f"Text\nReferences\n{'x' * 200_006}"]))
+    assert [(excess.cap.name, excess.number) for excess in guess.left_out] == [("BIBLIOGRAPHY", 7)]

@@ -11,13 +11,13 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from windrow.caps import DETAIL_ADDRESS
+from windrow.caps import DETAIL_ADDRESS, Excess
 from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
 from windrow.collections.events.parser import SkippedPart
 from windrow.collections.events.readers.by_fields import join_url
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, parser_of, read_document, source_document
-from windrow.contract import DRIFT, Answer, FollowResult, Offering, Request, Skip
+from windrow.contract import DRIFT, Answer, FollowResult, LeftOutCount, Offering, Request, Skip, count_excess
 from windrow.errors import StepError
 from windrow.model import CdxLine, Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
@@ -116,10 +116,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     url = "" if url == document.url else url
     reads_every_page = parser.complete or READERS[document.rules.reader].is_growing
     requests: tuple[Request, ...] = ()
+    left_out: tuple[LeftOutCount, ...] = ()
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
         details = READERS[document.rules.reader].details(document)
+        if too_long := [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]:
+            left_out = count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0])
         offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL_CHARACTERS}
         requests += details
     elif not offers:
@@ -133,7 +136,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drift_result.drifts), *findings]
     if not parser.complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
-        return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings[:100]))
+        return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings), left_out=left_out)
     # A part that cannot be read is listed, too. If its event is not known, any event may be the one that is listed.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     is_first = answer.request.name == _FIRST_PAGE
@@ -141,8 +144,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if is_incomplete != bool(learned.get(_INCOMPLETE_KEY)):
         remembered[_INCOMPLETE_KEY] = is_incomplete
     return FollowResult(
-        requests, tuple(offers.values()), remembered, end=end, findings=tuple(findings[:100]),
-        begins_listing=is_first, ends_listing=not url and not is_incomplete,
+        requests, tuple(offers.values()), remembered, end=end, findings=tuple(findings),
+        begins_listing=is_first, ends_listing=not url and not is_incomplete, left_out=left_out,
     )  # fmt: skip
 
 

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from zoneinfo import ZoneInfo
 
-from windrow.caps import ARTICLE_KEYWORDS
 from windrow.collections.news import standard
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
@@ -27,7 +26,6 @@ from windrow.reasons import Reason
 _FIRST_YEAR = 1990
 _MAX_TIME_AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
-_MAX_KEYWORDS = ARTICLE_KEYWORDS.number
 _MAX_TITLE_CHARACTERS = 2_000
 _SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 
@@ -89,7 +87,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
         "publication_date": article.date or None,
         "publication_timestamp_gmt": timestamp,
         "author": ", ".join(unique_texts(article.authors)) or None,
-        "keywords": unique_texts(article.keywords)[:_MAX_KEYWORDS],
+        "keywords": unique_texts(article.keywords),
         "word_count": len(_WORD.findall(text)),
     }
     image_url = normalise(article.image_url, article.base_url or article.url).url if article.image_url else ""

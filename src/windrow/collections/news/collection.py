@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from windrow.caps import SECTION_LINKS
 from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
 from windrow.errors import ConfigError
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, choice
+from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
@@ -61,6 +62,9 @@ SOURCE = (
         "seeds", TEXTS, [], "feeds, sitemaps or section pages to request, relative to `url`; default: `url` itself"
     ),
     Setting("origins", TEXTS, [], "other origins with articles of the site, such as https://news.example.org"),
+    Setting(
+        "max_links", count(1, 10**5), SECTION_LINKS.number, "most articles of one page of links that are requested"
+    ),
     Setting("exclude_selectors", TEXTS, [], "CSS selectors of elements that are not part of an article"),
 )
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from windrow.caps import FRONT_PAGE_FEEDS
+from windrow.caps import FRONT_PAGE_FEEDS, ROBOTS_BYTES, ROBOTS_SITEMAPS
 from windrow.collections.news import feed, townnews, wordpress
 from windrow.content.page import read_page
 from windrow.contract import (
@@ -21,6 +21,7 @@ from windrow.contract import (
     Request,
     Skip,
     Task,
+    count_excess,
     observed,
 )
 from windrow.formats import robots, url_hints
@@ -38,7 +39,6 @@ _USUAL_PATHS = (
     "atom.xml", "feed.json",
 )  # fmt: skip
 """Paths at which many sites have a feed or a sitemap."""
-_MAX_FEEDS = FRONT_PAGE_FEEDS.number  # of a front page
 _API_HEADER = re.compile(r'<([^<>]+)>\s*;[^,<]*rel="?https://api\.w\.org/"?')
 _API_LINK = re.compile(rb"""<link[^<>]*rel=["']?https://api\.w\.org/["']?[^<>]*>""", re.IGNORECASE)
 _HREF = re.compile(rb"""href=["']?([^"'>\s]+)""", re.IGNORECASE)
@@ -97,15 +97,18 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
         refused = FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
         return _request_guesses(source, learned, answer, refused)
-    detected = {}
+    detected: dict[str, Any] = {}
     if "kind" not in learned:
         detected = _detect_kind(answer.view.read(), answer.fields, url)
         answer.view.seek(0)
+    excess = FRONT_PAGE_FEEDS.find_excess(len(detected.get("addresses", ())))
+    detected |= {"addresses": detected["addresses"][: FRONT_PAGE_FEEDS.number]} if excess else {}
     learned_now = {**learned, **detected}
     kind = learned_now["kind"]
     if url not in learned_now.get("addresses", ()):
         requests = SITE_KINDS[kind].begin(source, learned_now) if detected else ()
-        return FollowResult(requests, (), detected, end="" if detected else NO_REQUESTS_ENDING)
+        end = "" if detected else NO_REQUESTS_ENDING
+        return FollowResult(requests, (), detected, end=end, left_out=count_excess(excess, url))
     list_answer = answer._replace(request=answer.request._replace(name=f"{kind}.{feed.LIST}"))
     listing = feed.follow(source, learned_now, list_answer)
     if kind == "page" and not listing.requests and detected:
@@ -139,9 +142,14 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
     body = answer.view.read()
     answer.view.seek(0)
     if answer.status == 200 and name == _ROBOTS_FILE:
-        sitemaps = robots.parse(body, source.site.agent).sitemaps
-        requests = tuple(Request(address, _GUESS, priority=2, when_named=True) for address in sitemaps)
-        return FollowResult(requests, skip=None if sitemaps else Reason.NOT_A_FEED)
+        rules = robots.parse(body, source.site.agent)
+        requests = tuple(Request(address, _GUESS, priority=2, when_named=True) for address in rules.sitemaps)
+        excess = (
+            *ROBOTS_BYTES.find_excess(len(body)),
+            *ROBOTS_SITEMAPS.find_excess(len(rules.sitemaps) + rules.sitemaps_left_out),
+        )
+        skip = None if requests else Reason.NOT_A_FEED
+        return FollowResult(requests, skip=skip, left_out=count_excess(excess, url))
     other_guesses = [guessed for guessed in learned.get("guessed", ()) if guessed != url]
     if answer.status != 200 or url_hints.read_hints(body, url).kind is HintKind.NONE:
         is_read = answer.status == 200
@@ -174,7 +182,7 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
     addresses = [normalise(feed_link.href, url).url for feed_link in feeds]
     addresses = [address for address in addresses if address and "comments" not in address]
     if addresses:
-        return {"kind": "feed", "addresses": addresses[:_MAX_FEEDS]}
+        return {"kind": "feed", "addresses": addresses}
     return {"kind": "page", "addresses": [url]}
 
 

@@ -12,10 +12,20 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from windrow.caps import NEWS_JSON_BYTES, SECTION_LINKS
+from windrow.caps import NEWS_JSON_BYTES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
 from windrow.collections.news import article
 from windrow.content.page import read_page
-from windrow.contract import Answer, FollowResult, LeftOutCount, Observation, Offering, Request, Skip, Task
+from windrow.contract import (
+    Answer,
+    FollowResult,
+    LeftOutCount,
+    Observation,
+    Offering,
+    Request,
+    Skip,
+    Task,
+    count_excess,
+)
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats import feed as entries
@@ -109,7 +119,6 @@ def texts_in(nested: Any) -> list[str]:
 
 LIST, ARTICLE = "list", "article"  # types of documents, the second parts of names of requests
 _MAX_REMEMBERED = 1_000  # articles of a list, the newest, of which changes and removals are noticed
-_MAX_LINKS = SECTION_LINKS.number  # of a section page
 _MAX_RECENT_SITEMAPS = 100  # sitemaps of an index, the newest, that are requested each time
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
@@ -147,10 +156,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
             message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
             return FollowResult(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", message, Level.WARN),))
         links = _article_links(body, answer, url)
-        message = f"a page of links has more than {_MAX_LINKS:,} links to articles"
-        left_out = _count_left_out(Reason.TOO_MANY_ELEMENTS, message, links[_MAX_LINKS:])
-        listing = _article_requests(kind, learned, url, dict.fromkeys(links[:_MAX_LINKS], ""), {})
-        return replace(listing, left_out=left_out)
+        cap = SECTION_LINKS._replace(number=source.options.get("max_links", SECTION_LINKS.number))
+        taken_links = links[: cap.number]
+        listing = _article_requests(kind, learned, url, dict.fromkeys(taken_links, ""), {})
+        return replace(listing, left_out=count_excess(cap.find_excess(len(links)), url))
     times = _times_newest_first(hints)
     since, until = source.options["since"], source.options["until"]
     wanted = {
@@ -178,8 +187,7 @@ def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tupl
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
     """Yield how many entries of the list at `url` are left out, by rule; 1 stands for an unknown number."""
     if hints.left_out:
-        rule = f"a list has more than {url_hints.MAX_ENTRIES:,} entries"
-        yield LeftOutCount(Reason.TOO_MANY_ELEMENTS, rule, hints.left_out, url)
+        yield from count_excess([Excess(SITEMAP_ENTRIES, hints.left_out)], url)
     elif hints.reason is not None:
         yield LeftOutCount(hints.reason, f"a list is read only in part: {hints.reason.meaning}", 1, url)
     if hints.refused:

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from windrow.caps import LIST_ROUNDS, POST_PAGES
+from windrow.caps import LIST_ROUNDS, POST_PAGES, Excess
 from windrow.collections.news import wordpress_gone
 from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
-from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
+from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task, count_excess
 from windrow.formats.text import counted
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason
@@ -225,11 +225,13 @@ def _finish_list(
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = replace(_first_list(source, listing), round=listing.round + 1)
         return FollowResult((next_list.request(api),), offers)
+    left_out = count_excess([Excess(LIST_ROUNDS, 1)] if listing.shrunk else (), answer.request.url)
     began = listing.began or answer.at.isoformat()
+    learned_now = {f"upto.{listing.mode}": _window_end(source, listing, began)}
     if listing.mode == "all":
         day_range = f"{source.options['since']}..{source.options['until']}"
-        return FollowResult((), offers, {"range": day_range, "upto.date": began, "upto.modified": began}, end=why_ended)
-    return FollowResult((), offers, {f"upto.{listing.mode}": _window_end(source, listing, began)}, end=why_ended)
+        learned_now = {"range": day_range, "upto.date": began, "upto.modified": began}
+    return FollowResult((), offers, learned_now, end=why_ended, left_out=left_out)
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:

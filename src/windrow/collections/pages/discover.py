@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from windrow.caps import ASSETS_OF_ORIGIN, PAGE_LINKS, SITEMAPS_OF_ORIGIN
 from windrow.collections.pages import redirect, site_rules
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.crawl_log import classify_answer, map_outcome
@@ -64,8 +65,11 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
     crawl_options = CrawlOptions(
         make_site_policy(source), agent, source_options["delay"], sitemaps=source_options["read_sitemaps"],
         hints=not source_options.get("every"), assets=source_options.get("assets", False),
+        max_sitemaps=source_options.get("max_sitemaps_per_run", SITEMAPS_OF_ORIGIN.number),
+        max_assets=source_options.get("max_assets_per_run", ASSETS_OF_ORIGIN.number),
     )  # fmt: skip
-    return SiteRules(crawl_options, origin, References(agent, feeds=source_options["read_feeds"]))
+    max_links = source_options.get("max_links", PAGE_LINKS.number)
+    return SiteRules(crawl_options, origin, References(agent, feeds=source_options["read_feeds"], max_links=max_links))
 
 
 def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:

@@ -19,7 +19,6 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from windrow.caps import LINK_HEADER_CHARACTERS, LINK_HEADER_LINKS
 from windrow.collections.pages.code import DAY, InformationSource
 from windrow.content.head import read_refresh
 from windrow.contract import ContentCheck
@@ -30,8 +29,6 @@ from windrow.reasons import Reason
 PERMANENT = frozenset({301, 308})
 REDIRECTS = PERMANENT | {302, 303, 307}
 
-_MAX_HEADER_LINKS = LINK_HEADER_LINKS.number  # of one Link header
-_MAX_HEADER_LENGTH = LINK_HEADER_CHARACTERS.number  # characters of one Link header that are read
 _TARGET = re.compile(r"\s*+<([^<>]*+)>")
 _PARAMETER = re.compile(r'\s*+;\s*+([!#$&+.^_`|~\w*-]++)\s*+(?:=\s*+("(?:[^"\\]|\\.)*+"|[^\s;,"]*+))?+')
 _SEPARATOR = re.compile(r"\s*+(?:,|\Z)")
@@ -105,12 +102,9 @@ def find_link_targets(header: str, relation: str) -> list[str]:
     ['/b', 'c']
     """
     targets: list[str] = []
-    text = redecode_as_utf_8(header[:_MAX_HEADER_LENGTH])
+    text = redecode_as_utf_8(header)
     position = 0
-    for _ in range(_MAX_HEADER_LINKS):
-        target = _TARGET.match(text, position)
-        if not target:
-            break
+    while target := _TARGET.match(text, position):
         rel, position = "", target.end()
         while parameter := _PARAMETER.match(text, position):
             is_rel = parameter[1].lower() == "rel"

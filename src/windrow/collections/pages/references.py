@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
+from typing import NamedTuple
 from weakref import WeakSet
 
-from windrow.caps import ASSETS_OF_DOCUMENT, PAGE_LINKS, STYLE_CHARACTERS
+from windrow.caps import ASSETS_OF_DOCUMENT, PAGE_LINKS, STYLE_CHARACTERS, Cap, Excess
 from windrow.collections.pages.code import parse_mime
 from windrow.content.charset import decode
 from windrow.content.head import RELATIONS, read_refresh
@@ -17,9 +18,6 @@ from windrow.formats.sniff import sniff
 from windrow.formats.srcset import parse_srcset
 from windrow.formats.url import normalise
 from windrow.formats.url_hints import read_hints
-
-MAX_REFERENCES = PAGE_LINKS.number
-"""Most references of one page that are followed."""
 
 _PAGE_TYPES = frozenset({"text/html", "application/xhtml+xml"})
 _HINT_TYPES = frozenset(
@@ -35,10 +33,14 @@ _FOLLOWED_RELATIONS = RELATIONS | {"canonical"}
 class References:
     """Reads the references of documents for one user agent."""
 
-    def __init__(self, agent: str, *, feeds: bool = True) -> None:
-        """Apply the robots directives for the user agent `agent`; without `feeds`, the feeds of pages are left out."""
+    def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
+        """Apply the robots directives for the user agent `agent`; without `feeds`, the feeds of pages are left out.
+
+        `max_links` is the most references of one page that are returned; the step summarise reports pages with more.
+        """
         self._agent = agent
         self._includes_feeds = feeds
+        self._max_links = max_links
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
         """Return the base address of a document, and its references as written.
@@ -56,7 +58,7 @@ class References:
         if robots.read_header_directives(lower_fields.get("x-robots-tag", "").split("\n"), self._agent).nofollow:
             return url, []
         if essence in _HINT_TYPES:
-            return url, [entry.url for entry in read_hints(body, url).entries[:MAX_REFERENCES]]
+            return url, [entry.url for entry in read_hints(body, url).entries[: self._max_links]]
         if essence not in _PAGE_TYPES:
             return url, []
         return self._read_page(url, decode(body, lower_fields.get("content-type", "")).text)
@@ -75,7 +77,7 @@ class References:
                     directives.join(robots.read_meta_directives([(name, content)], self._agent)) if name else directives
                 )
                 references += filter(None, (read_refresh(attributes),))
-            elif len(references) < MAX_REFERENCES:
+            elif len(references) < self._max_links:
                 references += self._find_references(tag or "", attributes)
         return base or url, [] if directives.nofollow else references
 
@@ -220,10 +222,14 @@ def _is_absolute(reference: str) -> bool:
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
-MAX_ASSETS_PER_DOCUMENT = ASSETS_OF_DOCUMENT.number
-"""Most assets of one document that are requested."""
+class FoundAssets(NamedTuple):
+    """The normalised addresses of the assets of a document, each once, and what caps leave out of them."""
 
-_MAX_STYLE_LENGTH = STYLE_CHARACTERS.number  # most characters of a style sheet that are read
+    urls: list[str]
+    left_out: tuple[Excess, ...]
+
+
+_MAX_ASSET_REFERENCES = 20 * ASSETS_OF_DOCUMENT.number  # of one document: many references have the same address
 _ASSET_SELECTOR = (
     "base[href], img, source, image, input[type=image], script[src], link[rel][href], video[poster], object[data],"
     " [background], [style], style"
@@ -238,43 +244,51 @@ _PRELOADED_TYPES = frozenset({"style", "script", "font", "image"})
 _STYLE_ADDRESS = re.compile(
     r"""url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)"'\s]*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.IGNORECASE
 )
-_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # one without an end extends to that of the text
 
 
-def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> list[str]:
-    """Return the normalised addresses of the assets that a page or style sheet at the normalised address `url` needs.
+def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets:
+    """Return the addresses of the assets that a page or style sheet at the normalised address `url` needs.
 
-    Each address is returned once; `fields` are the header fields.
+    `fields` are the header fields.
 
     >>> page = b"<img src=a.png srcset='b.png 2x, /c.png 3x'><link rel=stylesheet href=s.css><a href=/page>x</a>"
-    >>> find_assets("http://a.example/x/", {"content-type": "text/html"}, page)
+    >>> find_assets("http://a.example/x/", {"content-type": "text/html"}, page).urls
     ['http://a.example/x/a.png', 'http://a.example/x/b.png', 'http://a.example/c.png', 'http://a.example/x/s.css']
-    >>> find_assets("http://a.example/s.css", {"content-type": "text/css"}, b"@font-face { src: url('f.woff2') }")
+    >>> find_assets("http://a.example/s.css", {"content-type": "text/css"}, b"@font-face { src: url('f.woff2') }").urls
     ['http://a.example/f.woff2']
     """
     content_type = fields.get("content-type", "")
     media_type = parse_mime(content_type)
     essence = media_type.essence if media_type else "text/html"
+    left_out: Counter[Cap] = Counter()
+    base, references = url, list[str]()
     if essence == "text/css":
-        return _resolve_addresses(url, _find_style_addresses(decode(body, content_type).text))
-    if essence not in {"text/html", "application/xhtml+xml"}:
-        return []
-    base, references = _find_page_assets(url, decode(body, content_type).text)
-    return _resolve_addresses(base, references)
+        references = _find_style_addresses(decode(body, content_type).text, left_out)
+    elif essence in {"text/html", "application/xhtml+xml"}:
+        base, references = _find_page_assets(url, decode(body, content_type).text, left_out)
+    return _resolve_addresses(base, references, left_out)
 
 
-def _resolve_addresses(base: str, references: Iterable[str]) -> list[str]:
-    """Return at most `MAX_ASSETS_PER_DOCUMENT` normalised addresses, each once, but no invalid ones, `data:` or `#`."""
+def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
+    """Return the normalised addresses of references, but no invalid ones, `data:` or `#`; `left_out` is by cap.
+
+    At most `_MAX_ASSET_REFERENCES` references are resolved; the others count as assets that are left out.
+    """
     urls = (
         normalise(reference.strip(), base).url
-        for reference in references
+        for reference in references[:_MAX_ASSET_REFERENCES]
         if reference and not reference.startswith(("data:", "#"))
     )
-    return list(islice(dict.fromkeys(filter(None, urls)), MAX_ASSETS_PER_DOCUMENT))
+    assets = list(dict.fromkeys(filter(None, urls)))
+    unresolved = max(0, len(references) - _MAX_ASSET_REFERENCES)
+    left_out[ASSETS_OF_DOCUMENT] += unresolved + max(0, len(assets) - ASSETS_OF_DOCUMENT.number)
+    excess = tuple(Excess(cap, number) for cap, number in left_out.items() if number > 0)
+    return FoundAssets(assets[: ASSETS_OF_DOCUMENT.number], excess)
 
 
-def _find_page_assets(url: str, text: str) -> tuple[str, list[str]]:
-    """Return the base address of an HTML page, and the references to its assets."""
+def _find_page_assets(url: str, text: str, left_out: Counter[Cap]) -> tuple[str, list[str]]:
+    """Return the base address of an HTML page, and the references to its assets; count what caps leave out."""
     base = ""
     references: list[str] = []
     for node in parse(text).css(_ASSET_SELECTOR):
@@ -287,12 +301,10 @@ def _find_page_assets(url: str, text: str) -> tuple[str, list[str]]:
             references += parse_srcset(attributes.get("srcset") or "")
         if tag == "link" and _is_loaded(attributes):
             references += [attributes.get("href") or "", *parse_srcset(attributes.get("imagesrcset") or "")]
-        references += _find_style_addresses(attributes.get("style") or "")
+        references += _find_style_addresses(attributes.get("style") or "", left_out)
         if tag == "style":
-            references += _find_style_addresses(node.text() or "")
-        if len(references) > 20 * MAX_ASSETS_PER_DOCUMENT:
-            break
-    return base or url, references
+            references += _find_style_addresses(node.text() or "", left_out)
+    return base or url, list(filter(None, references))
 
 
 def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
@@ -302,8 +314,9 @@ def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
     return is_preloaded or not relations.isdisjoint(_LOADED_RELATIONS)
 
 
-def _find_style_addresses(text: str) -> Iterator[str]:
-    """Yield the references in a style sheet or in a `style` attribute; some may be empty."""
-    without_comments = _COMMENT.sub(" ", text[:_MAX_STYLE_LENGTH])
-    for match in islice(_STYLE_ADDRESS.finditer(without_comments), 20 * MAX_ASSETS_PER_DOCUMENT):
-        yield next(filter(None, match.groups()), "")
+def _find_style_addresses(text: str, left_out: Counter[Cap]) -> list[str]:
+    """Return the references in a style sheet or in a `style` attribute, and count what caps leave out."""
+    left_out[STYLE_CHARACTERS] += max(0, len(text) - STYLE_CHARACTERS.number)
+    without_comments = _COMMENT.sub(" ", text[: STYLE_CHARACTERS.number])
+    addresses = (next(filter(None, match.groups()), "") for match in _STYLE_ADDRESS.finditer(without_comments))
+    return list(filter(None, addresses))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from windrow.caps import ASSETS_OF_ORIGIN, SITEMAPS_OF_ORIGIN
 from windrow.collections.pages.policy import make_policy
 from windrow.collections.pages.scope import make_scope, parse_host, parse_parameter_rule, parse_path_pattern
 from windrow.errors import ConfigError
@@ -134,6 +135,11 @@ SETTINGS = (
     Setting("pages.limits.answer_time", DURATION, LIMITS.answer_time, "longest time for one whole answer"),
     Setting("pages.limits.cpu_time", DURATION, LIMITS.cpu_time, "most CPU time to read one page"),
     Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
+    Setting("pages.limits.pages", count(1, 10**6), LIMITS.pages, "most pages that are read of one PDF"),
+    Setting(
+        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "most characters that are read of a PDF or text"
+    ),
+    Setting("pages.limits.links", count(1, 10**7), LIMITS.links, "most links of one page that are stored and followed"),
 )
 
 SOURCE_SETTINGS = (
@@ -163,6 +169,15 @@ SOURCE_SETTINGS = (
     ),
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages that one run requests; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
+    Setting(
+        "max_assets_per_run", count(1, 10**9), ASSETS_OF_ORIGIN.number, "most assets of a host that one run requests"
+    ),
+    Setting(
+        "max_sitemaps_per_run",
+        count(1, 10**9),
+        SITEMAPS_OF_ORIGIN.number,
+        "most sitemaps of a host that one run requests",
+    ),
     Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 
@@ -185,10 +200,11 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
     options |= {name: tuple(dict.fromkeys((*get_default(name), *values[name].value))) for name in _MERGED_OPTIONS}
     for name in ("delay", "recrawl_interval"):
         options[name] = get_default(name) if values[name].value is None else values[name].value
-    options |= {name: values[name].value for name in ("every", "assets")}
+    options |= {name: values[name].value for name in ("every", "assets", "max_assets_per_run", "max_sitemaps_per_run")}
     options |= {
         "read_sitemaps": get_default("sitemaps"),
         "read_feeds": get_default("feeds"),
+        "max_links": get_default("limits.links"),
         "seeds": _read_seeds(table, values, surroundings),
     }
     try:

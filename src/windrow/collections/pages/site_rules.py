@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count, islice
 
-from windrow.caps import ASSETS_OF_ORIGIN, REPORTED_ADDRESSES, SITEMAP_LEVELS, SITEMAPS_OF_ORIGIN
+from windrow.caps import (
+    ASSET_LEVELS,
+    ASSETS_OF_ORIGIN,
+    REPORTED_ADDRESSES,
+    ROBOTS_BYTES,
+    ROBOTS_SITEMAPS,
+    SITEMAP_ENTRIES,
+    SITEMAP_LEVELS,
+    SITEMAPS_OF_ORIGIN,
+    Cap,
+)
 from windrow.collections.pages import redirect, scope
 from windrow.collections.pages.code import ASSET, DAY, CrawlType, parse_mime
 from windrow.collections.pages.policy import NoveltyCount, Policy, PolicyVerdict, describe_verdict, judge_by_robots
@@ -19,24 +29,18 @@ from windrow.digest import hash64
 from windrow.fetch.politeness import pace, robots_state
 from windrow.formats.robots import read_header_directives
 from windrow.formats.url import Resolver, normalise, parts
-from windrow.formats.url_hints import HintKind, read_hints
+from windrow.formats.url_hints import HintKind, UrlHint, UrlHints, read_hints
 from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
 """Crawl type of a sitemap: read for its addresses, not a document."""
 
-MAX_ASSETS = ASSETS_OF_ORIGIN.number
-"""Most assets of one origin in one run."""
-
 MAX_DEPTH = SITEMAP_LEVELS.number
-"""Most levels of sitemaps (an index, an index in it, the sitemaps in that one), and of style sheets."""
-
-MAX_SITEMAPS = SITEMAPS_OF_ORIGIN.number
-"""Most sitemaps of one origin in one run."""
+"""Most levels of sitemaps: an index, an index in it, the sitemaps in that one."""
 
 MAX_LEFT_OUT = REPORTED_ADDRESSES.number
-"""Most addresses of one answer that are reported as left out."""
+"""Most addresses of one answer that are reported as left out by their rule; the others are counted together."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
@@ -65,7 +69,8 @@ class CrawlOptions:
     `delay` is the least time in seconds between two requests if robots.txt does not set one; without `polite`, slow
     answers do not increase it. Without `sitemaps`, the sitemaps that robots.txt names are ignored; without `hints`, a
     change date in a sitemap or feed does not make a page due. With `assets`, the assets of pages are stored too, from
-    any host whose robots.txt allows it.
+    any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the most of them that one run requests from
+    an origin.
     """
 
     policy: Policy
@@ -75,6 +80,8 @@ class CrawlOptions:
     sitemaps: bool = True
     hints: bool = True
     assets: bool = False
+    max_sitemaps: int = SITEMAPS_OF_ORIGIN.number
+    max_assets: int = ASSETS_OF_ORIGIN.number
 
 
 class SiteRules:
@@ -96,8 +103,8 @@ class SiteRules:
         self._followed: dict[str, FoundUrl | None] = {}  # results of `follow`, because pages repeat links
         self._novelty = NoveltyCount()
         self._order_offset = 0  # added to the order numbers of found addresses
-        self._sitemaps_left = MAX_SITEMAPS  # how many more may be returned in this run
-        self._assets_left = MAX_ASSETS if options.assets else 0  # how many more may be returned in this run
+        self._sitemaps_left = options.max_sitemaps  # how many more may be returned in this run
+        self._assets_left = options.max_assets if options.assets else 0  # how many more may be returned in this run
         self._left_out: list[LeftOut] = []
 
     def robots(self, now: float) -> str:
@@ -117,12 +124,17 @@ class SiteRules:
         sitemaps are not read.
         """
         agent = self._options.agent
+        url = f"{self._origin}/robots.txt"
+        self._note_excess(ROBOTS_BYTES, url, len(body) - ROBOTS_BYTES.number)
         self._forget_verdicts()
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=agent, now=answered_at
         )
-        urls = self._robots_state.robots.sitemaps if self._options.sitemaps else ()
-        return self._offer_sitemaps(self._make_sitemap(url, 0) for url in urls)
+        if not self._options.sitemaps:
+            return []
+        robots_rules = self._robots_state.robots
+        self._note_excess(ROBOTS_SITEMAPS, url, robots_rules.sitemaps_left_out)
+        return self._offer_sitemaps(url, 0, map(UrlHint, robots_rules.sitemaps))
 
     def _forget_verdicts(self) -> None:
         """Forget all remembered verdicts and links, because the rules have changed."""
@@ -218,28 +230,54 @@ class SiteRules:
         if job.kind != SITEMAP and (media_type is None or media_type.essence not in FEEDS):
             return None
         hint_list = read_hints(body, job.url)
+        self._note_unread_hints(job, hint_list)
         if hint_list.kind is HintKind.INDEX:
-            depth = job.order + 1
-            entries = hint_list.entries if depth < MAX_DEPTH else ()
-            sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
-            return self._offer_sitemaps(sitemaps) if job.kind == SITEMAP else []
+            return self._offer_indexed(job, hint_list) if job.kind == SITEMAP else []
         if job.kind != SITEMAP and hint_list.kind is not HintKind.FEED:
             return None
         pages = ((entry, self._judge_page(scope.clean_address(entry.url))) for entry in hint_list.entries)
         use_dates = self._options.hints
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
+    def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
+        """Record what of a sitemap or feed is left out, or why a sitemap, or a part of it, cannot be read."""
+        self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
+        if job.kind != SITEMAP:
+            return
+        if hint_list.reason and not hint_list.left_out:
+            rule = f"a sitemap is read only in part or not at all: {hint_list.reason.meaning}"
+            self._left_out.append(LeftOut(job.target, job.url, hint_list.reason, rule))
+        if hint_list.refused:
+            rule = "an entry of a sitemap has no valid web address"
+            digest = hash64(f"{rule} {job.url}")
+            self._left_out.append(LeftOut(digest, job.url, Reason.BAD_ADDRESS, rule, hint_list.refused))
+
+    def _offer_indexed(self, job: FetchJob, index: UrlHints) -> list[FoundUrl]:
+        """Return the sitemaps that an index names; none of an index in the last level."""
+        depth = job.order + 1
+        if depth >= MAX_DEPTH:
+            self._note_excess(SITEMAP_LEVELS, job.url, len(index.entries))
+            return []
+        return self._offer_sitemaps(job.url, depth, iter(index.entries))
+
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page, at most `MAX_ASSETS` in one run; none if assets are not stored."""
-        return self._offer_assets(job, fields, body) if self._assets_left and job.kind == CrawlType.FILE_CRAWL else []
+        """Return the assets of a page within the caps; none if assets are not stored."""
+        is_page = job.kind == CrawlType.FILE_CRAWL
+        return self._offer_assets(job, fields, body) if self._options.assets and is_page else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets that a page or style sheet names; style sheets are followed up to `MAX_DEPTH` levels."""
+        """Return the assets that a page or style sheet names, within the caps."""
         depth = job.order + 1 if job.kind == ASSET else 0
-        if depth > MAX_DEPTH:
+        assets = find_assets(job.url, fields, body)
+        if depth > ASSET_LEVELS.number:
+            self._note_excess(ASSET_LEVELS, job.url, len(assets.urls))
             return []
-        candidates = (self._make_asset(url, depth) for url in find_assets(job.url, fields, body))
-        allowed_assets = [asset for asset in candidates if asset][: self._assets_left]
+        for excess in assets.left_out:
+            self._note_excess(excess.cap, job.url, excess.number)
+        allowed_assets = [asset for url in assets.urls if (asset := self._make_asset(url, depth))]
+        cap = ASSETS_OF_ORIGIN._replace(number=self._options.max_assets)
+        self._note_excess(cap, job.url, len(allowed_assets) - self._assets_left)
+        allowed_assets = allowed_assets[: self._assets_left]
         self._assets_left -= len(allowed_assets)
         return allowed_assets
 
@@ -258,12 +296,15 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        For a target on another origin, its rules check robots.txt. After `MAX_ASSETS` assets, None is returned.
+        For a target on another origin, its rules check robots.txt. After the most assets of a run, None is returned.
         """
         if kind == ASSET:
-            target = normalise(reference, base).url if self._assets_left else ""
+            target = normalise(reference, base).url
+            if target and not self._assets_left:
+                self._note_excess(ASSETS_OF_ORIGIN._replace(number=self._options.max_assets), base, 1)
+                return None
             self._assets_left -= bool(target)
-            return self._make_asset(target, MAX_DEPTH) if target else None
+            return self._make_asset(target, ASSET_LEVELS.number) if target else None
         (resolved,) = self._resolver.resolve(base, (reference,))
         url = resolved.url
         if url in self._followed:
@@ -274,13 +315,25 @@ class SiteRules:
         return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return at most `MAX_LEFT_OUT` addresses on the site's hosts that rules forbade since the last call."""
+        """Return what was left out since the last call: addresses that rules forbade on the site's hosts, and by caps.
+
+        At most `MAX_LEFT_OUT` addresses are returned one by one; the others are counted together.
+        """
         left_out_urls, self._left_out = self._left_out, []
+        unreported = left_out_urls[MAX_LEFT_OUT:]
+        if unreported:
+            count = sum(left_out.number for left_out in unreported)
+            return [*left_out_urls[:MAX_LEFT_OUT], _make_left_out(REPORTED_ADDRESSES, unreported[0].url, count)]
         return left_out_urls
 
     def _note_left_out(self, url: str, verdict: PolicyVerdict) -> None:
-        if verdict.reason and len(self._left_out) < MAX_LEFT_OUT:
+        if verdict.reason:
             self._left_out.append(LeftOut(hash64(url), url, verdict.reason, describe_verdict(verdict)))
+
+    def _note_excess(self, cap: Cap, url: str, number: int) -> None:
+        """Record that a cap leaves out `number` things at an address; nothing if that is not above 0."""
+        if number > 0:
+            self._left_out.append(_make_left_out(cap, url, number))
 
     def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
         """Return a sitemap if it is on one of the site's hosts, otherwise None."""
@@ -289,11 +342,14 @@ class SiteRules:
             return None
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
-    def _offer_sitemaps(self, sitemaps: Iterable[FoundUrl | None]) -> list[FoundUrl]:
-        """Return the sitemaps that are not None, at most as many as may still be requested in this run."""
+    def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
+        """Return the sitemaps of the site that the document at `url` names, at most as many as are left in this run."""
         # The sitemaps are created one by one: an index may name thousands more than are returned.
-        offered_sitemaps = list(islice((sitemap for sitemap in sitemaps if sitemap), self._sitemaps_left))
+        sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
+        offered_sitemaps = list(islice(filter(None, sitemaps), self._sitemaps_left))
         self._sitemaps_left -= len(offered_sitemaps)
+        cap = SITEMAPS_OF_ORIGIN._replace(number=self._options.max_sitemaps)
+        self._note_excess(cap, url, sum(1 for _ in entries))
         return offered_sitemaps
 
     def _judge_page(self, url: str) -> FoundUrl | None:
@@ -315,6 +371,11 @@ class SiteRules:
                 allowed_key = hash(url) ^ self._rule_set
                 _ALLOWED[allowed_key & (_ALLOWED_SLOTS - 1)] = allowed_key
         return FoundUrl(hash64(url), address.origin, url, redirect.count_segments(url) + self._order_offset)
+
+
+def _make_left_out(cap: Cap, url: str, number: int) -> LeftOut:
+    """Return what a cap leaves out at an address; its digest is its own, because the address may be a page too."""
+    return LeftOut(hash64(f"{cap.name} {url}"), url, Reason.CAPPED, cap.rule, number)
 
 
 def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_interval: float) -> tuple[float, float]:

@@ -34,7 +34,7 @@ from windrow.collections.pages.redirect import (
 from windrow.collections.pages.scope import Scope, make_scope
 from windrow.content.head import HIDING_DIRECTIVE
 from windrow.content.substitute import recognise_substitute
-from windrow.contract import Task
+from windrow.contract import Task, skip_excess
 from windrow.errors import StepError
 from windrow.formats import robots
 from windrow.formats.http import decode_body
@@ -45,9 +45,6 @@ from windrow.reasons import Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
 """Most bytes of a document that is read, after decompression."""
-
-MAX_LINKS = PAGE_LINKS.number
-"""Most links of one page that are stored, in page order: a page of 16 MiB may contain a million."""
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
@@ -77,7 +74,7 @@ def summarise(task: Task) -> TextSummary:
         raw = decode_body(_read_body(task), fields, most=MAX_DOCUMENT_BYTES, ratio=task.limits.ratio)
     except StepError as error:
         return _summarise_file(media_type, None, task.item.digest, error.reason)
-    summary = _summarise_page(read(raw, task.item.key, fields, _find_scope(task.source)), task, len(raw))
+    summary = _summarise_page(read(raw, task.item.key, fields, _find_scope(task.source), task.limits), task, len(raw))
     return summary._replace(depends_on_header=_has_hiding_directive(fields) or summary.until is not None)
 
 
@@ -142,7 +139,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     """Summarise a document of `size` decompressed bytes; robots directives may ask to leave its text out."""
     fields, url = task.fields, task.item.key
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
-    links = _replace_surrogates(tuple(tuple(link) for link in page.links[:MAX_LINKS]))
+    links = _replace_surrogates(tuple(tuple(link) for link in page.links[: task.limits.links]))
     summary = TextSummary(
         b"", links=links, linked=hash_link_set((target, text or "") for target, *_, text in links),
         size=size, mime=page.mime,
@@ -164,7 +161,12 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
             reason=_explain_missing_text(page),
             described=described,
         )
-    return summary._replace(identity=digest, pile=pile, described=described, reason=_explain_defect(page))
+    excess = page.left_out
+    if len(page.links) > task.limits.links:
+        excess += PAGE_LINKS._replace(number=task.limits.links).find_excess(len(page.links))
+    left_out = tuple(map(skip_excess, excess)) if excess else ()
+    defect = _explain_defect(page) or (Reason.CAPPED.value if left_out else "")
+    return summary._replace(identity=digest, pile=pile, described=described, reason=defect, left_out=left_out)
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
@@ -200,8 +202,6 @@ def _explain_defect(page: PageDocument) -> str:
     titles = (page.description.title or "", page.description.headline or "")
     if substitute := recognise_substitute(titles, page.pile.text):
         return substitute.value
-    if len(page.links) > MAX_LINKS:
-        return Reason.TOO_MANY_ELEMENTS.value
     return next((finding.kind for finding in page.findings if finding.kind in _REASON_NAMES), "")
 
 

@@ -12,7 +12,7 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from windrow.caps import BIBLIOGRAPHY, PAPER_REFERENCES, PAPER_TEXT_BYTES, SEARCHED_CHARACTERS
+from windrow.caps import BIBLIOGRAPHY, PAPER_REFERENCES, PAPER_TEXT_BYTES, SEARCHED_CHARACTERS, Excess
 from windrow.collections.papers.capture_rules import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, wanted_types
 from windrow.collections.papers.grobid import (
     MAX_REQUESTS,
@@ -26,7 +26,7 @@ from windrow.collections.papers.grobid import (
 )
 from windrow.collections.papers.matching import plain_title
 from windrow.collections.papers.row_keys import base32_of
-from windrow.contract import Answer, Ask, Observation, Skip, Task
+from windrow.contract import Answer, Ask, Observation, Skip, Task, skip_excess
 from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
 from windrow.formats.jats import read_jats
@@ -38,7 +38,7 @@ MAX_PAGES_SIZE = PAPER_TEXT_BYTES.number
 """The most bytes of `text0:pages`; longer texts are cut."""
 
 _MAX_REFERENCES, _MAX_FIELD_CHARACTERS = PAPER_REFERENCES.number, 1_000
-_MAX_ABSTRACT_CHARACTERS, _MAX_BIBLIOGRAPHY_CHARACTERS = 4_000, BIBLIOGRAPHY.number
+_MAX_ABSTRACT_CHARACTERS, _MIN_REFERENCE_CHARACTERS = 4_000, 20
 _MIN_TITLE_LETTERS, _MIN_LETTERS = 12, 4  # of a usable title, and of a line that may be a title
 _SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of its largest
 
@@ -68,11 +68,15 @@ _USELESS_TITLE = re.compile(
 
 
 class Guess(NamedTuple):
-    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, with form feeds between."""
+    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, with form feeds between.
+
+    `left_out` is what caps leave out of it.
+    """
 
     status: dict[str, Any]
     info: dict[str, Any]
     pages: str
+    left_out: tuple[Excess, ...] = ()
 
 
 def guess_metadata(document: PdfPages) -> Guess:
@@ -81,6 +85,8 @@ def guess_metadata(document: PdfPages) -> Guess:
     encoded = text.encode("utf-8", "replace")
     if len(encoded) > MAX_PAGES_SIZE:
         text = encoded[:MAX_PAGES_SIZE].decode("utf-8", "ignore")
+    references, left_out = _guess_references(text)
+    left_out = (*document.left_out, *PAPER_TEXT_BYTES.find_excess(len(encoded)), *left_out)
     first_pages = "\n".join(document.pages[:2])
     title, lines_below = _guess_title(document)
     has_text = bool(text.strip())
@@ -89,7 +95,7 @@ def guess_metadata(document: PdfPages) -> Guess:
         status["reason"] = "PAGES_UNREADABLE" if document.unreadable else "NEEDS_OCR"
     elif document.unreadable:
         status["reason"] = "PAGES_UNREADABLE"
-    elif document.cut or len(encoded) > MAX_PAGES_SIZE:
+    elif left_out:
         status["reason"] = "CUT"
     info: dict[str, Any] = {
         "title": title or None,
@@ -97,7 +103,7 @@ def guess_metadata(document: PdfPages) -> Guess:
         "abstract": _guess_abstract(first_pages) or None,
         "doi": _find_doi(first_pages) or None,
         "arxiv_id": _find_arxiv_id(first_pages) or None,
-        "references": list(_guess_references(text)),
+        "references": references,
         "pages": document.page_count,
         "words": sum(len(page.split()) for page in document.pages),
         "created": document.created,
@@ -105,7 +111,7 @@ def guess_metadata(document: PdfPages) -> Guess:
     }
     if document.unreadable:
         info["unreadable_pages"] = document.unreadable
-    return Guess(status, info, text)
+    return Guess(status, info, text, left_out)
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
@@ -160,22 +166,25 @@ def _find_arxiv_id(text: str) -> str:
     return match[1].lower() if match else ""
 
 
-def _guess_references(text: str) -> Iterator[str]:
-    """Yield the entries below the last heading of a bibliography, split at numbers or, if there are none, at lines."""
+def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
+    """Return the entries below the last heading of a bibliography, and what caps leave out of them.
+
+    They are split at numbers or, if there are none, at lines.
+    """
     headings = list(_BIBLIOGRAPHY_HEADING.finditer(text))
     if not headings:
-        return
+        return [], ()
     start_of_list = headings[-1].end()
-    bibliography = text[start_of_list : start_of_list + _MAX_BIBLIOGRAPHY_CHARACTERS].replace("\f", "\n")
+    bibliography = text[start_of_list : start_of_list + BIBLIOGRAPHY.number].replace("\f", "\n")
     starts = [number.start() for number in _ENTRY_NUMBER.finditer(bibliography)]
     if len(starts) > 1:
         entries = [bibliography[start:end] for start, end in zip(starts, [*starts[1:], None], strict=True)]
     else:
         entries = re.split(r"(?<=[.\]])\s*\n(?=[A-Z])", bibliography)
-    for entry in entries[:_MAX_REFERENCES]:
-        line = " ".join(_ENTRY_NUMBER.sub("", entry, count=1).split())
-        if len(line) > 20:
-            yield line[:_MAX_FIELD_CHARACTERS]
+    lines = (" ".join(_ENTRY_NUMBER.sub("", entry, count=1).split()) for entry in entries)
+    references = [line[:_MAX_FIELD_CHARACTERS] for line in lines if len(line) > _MIN_REFERENCE_CHARACTERS]
+    left_out = (*BIBLIOGRAPHY.find_excess(len(text) - start_of_list), *PAPER_REFERENCES.find_excess(len(references)))
+    return references[:_MAX_REFERENCES], left_out
 
 
 _BLOCK_SIZE = 1 << 16  # bytes; a block stays in the cache of the processor from one digest to the next
@@ -248,7 +257,6 @@ def _refine_type(detected_type: str, head: bytes) -> str:
     return detected_type
 
 
-_MAX_SEARCHED_CHARACTERS = SEARCHED_CHARACTERS.number
 _THUMBNAIL_SIZE = (180, 300)  # the greatest width and height, in pixels
 
 Results = list[Observation | Skip | Ask]
@@ -267,6 +275,7 @@ def extract(task: Task) -> Results:
     record: dict[str, Any] = {"file": meta}
     extra: dict[str, Any] = {}
     text = ""
+    left_out: list[Excess] = []
     if meta["mime"] == PDF:
         outcome: GrobidOutcome | None = None
         if task.options.get("grobid"):
@@ -276,14 +285,16 @@ def extract(task: Task) -> Results:
             outcome = outcome_or_requests
             text = _add_grobid_outcome(outcome, record, extra) if outcome else ""
         if outcome is None or outcome.word != "success":
-            text = _add_guess(task, record, extra)
+            text = _add_guess(task, record, extra, left_out)
         if task.options.get("thumbnails") == "True" and not task.stopped:
             _add_thumbnail(task, extra)
     elif meta["mime"] == JATS:
-        text = _add_jats(task, record, extra)
+        text = _add_jats(task, record, extra, left_out)
     else:
         record["declined"] = "only PDF and JATS are extracted"
-    observations: Results = [Observation(key, record, text[:_MAX_SEARCHED_CHARACTERS], aside=extra)]
+    left_out += SEARCHED_CHARACTERS.find_excess(len(text))
+    observations: Results = [Observation(key, record, text[: SEARCHED_CHARACTERS.number], aside=extra)]
+    observations += map(skip_excess, left_out)
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
     return observations
@@ -354,15 +365,18 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
     return "\n".join(filter(None, (paper["title"], *record["authors"], paper["abstract"], paper["body"])))
 
 
-def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add the guess of the embedded extractor, or why there is none, to the record; return the text for the search."""
+def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
+    """Add the guess of the embedded extractor, or why there is none, to the record; return the text for the search.
+
+    What caps leave out of the guess is added to `left_out`.
+    """
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
         record["text"] = {"status": status | {"producer": PRODUCER}}
         return ""
     task.view.seek(0)
     try:
-        guess = guess_metadata(pdf.read_pages(task.view.read()))
+        guess = guess_metadata(pdf.read_pages(task.view.read(), task.limits))
     except MissingExtra as error:
         record["text"] = {"status": {"status": "declined", "reason": f"{error}: {error.hint}"}}
         return ""
@@ -372,11 +386,15 @@ def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str
     record["text"] = {"status": guess.status, "info": guess.info}
     record |= _main_fields(guess.info["title"], guess.info["authors"], guess.info["doi"])
     extra["pages"] = guess.pages
+    left_out += guess.left_out
     return "\n".join(filter(None, (guess.info["title"], *guess.info["authors"], guess.pages)))
 
 
-def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add the fields of a JATS article, or why it is not valid, to the record; return the text for the search."""
+def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
+    """Add the fields of a JATS article, or why it is not valid, to the record; return the text for the search.
+
+    What caps leave out of the fields is added to `left_out`.
+    """
     task.view.seek(0)
     try:
         article = read_jats(task.view.read(), task.limits)
@@ -385,7 +403,8 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any]) -> str:
         return ""
     body = article.body.encode("utf-8", "replace")
     status = {"status": "success", "method": "jats", "producer": PRODUCER}
-    if len(body) > MAX_PAGES_SIZE or len(article.references) > _MAX_REFERENCES:
+    left_out += (*PAPER_TEXT_BYTES.find_excess(len(body)), *PAPER_REFERENCES.find_excess(len(article.references)))
+    if left_out:
         status["reason"] = "CUT"
     info: dict[str, Any] = {
         "title": article.title or None, "authors": [*article.authors], "doi": article.doi.lower() or None,

@@ -56,7 +56,7 @@ class SourceTally:
             self.reasons[attempt.reason] += 1
         self.found += len(event.found)
         for left_out in event.left_out:
-            self.left_out.add(left_out.reason, left_out.rule, 1, left_out.url)
+            self.left_out.add(left_out.reason, left_out.rule, left_out.number, left_out.url)
         if attempt.kind == crawl.page and attempt.target:
             self._check_usable(crawl, event)
 

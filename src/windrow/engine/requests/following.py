@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from windrow.caps import ANSWER_FINDINGS
 from windrow.contract import CAPTURED, DRIFT, NOT_MODIFIED, OK, REQUEST, FollowResult, LeftOutCount, Settle
 from windrow.engine.requests.answers import (
     FollowedAnswer,
@@ -34,6 +35,9 @@ from windrow.ledger.typed.requests import WholeListingRow
 from windrow.ledger.typed.unread import UnreadDocument
 from windrow.model import Finding, FoundUrl, Level, Reading, RecordedAttempt, Source
 from windrow.reasons import OWN_FAULTS, Reason
+
+MAX_FINDINGS = ANSWER_FINDINGS.number
+"""The most findings of a response that are stored one by one."""
 
 MAX_FRUITLESS = 50
 """The most answers in a row, each found by the one before, that offer nothing new: then no request is made."""
@@ -236,6 +240,8 @@ class AnswerFollower:
         writer.requests.record_followed(name, recorded.source, followed_row)
         if recorded.seq in self._retried:
             self._take_steps_again(writer, recorded.seq)
+        if any(count.reason is Reason.CAPPED for count in result.left_out):
+            self._unread.record_unread(writer, {recorded.seq: Reason.CAPPED})
         is_usable = result.skip is None and not followed.is_redirect
         message = _first_message(result.findings) if result.skip else ""
         return FollowOutcome(
@@ -319,5 +325,8 @@ def _first_message(findings: Sequence[Finding]) -> str:
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
-    """Return findings as JSON for the ledger, at most 100 of them."""
-    return json.dumps([(finding.kind, finding.message[:2000], str(finding.level)) for finding in findings][:100])
+    """Return findings as JSON for the ledger: the first MAX_FINDINGS, and one with the number of the others."""
+    rows = [(finding.kind, finding.message[:2000], str(finding.level)) for finding in findings[:MAX_FINDINGS]]
+    if len(findings) > MAX_FINDINGS:
+        rows.append(("MoreFindings", f"and {len(findings) - MAX_FINDINGS:,} more findings", str(Level.NOTE)))
+    return json.dumps(rows)

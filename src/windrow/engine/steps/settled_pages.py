@@ -59,19 +59,27 @@ class SettledAttempt(NamedTuple):
         return AttemptObservations(self.recorded.seq, attempt.started, attempt.url, self.recorded.source, skips)
 
     @property
-    def left_out(self) -> list[Reason]:
-        """The reasons why the document, or parts of it, were read but not kept, without the reasons in OWN_FAULTS.
+    def left_out(self) -> list[Skip]:
+        """Why the document, or parts of it, were read but not kept, without the reasons in OWN_FAULTS.
 
-        The results of steps that do not make records have the reason in an attribute `reason`.
+        The results of steps that do not make records have the reason of the document in an attribute `reason`, and
+        what caps leave out of it in an attribute `left_out`.
         """
         if isinstance(self.result, Reading):
             return []
-        if own_reason := getattr(self.result, "reason", ""):
-            reasons = [Reason(own_reason)]
+        if hasattr(self.result, "left_out"):
+            own_reason = self.result.reason
+            skips = [Skip(Reason(own_reason))] if own_reason and own_reason != Reason.CAPPED else []
+            skips += self.result.left_out
         else:
             outputs = self.result if isinstance(self.result, Iterable) else ()
-            reasons = [output.reason for output in outputs if isinstance(output, Skip)]
-        return [reason for reason in reasons if reason not in OWN_FAULTS]
+            skips = [output for output in outputs if isinstance(output, Skip)]
+        return [skip for skip in skips if skip.reason not in OWN_FAULTS]
+
+    @property
+    def is_capped(self) -> bool:
+        """Whether the document was read, but a cap leaves out a part of it."""
+        return any(skip.reason is Reason.CAPPED for skip in self.left_out)
 
 
 def gather_pages(

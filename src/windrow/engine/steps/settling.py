@@ -383,7 +383,7 @@ class Settling:
         """Write a page of attempts and the checkpoint to the store; record which attempts could not be read."""
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
-        reasons = {settled.recorded.seq: reason for settled in page if (reason := self._own_fault(settled.result))}
+        reasons = {settled.recorded.seq: reason for settled in page if (reason := self._why_unread(settled))}
         if self._run.harvest.reread:  # the store that is in use until the end of the replay may have read them
             self._run.harvest.unread |= reasons
         elif reasons:
@@ -424,7 +424,7 @@ class Settling:
         run, failures = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
-                read = [settled for settled in page if self._own_fault(settled.result) is None]
+                read = [settled for settled in page if self._why_unread(settled) is None]
                 self._unread.record_waiting(writer, [settled.recorded.seq for settled in read if settled.asks])
                 self._unread.record_read(writer, [settled.recorded.seq for settled in read if not settled.asks])
             for settled in page:
@@ -452,6 +452,10 @@ class Settling:
         """Return the reason why a document was not read if windrow and not the document is the cause, else None."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
+
+    def _why_unread(self, settled: SettledAttempt) -> Reason | None:
+        """Return why a document was not read, or not read whole, if the document is not the cause, else None."""
+        return self._own_fault(settled.result) or (Reason.CAPPED if settled.is_capped else None)
 
     def _read_again(self) -> None:
         """Read again the attempts that the store lists, and write their new entries to it."""

@@ -13,7 +13,7 @@ from itertools import chain, islice
 from math import inf
 from typing import Any
 
-from windrow.contract import Derive, Judge, Load, Read, Summarise
+from windrow.contract import Derive, Judge, Load, Read, Skip, Summarise
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import Job
 from windrow.engine.run import Derived, HarvestRun
@@ -113,10 +113,14 @@ class PhaseTasks:
         if has_fault and not task.first_fault:
             task.first_fault = message
 
-    def count_left_out(self, source: str, reasons: Iterable[Reason], url: str) -> None:
-        """Count, by reason, a document at `url` or the parts of it that were read but not kept."""
-        for reason in reasons:
-            self._left_out.setdefault(source, LeftOutCounter()).add(reason, reason.meaning, 1, url)
+    def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
+        """Count, by reason, a document at `url` or the parts of it that were read but not kept, and by cap the others.
+
+        Those have the reason CAPPED.
+        """
+        for skip in skips:
+            rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
+            self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
 
     def _close(self, error: WindrowError | None = None) -> None:
         """Record the end of every task; if there was an `error`, all tasks have failed."""

@@ -40,7 +40,11 @@ class TypedUnread(LedgerQueries):
     """The queries of unread.sql."""
 
     def attempts(self, collection: str, phase: int) -> list[UnreadDocument]:
-        """Return the attempts that the step of a phase failed to read, in order."""
+        """Return the attempts that the step of a phase failed to read, in order.
+
+        An attempt of which a cap left out a part is not returned if a later one has other bytes of its address, or if a
+        part of the later one is left out too.
+        """
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 
     def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:

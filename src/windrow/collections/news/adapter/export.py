@@ -61,7 +61,12 @@ def _atom_entry(article: dict[str, Any]) -> str:
     """Return an article as an entry of an Atom feed."""
     author = f"<author><name>{xml_text(article['author'])}</name></author>" if article.get("author") else ""
     terms = "".join(f'<category term="{xml_text(word)}"/>' for word in article.get("keywords") or ())
-    text = render_markdown(str(article.get("article_text", ""))[: FEED_ENTRY_TEXT.number]).html
+    article_text = str(article.get("article_text", ""))
+    if len(article_text) > FEED_ENTRY_TEXT.number:
+        article_text = (
+            f"{article_text[: FEED_ENTRY_TEXT.number]}\n\n[The text continues at its address.](<{article['url']}>)"
+        )
+    text = render_markdown(article_text).html
     url = xml_text(article["url"])
     return (
         f'<entry><title>{xml_text(article["title"])}</title><link href="{url}"/><id>{url}</id>'

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from windrow.archive.view import open_response
-from windrow.caps import CRAWLER_TEXT_BYTES
+from windrow.caps import PAGE_BYTES
 from windrow.collections.pages.crawl_log import is_text, log_attempt
 from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, read_described_files
 from windrow.collections.pages.database.writer import ADDRESS
@@ -29,8 +29,8 @@ TURN_SECONDS = 0.05
 """Longest time of one call of `catch_up` during a session, which calls it about once a second."""
 
 _HTTP_OK = 200
-MAX_TEXT_BYTES = CRAWLER_TEXT_BYTES.number
-"""Most bytes of a file whose text is stored."""
+MAX_TEXT_BYTES = PAGE_BYTES.number
+"""Most bytes of a file whose text is stored; a larger page is not read at all."""
 MAX_INFLATION = 200
 """Most bytes of a decompressed file for each compressed byte."""
 

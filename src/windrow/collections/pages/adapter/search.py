@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 from threading import Lock
 from typing import NamedTuple, TypeAlias
@@ -67,7 +66,7 @@ BLOCK_SIZE = 40
 MAX_TEXTS_READ = 16
 """Number of the best candidates of a block whose texts are read."""
 MAX_BLOCKS = 25
-"""Most blocks that are read for a query; pages after them are not found."""
+"""Most blocks that are read for a query; pages after them are not found, and a note has their number."""
 MAX_MATCHES = 20_000
 """Most versions that are read for a filter that only the database can answer; others are ignored."""
 
@@ -167,11 +166,17 @@ class Search:
         ]
         ranked_pages: list[Ranked] = []
         forms: list[str] = []
+        is_cut = False
         for attempt, share in relaxed_queries(query):
             clauses = self._yield_clauses(attempt, share, matches, forms)
-            ranked_pages = self._gather(attempt, clauses, scorer, offset + limit + 1)
+            ranked_pages, is_cut = self._gather(attempt, clauses, scorer, offset + limit + 1)
             if ranked_pages:
                 break
+        if is_cut:
+            notes.append(
+                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked:"
+                " more words or a filter find the others"
+            )
         if ranked_pages and attempt is not query:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
@@ -221,23 +226,32 @@ class Search:
             forms += list_forms(word_forms)
             yield And((make_clause(query, matches, word_forms=word_forms), Not(clause)))
 
-    def _gather(self, query: Query, clauses: Iterable[Clause], scorer: RankingQuery, count: int) -> list[Ranked]:
-        """Return the first `count` results of the `clauses` in their order, or all if there are fewer."""
+    def _gather(
+        self, query: Query, clauses: Iterable[Clause], scorer: RankingQuery, count: int
+    ) -> tuple[list[Ranked], bool]:
+        """Return the first `count` results of the `clauses` in their order, or all if there are fewer.
+
+        The second value is whether there may be more results after the last block that is read for a clause.
+        """
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
         gathered_pages: list[Ranked] = []
-        best_score = 0.0
-        for block in chain.from_iterable(self._yield_candidates(query, clause) for clause in clauses):
-            best_score = best_score or max((hit.score for hit in block), default=0.0)
-            candidates = self._read_candidates(block, best_score)
-            ranked_pages = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
-            ranked_pages = self._add_proximities(scorer, sort_ranked(ranked_pages))
-            ids = [] if query.history else [hit.id for hit in block]
-            representatives = self._summary.find_representatives(ids) if ids else {}
-            gathered_pages += spread_hosts(fold_duplicates(ranked_pages, seen_keys, representatives), host_counts)
-            if len(gathered_pages) >= count:
-                break
-        return gathered_pages[:count]
+        best_score, is_cut = 0.0, False
+        for clause in clauses:
+            candidate_count = 0
+            for block in self._yield_candidates(query, clause):
+                candidate_count += len(block)
+                best_score = best_score or max((hit.score for hit in block), default=0.0)
+                candidates = self._read_candidates(block, best_score)
+                ranked_pages = [Ranked(candidate, compute_parts(scorer, candidate)) for candidate in candidates]
+                ranked_pages = self._add_proximities(scorer, sort_ranked(ranked_pages))
+                ids = [] if query.history else [hit.id for hit in block]
+                representatives = self._summary.find_representatives(ids) if ids else {}
+                gathered_pages += spread_hosts(fold_duplicates(ranked_pages, seen_keys, representatives), host_counts)
+                if len(gathered_pages) >= count:
+                    return gathered_pages[:count], False
+            is_cut = is_cut or candidate_count >= MAX_BLOCKS * BLOCK_SIZE
+        return gathered_pages, is_cut
 
     def _add_proximities(self, scorer: RankingQuery, ranked_pages: list[Ranked]) -> list[Ranked]:
         """Read the texts of the best pages, add the nearness of the words in them to the scores, and sort again."""

@@ -303,14 +303,19 @@ class SummaryBatch:
         """Describe a generation by the reading of the observation `row`, or note that it must be read first.
 
         `former_row` is the observation that describes it so far, or None if it has another text now. Nothing is done
-        if both observations have the same bytes.
+        if both observations have the same bytes, unless these were read again, such as with a greater limit.
         """
         is_unread = generation_id in self._unread
+        is_read_again = (
+            former_row is not None
+            and row[_SEEN_UUID] in self._summary_of_crawl
+            and (former_row[_SEEN_UUID] == row[_SEEN_UUID] or former_row[_SEEN_LINKED] != row[_SEEN_LINKED])
+        )
         if (
             former_row is not None
             and former_row[_SEEN_IDENTITY] == row[_SEEN_IDENTITY]
             and former_row[_SEEN_PAYLOAD] == row[_SEEN_PAYLOAD]
-            and not is_unread
+            and not (is_unread or is_read_again)
         ):
             return
         summary = self._summary_of_crawl.get(row[_SEEN_UUID])

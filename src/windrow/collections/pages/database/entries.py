@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from windrow.collections.pages.code import Mime
+from windrow.contract import Skip
 from windrow.formats.url import normalise, split_safe
 
 
@@ -272,7 +273,8 @@ class TextSummary(NamedTuple):
     the fifteen flags of `link_summary` in their order, beginning with the lowest bit. `file` is false if the content is
     only a redirect, `move` the target of a redirect, `canonical` a canonical address, or empty. `depends_on_header`
     tells that another answer with the same bytes may have another summary. From the time `until` (UNIX seconds) on,
-    searches must not find the page. `linked` is the hash of the links, or empty if it is not computed yet.
+    searches must not find the page. `linked` is the hash of the links, or empty if it is not computed yet. `left_out`
+    has what caps leave out of the content.
     """
 
     identity: bytes
@@ -288,6 +290,7 @@ class TextSummary(NamedTuple):
     depends_on_header: bool = False
     until: int | None = None
     linked: bytes = b""
+    left_out: tuple[Skip, ...] = ()
 
 
 class SummaryEntry(NamedTuple):

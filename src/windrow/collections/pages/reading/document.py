@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC
 
+from windrow.caps import Excess
 from windrow.collections.pages.code import Mime
 from windrow.collections.pages.reading.link import (
     Link,
@@ -227,6 +228,8 @@ class PageDocument:
     """The target of `meta http-equiv=refresh`, if it is another page."""
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` element that may contain robots directives."""
+    left_out: tuple[Excess, ...] = ()
+    """What caps leave out of this value."""
 
 
 _FRAME_TAG = re.compile(rb"<(/?)(frameset|noframes|frame)(?=[\s/>])([^>]*+)", re.IGNORECASE)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING
 
-from windrow.caps import TEXT_CHARACTERS
+from windrow.caps import FEED_ENTRIES, TEXT_CHARACTERS, Excess
 from windrow.collections.pages.code import Mime, parse_mime
 from windrow.collections.pages.reading.document import (
     ContentHeaders,
@@ -39,20 +39,22 @@ from windrow.formats import markdown as marked
 from windrow.formats import pdf as portable
 from windrow.formats.sniff import detect_language, normalise_tag, root_name, sniff
 from windrow.formats.text import first_paragraph, paragraphs, replace_controls
-from windrow.model import Finding, Level
+from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
 if TYPE_CHECKING:
     from windrow.collections.pages.reading.document import ContentHeaders
 
-MAX_TEXT_LENGTH = TEXT_CHARACTERS.number
-"""Most characters of a text that are kept."""
+_Reader = Callable[[bytes, str, "ContentHeaders", Limits], PageDocument]
+"""Takes the bytes of a document, its address, its headers and the limits of one document."""
+
+_LIMITS = Limits()
 
 
-def read_plain_text(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:  # noqa: ARG001 the signature of every reader
+def read_plain_text(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:  # noqa: ARG001 the signature of every reader
     """Read plain text at the address `url`; never fails."""
     text = decode(raw, headers.content_type)
-    lines = paragraphs(text.text[:MAX_TEXT_LENGTH])
+    lines = paragraphs(text.text[: limits.characters])
     description = replace(
         NO_DESCRIPTION,
         updated=parse_unix_time(headers.last_modified),
@@ -60,19 +62,10 @@ def read_plain_text(raw: bytes, url: str, headers: ContentHeaders) -> PageDocume
         title=first_paragraph(lines) or None,
         description=find_description(lines),
     )
-    findings = (report_cut(len(text.text)),) if len(text.text) > MAX_TEXT_LENGTH else ()
     return replace(
-        blank_document(*findings), pile=Pile("\n".join(lines)), description=description, encoding=text.encoding
-    )
-
-
-def report_cut(length: int) -> Finding:
-    """Return the finding that only the beginning of a text of `length` characters was read."""
-    return Finding(
-        Reason.TOO_LARGE.value,
-        f"the text has {length} characters; only the first {MAX_TEXT_LENGTH} are read",
-        Level.NOTE,
-    )
+        blank_document(), pile=Pile("\n".join(lines)), description=description, encoding=text.encoding,
+        left_out=TEXT_CHARACTERS._replace(number=limits.characters).find_excess(len(text.text)),
+    )  # fmt: skip
 
 
 NO_DESCRIPTION = Description(None, None, None, None, None, None, 0)
@@ -108,11 +101,11 @@ def make_link(url: str, reference: str, text: str) -> Link | None:
 _HTML_TYPE = "text/html; charset=utf-8"
 
 
-def read_markdown(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+def read_markdown(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:
     """Read Markdown at the address `url`; a document that is too long is read as plain text."""
     text = decode(raw, headers.content_type)
     if len(text.text) > marked.MAX_CHARACTERS:
-        return read_plain_text(raw, url, headers)
+        return read_plain_text(raw, url, headers, limits)
     converted = marked.read_markdown("\n".join(map(replace_controls, text.text.splitlines())))
     page = read_html(f"<main>{converted.html}</main>".encode(), url, _HTML_TYPE)
     outline = page.outline
@@ -147,9 +140,9 @@ _GENERATED_TITLE = re.compile(
 _MAX_BIG_LEVEL = 1  # the lowest level of big headlines in the table of contents; the highest is 0
 
 
-def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:
     """Read a PDF at the address `url`; raise StepError if it is broken, MissingExtra if the extra is not installed."""
-    file = portable.read_pdf(raw)
+    file = portable.read_pdf(raw, limits)
     lines = [line for page in file.pages for line in paragraphs(page)]
     text = "\n".join(lines)
     links = (make_link(url, annotation.url, annotation.text) for annotation in file.links)
@@ -172,13 +165,11 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
         small_headlines="\n".join(title for level, title in titles if level > _MAX_BIG_LEVEL),
     )
     findings = []
-    if file.cut:
-        findings.append(
-            Finding(Reason.TOO_LARGE.value, f"the PDF is read only up to page {len(file.pages)}", Level.NOTE)
-        )
     if not text:
         findings.append(Finding("no_text", "the pages of the PDF do not contain text; it may be a scan", Level.NOTE))
-    return replace(blank_document(*findings), pile=text_pile, description=description, links=page_links)
+    return replace(
+        blank_document(*findings), pile=text_pile, description=description, links=page_links, left_out=file.left_out
+    )
 
 
 def _clean_title(metadata: str) -> str:
@@ -187,7 +178,7 @@ def _clean_title(metadata: str) -> str:
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 
 
-def read_feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -> PageDocument:
     """Read a feed at the address `url`; return a document without text if it is other XML or JSON."""
     channel = news.read_feed(raw)
     if channel is None:
@@ -211,12 +202,15 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
     )
     columns = zip(*(part.fields() for part in piles), strict=True)
     text_pile = Pile(*("\n".join(filter(None, column)) for column in columns))
+    is_capped = len(channel.entries) >= news.MAX_ENTRIES
     findings = []
-    if channel.left_out:
-        message = f"{channel.left_out:,} entries of the feed are not read"
-        findings.append(Finding(Reason.TOO_MANY_ELEMENTS.value, message, Level.NOTE))
-    document = blank_document(*findings)
-    return replace(document, pile=text_pile, description=description, links=remove_tags(entry_links), encoding="utf-8")
+    if channel.left_out and not is_capped:
+        message = f"{channel.left_out:,} entries of the feed cannot be read"
+        findings.append(Finding(Reason.WRONG_ENCODING.value, message, Level.NOTE))
+    return replace(
+        blank_document(*findings), pile=text_pile, description=description, links=remove_tags(entry_links),
+        encoding="utf-8", left_out=(Excess(FEED_ENTRIES, channel.left_out),) if channel.left_out and is_capped else (),
+    )  # fmt: skip
 
 
 def _read_entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
@@ -238,14 +232,17 @@ _MARKDOWN_TYPES = frozenset(("text/markdown", "text/x-markdown"))
 _MARKDOWN_ENDINGS = (".md", ".markdown", ".mkd", ".mdown")
 
 
-def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None) -> PageDocument:
+def read(
+    raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None, limits: Limits = _LIMITS
+) -> PageDocument:
     r"""Read a document's bytes, without transfer and content codings, from the address `url`.
 
     `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
     document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
     text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
     decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
-    paths of `site` if the page belongs to it, otherwise on the host of the page.
+    paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` has the most pages and
+    characters that are read.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text
@@ -258,7 +255,7 @@ def read(raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = N
     sniffed = sniff(raw, declared.essence if declared else "", is_utf_16=charset.lower().startswith("utf-16"))
     reader = _choose_reader(sniffed.essence, raw, url)
     try:
-        page = reader(raw, url, headers)
+        page = reader(raw, url, headers, limits)
     except MissingExtra as error:
         page = blank_document(Finding(Reason.UNSUPPORTED.value, f"{error}; {error.hint}", Level.WARN))
     except StepError as error:
@@ -281,7 +278,7 @@ def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDoc
     return replace(page, links=new_links, description=description)
 
 
-def _choose_reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, ContentHeaders], PageDocument]:
+def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
     """Return the reader of a media type; Markdown, often declared as plain text, is recognised by its file name."""
     path = url.partition("?")[0].partition("#")[0].lower()
     if essence == "text/plain" and path.endswith(_MARKDOWN_ENDINGS):
@@ -291,7 +288,7 @@ def _choose_reader(essence: str, raw: bytes, url: str) -> Callable[[bytes, str, 
     return _READERS.get(essence, _read_unsupported)
 
 
-def _read_html(raw: bytes, url: str, headers: ContentHeaders) -> PageDocument:
+def _read_html(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -> PageDocument:
     return read_html_page(
         raw, url, headers.content_type, last_modified=headers.last_modified, language=headers.language
     )
@@ -320,11 +317,11 @@ def _add_type_and_language(
     return replace(page, description=description, mime=media_type, findings=findings)
 
 
-def _read_unsupported(_raw: bytes, _url: str, _headers: ContentHeaders) -> PageDocument:
+def _read_unsupported(_raw: bytes, _url: str, _headers: ContentHeaders, _limits: Limits) -> PageDocument:
     return blank_document()
 
 
-_READERS: dict[str, Callable[[bytes, str, ContentHeaders], PageDocument]] = {
+_READERS: dict[str, _Reader] = {
     "text/html": _read_html,
     "application/xhtml+xml": _read_html,
     "text/plain": read_plain_text,
