@@ -140,7 +140,7 @@ class Source:
     active: bool = True
     connections: int = 2
     attempts: int = 3
-    pace: float = 0.0  # least seconds between two requests to its origin
+    pace: float = 0.0  # minimum time between two requests to its origin, in seconds
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # most addresses requested in one run; 0: all that are due
     unusable: str = ""  # why its collection cannot be used; empty: it can

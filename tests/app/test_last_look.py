@@ -70,6 +70,7 @@ def test_words_for_times(word: str, since: timedelta | None) -> None:
     expected = midnight - (since or timedelta(0)) if word.isalpha() else now() - since
     assert abs(Since().convert(word, None, None) - expected) < timedelta(seconds=5)
     assert Since().convert("last", None, None) == LAST_LOOK
+    assert Since().convert("20260131", None, None) == datetime(2026, 1, 31, tzinfo=UTC)
 
 
 def test_a_wrong_word_is_refused_with_the_right_ones(root: Path, windrow) -> None:  # noqa: F811

@@ -67,6 +67,8 @@ class Since(Day):
         midnight = now().replace(hour=0, minute=0, second=0, microsecond=0)
         if value in {"today", "yesterday"}:
             return midnight - timedelta(days=value == "yesterday")
+        if str(value).isdecimal():  # a day such as 20260131, never a number of seconds
+            return super().convert(value, param, ctx)
         try:
             return now() - timedelta(seconds=read_duration(str(value)))
         except (WindrowError, OverflowError):

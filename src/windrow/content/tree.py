@@ -136,7 +136,7 @@ def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
 
 
 def _remove_text(node: LexborNode) -> None:
-    """Remove all text from an element, but not its links."""
+    """Remove all text from an element, also that of its links; their elements stay."""
     for inner in list(node.traverse(include_text=True)):
         if inner.tag == "-text":
             inner.decompose()

@@ -84,12 +84,12 @@ def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]
 class FollowResult:
     """The requests and offers that follow from an answer.
 
-    `learned` is stored for the source as JSON and replaces earlier values of the same names. `end` describes why no
-    request follows ("the last page"), `skip` is why the answer is not used. If a sequence of requests lists everything
-    that the source has, `begins_listing` is set for its first answer and `ends_listing` for its last one (both for a
-    single answer): things offered before, but not by this sequence, are given to `Settle.missing`, unless one of the
-    answers in the sequence is skipped. `left_out` counts addresses in the answer that are not requested; the summary of
-    the run and `windrow status` show them.
+    `learned` is stored for the source as JSON and replaces earlier values of the same names. `end` describes what the
+    answer contained, or why no request follows ("the last page"), `skip` is why the answer is not used. If a sequence
+    of requests lists everything that the source has, `begins_listing` is set for its first answer and `ends_listing`
+    for its last one (both for a single answer): things offered before, but not by this sequence, are given to
+    `Settle.missing`, unless one of the answers in the sequence is skipped. `left_out` counts addresses in the answer
+    that are not requested; the summary of the run and `windrow status` show them.
     """
 
     requests: tuple[Request, ...] = ()

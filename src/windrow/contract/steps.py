@@ -17,10 +17,10 @@ from windrow.reasons import Reason
 class Task:
     """The input of a step: the item, its bytes, and the files and limits of the workspace.
 
-    `view` is a seekable read-only file over exactly the document's bytes. `known` contains the store's answers to the
-    step's look-ups, by name; `fields` the header fields of the HTTP response, by name in lower case, with repeated
-    ones joined (`windrow.formats.http`). `source` is the attempt's source as configured now, None if it was removed
-    from the configuration; `visited` is when the attempt was made. Both are None if the item is not an attempt.
+    `view` is a seekable read-only file over exactly the document's bytes. `fields` contains the header fields of the
+    HTTP response, by name in lower case, with repeated ones joined (`windrow.formats.http`). `source` is the attempt's
+    source as configured now, None if it was removed from the configuration; `visited` is when the attempt was made.
+    Both are None if the item is not an attempt.
     """
 
     item: Item
@@ -28,7 +28,6 @@ class Task:
     limits: Limits
     resources: Mapping[str, Resource]
     options: Mapping[str, str]
-    known: Mapping[str, Any] = field(default_factory=dict)
     fields: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
     visited: datetime | None = None
@@ -106,7 +105,10 @@ class Load(ItemStep):
 
 @dataclass(frozen=True, slots=True)
 class Judge(ItemStep):
-    """Decide for each document, in order, whether its rows become current; `Task.known` has the store's answers."""
+    """Check each document, in order: its rows become current unless it is rejected or a fatal finding stays.
+
+    `Reading.lookups` has the questions to the store that decide whether a finding stays.
+    """
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()

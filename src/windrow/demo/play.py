@@ -126,7 +126,7 @@ def _describe_missing(source: str, error: MissingExtra) -> str:
 
 
 def empty_folder(folder: Path) -> None:
-    """Create the folder, or empty it; raises UsageError if it has files that are not those of an earlier demo."""
+    """Create the folder, or remove everything in that of an earlier demo; raises UsageError if it has other files."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
             raise UsageError(f"{folder} is not empty, and contains no earlier demo", hint="windrow demo ANOTHER_DIR")

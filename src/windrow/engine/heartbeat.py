@@ -23,7 +23,7 @@ from windrow.reasons import Reason
 SLEEP_FACTOR = 10
 """A reading process may sleep for at most this many times its limit of CPU time."""
 
-_LOOK_INTERVAL = 1.0  # the most seconds that count between two looks: the looking process may have been suspended
+_LOOK_INTERVAL = 1.0  # the longest time between two looks that counts, in seconds: a process may be suspended
 _WORKING_SHARE = 0.02  # the least share of a core that a working process uses, however busy the machine is
 _PROCESS_CLOCK = 2  # the lowest bits of a Linux clock id for a process's CPU time; the other bits are its inverted pid
 

@@ -29,7 +29,7 @@ from windrow.errors import WindrowError
 
 OWN_PACKAGE = "windrow"
 _PLAIN_CLASSES = (date, datetime, time, timedelta, timezone, Decimal, PosixPath, PurePosixPath, ZoneInfo)
-_Maker = Callable[..., Any]
+_Factory = Callable[..., Any]
 _Reducer = Callable[[Any], str | tuple[Any, ...]]
 
 
@@ -98,46 +98,46 @@ def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
 
 
 class _ValueUnpickler(pickle.Unpickler):
-    """An unpickler that finds makers of values in place of classes and functions."""
+    """An unpickler that returns a factory for each class of values, never the class, and refuses other names."""
 
     def __init__(self, stream: io.BytesIO, packages: AbstractSet[str]) -> None:
         super().__init__(stream)
         self.packages = packages
 
-    def find_class(self, module: str, name: str) -> _Maker:
+    def find_class(self, module: str, name: str) -> _Factory:
         """Return what makes a value of a class; raises MessageRefused if that is not a class of values."""
-        maker = _makers.get((module, name))
-        if maker is None:
-            maker = _find_maker(module, name, self.packages)
-            if maker is None:
+        factory = _factories.get((module, name))
+        if factory is None:
+            factory = _find_factory(module, name, self.packages)
+            if factory is None:
                 raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is not a class of values")
-            _makers[module, name] = maker
-        elif module.partition(".")[0] not in self.packages and (module, name) not in _PLAIN_MAKERS:
+            _factories[module, name] = factory
+        elif module.partition(".")[0] not in self.packages and (module, name) not in _PLAIN_FACTORIES:
             raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is of another collection")
-        return maker
+        return factory
 
 
-def _maker_of(kind: type) -> _Maker:
+def _factory_of(kind: type) -> _Factory:
     """Return a built-in method that makes a value of a class; unlike a class, it has no attributes that can be set."""
     if issubclass(kind, Enum):
         type.__setattr__(kind, "__setstate__", _refuse_state)  # members are shared: no message may change them
         return kind._value2member_map_.__getitem__
-    maker: _Maker = type.__call__.__get__(kind)
-    return maker
+    factory: _Factory = type.__call__.__get__(kind)
+    return factory
 
 
 def _refuse_state(_member: Enum, _state: object) -> None:
     raise MessageRefused("a process sent a change of an enum")
 
 
-_PLAIN_MAKERS: dict[tuple[str, str], _Maker] = {
-    (kind.__module__, kind.__qualname__): _maker_of(kind) for kind in _PLAIN_CLASSES
+_PLAIN_FACTORIES: dict[tuple[str, str], _Factory] = {
+    (kind.__module__, kind.__qualname__): _factory_of(kind) for kind in _PLAIN_CLASSES
 }
-_makers: dict[tuple[str, str], _Maker] = {**_PLAIN_MAKERS}
+_factories: dict[tuple[str, str], _Factory] = {**_PLAIN_FACTORIES}
 
 
-def _find_maker(module: str, name: str, packages: AbstractSet[str]) -> _Maker | None:
-    """Return the maker of a class of values in one of `packages`, or None if there is no such class."""
+def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factory | None:
+    """Return the factory of a class of values in one of `packages`, or None if there is no such class."""
     if module.partition(".")[0] not in packages or module.endswith(".__main__"):
         return None
     found: Any = sys.modules.get(module)
@@ -151,7 +151,7 @@ def _find_maker(module: str, name: str, packages: AbstractSet[str]) -> _Maker | 
         if found is None:
             return None
     is_own = isinstance(found, type) and found.__module__ == module
-    return _maker_of(found) if is_own and _is_value_class(found) else None
+    return _factory_of(found) if is_own and _is_value_class(found) else None
 
 
 _CALLED_METHODS = ("add", "append", "extend", "__setitem__")

@@ -275,7 +275,7 @@ def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePla
 def _find_related(
     session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown
 ) -> Iterator[ErasedSpan]:
-    """Yield the other records of a WARC file about a target, or about asks made for its attempts."""
+    """Yield the further records of a WARC file that are about the target, or about requests to services for it."""
     path, ledger = session.settings.archive / warc, session.ledger
     places = ledger.takedowns.records_of(warc)
     shared = {place.offset for place in places} - {span.offset for span in target_spans}

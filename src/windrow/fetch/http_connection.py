@@ -62,7 +62,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._response_done: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
         # Times of the event loop: `_deadline`, when a request fails without more data or an idle connection is closed;
-        # `_last_deadline`: when the whole response must be complete; `_silence`: the most seconds without data.
+        # `_last_deadline`: when the whole response must be complete; `_silence`: the longest time without data (s).
         self._deadline = self._last_deadline = self._silence = 0.0
         self._buffer_freed: asyncio.Future[None] | None = None  # is set while the send buffer is full
         self.is_fresh = True  # whether no request has been completed since it was opened

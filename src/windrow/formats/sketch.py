@@ -24,7 +24,7 @@ BANDS: Final = 12
 """The number of bands of a sketch."""
 
 BAND_BYTES: Final = 5
-"""The bytes of one band: two texts share a band in 99 of 100 cases if their similarity is 0.8, in 33 if it is 0.5."""
+"""The number of bytes of a band; texts of a similarity of 0.8 share one in 99 of 100 cases, those of 0.5 in 32."""
 
 NEAR_DUPLICATE_SIMILARITY: Final = 0.65
 """Texts are near-duplicates if their similarity is at least this."""

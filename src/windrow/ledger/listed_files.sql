@@ -1,7 +1,7 @@
 -- Queries on listed files, at whichever sources. Files and attempts are given by their numbers.
 
 -- row: KnownFile
--- A listed file: the step at which it failed, if it did ('' if its name is refused), and its last attempt, or 0.
+-- A listed file; `failed_step` is None if it did not fail, '' if its name was refused; `attempt` is 0 if it has none.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
 -- Return the listed files of a collection with these keys, by key.

@@ -58,7 +58,10 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], process: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that `process` takes down a target (name, address, host), and make it never due; return the number."""
+        """Record that `process` takes down a target (name, address, host); return the number of the tombstone.
+
+        The addresses are never due again and lose their last capture.
+        """
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
         _, address, host = target

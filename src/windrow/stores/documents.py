@@ -237,7 +237,7 @@ class SqliteDocuments(SqliteStore):
             run(f'INSERT INTO "{table}_search" ({names}) VALUES ({placeholders})', (row, *texts))
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
-        """Return a row number for a document, which rises with its time; `current` is its present one, None if new.
+        """Return a row number for a document, higher for a later time; `current` is its present one, None if new.
 
         None is returned if SQLite may choose the number. FTS5 returns matches in the order of rows without reading all.
         """
@@ -251,7 +251,7 @@ class SqliteDocuments(SqliteStore):
             last_row = self._connection.execute(query, (base, base + _ROWS_PER_SECOND)).fetchone()[0]
             if last_row is None or last_row < base + _ROWS_PER_SECOND - 1:
                 return base if last_row is None else int(last_row) + 1
-            base += _ROWS_PER_SECOND  # all rows of this second are taken: use those of the next second
+            base += _ROWS_PER_SECOND  # the last row of this second is taken: use those of the next second
 
     def _remove(self, database: DocumentDatabase, document_id: str) -> None:
         """Remove a document, if it exists, with its text in the field `once` and its search entry."""

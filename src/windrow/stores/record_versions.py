@@ -58,7 +58,8 @@ class Skipped(NamedTuple):
 class RecordVersion(NamedTuple):
     """An observation of a record: `change` is new, changed, same or gone, `json` its value, or empty if it is gone.
 
-    `aside` is JSON that was stored beside this value when it was first observed, or an empty text.
+    `digest` is that of the value with its texts for the search, not of bytes. `aside` is JSON that was stored beside
+    this value when it was first observed, or an empty text.
     """
 
     key: str

@@ -222,7 +222,7 @@ class RecordStore(SqliteStore):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return, by attempt, the asks whose answers `attempts`, a few hundred at most, wait for."""
+        """Return the asks that `attempts` wait for, by attempt; there may be a few hundred attempts."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -296,7 +296,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(query).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of `attempts`, a few hundred at most, in order; the skipped ones of each are last."""
+        """Return the statements of a few hundred attempts, in order; the skipped ones of each attempt are last."""
         placeholders = ",".join("?" * len(attempts))
         observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')

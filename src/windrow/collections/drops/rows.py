@@ -167,7 +167,7 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
-    """Return the plan for elements of `table` in those of `containing_table`, with the plans for the elements in them.
+    """Return the plan for the elements of `table` whose parents are in `containing_table`, with those of its children.
 
     `namespace` is in braces, or empty. `containing_table` is empty for a centre.
     """

@@ -114,7 +114,7 @@ SOURCE_SETTINGS = (
     Setting(
         "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "longest time for the whole listing of a folder"
     ),
-    Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "the least bytes a second of its transfers; 0: any"),
+    Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "minimum bytes a second of its transfers; 0: no minimum"),
     Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: windrow opens the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),

@@ -40,7 +40,7 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return a name for a post, which stays if its address changes; `url` is an address of the site's API."""
+    """Return a name for a post that does not change with the post's address; `url` is an address of the site's API."""
     return f"wordpress:{site_of(url)}/{number}"
 
 

@@ -40,7 +40,7 @@ MIN_PER_HOST = 8
 """The least number of addresses of a host that fetchers may have at a time, however many hosts there are."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The most seconds that a run waits for a busy service; its other requests are left to the next run."""
+"""The longest time, in seconds, that a run waits for a busy service; its other requests are left to the next run."""
 
 _NEVER_CAPTURED = KnownCapture()
 
@@ -179,7 +179,7 @@ class CrawlDispatcher:
         return () if SERVICE in source.options else self._follower.first_requests(source)
 
     def _close_tasks(self, error: BaseException | None) -> None:
-        """Close the task of each source with its counts; `error` ended the crawl, or is None."""
+        """Close the task of each source with its counts; `error` is the one that ended the crawl, or None."""
         endless = [(host.source.name, host.origin, host.number) for host in self._hosts.values() if host.is_endless]
         close_tallies(self._run, self._crawl, self._tallies, endless, error)
 
@@ -353,7 +353,7 @@ class CrawlDispatcher:
         return host_number
 
     def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:
-        """Record the end of a walk; the host may be walked again if its fetcher died, otherwise it is given up."""
+        """Record the end of a walk, and decide whether its host may be walked again in this run or is given up."""
         broken = event.broken
         assert broken is not None
         if event.culprit in host.handed_out:
@@ -370,7 +370,7 @@ class CrawlDispatcher:
         writer.flush()
 
     def _record_harm(self, writer: LedgerWriter, host: _Host, broken: BatchBroken, culprit: int) -> None:
-        """Record a failed attempt at the address `culprit`, after a time limit or its second death of a fetcher."""
+        """Record a failed attempt at the address `culprit` after a time limit, or if a fetcher died at it twice."""
         reason = Reason.TIME_LIMIT
         if broken.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:

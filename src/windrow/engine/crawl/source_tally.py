@@ -103,7 +103,7 @@ class SourceTally:
         self.is_failed = self.is_failed or origin in self.seed_origins
 
     def comment(self, error: BaseException | None) -> str:
-        """Return the comment for the source's task; `error` ended the crawl, or is None."""
+        """Return the comment for the source's task; `error` is the one that ended the crawl, or None."""
         comment = f"{self.source.name}: {self.attempts} requested, {self.found} found"
         comment += f" ({join_counts(self.reasons)})" if self.reasons else ""
         comment += f"; {self.shared} were requested by another collection in this run" if self.shared else ""

@@ -41,7 +41,7 @@ class RecentUrls:
 
 
 MAX_ROBOTS_WAIT = 60.0
-"""The most seconds that a walk waits for a robots.txt that fails; a host that sends no response is given up at once."""
+"""The longest time, in seconds, before a walk repeats the request of a robots.txt that failed; else the walk ends."""
 
 MAX_HARMFUL = 5
 """Responses over the limits of time or memory after which a host is given up for the run."""

@@ -108,7 +108,7 @@ class Fetcher:
                     await asyncio.wait(self._tasks)
 
     def _receive(self, end_event: asyncio.Event) -> None:
-        """Receive and process the messages in the pipe; set `end_event` if the engine ends the process."""
+        """Receive and process the messages in the pipe; set `end_event` if one asks the process to end."""
         try:
             while self._pipe.poll():
                 message = self._pipe.recv()

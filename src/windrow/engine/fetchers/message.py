@@ -44,7 +44,7 @@ class TransferBatch(NamedTuple):
     site: Site
     jobs: tuple[FetchJob, ...] = ()
     folders: tuple[str, ...] = ()
-    pace: float = 0.0  # the least seconds between two requests to this host in all batches
+    pace: float = 0.0  # minimum time between two requests to this host in all batches, in seconds
     parallel: int = 1  # the most requests on the connection at a time
 
 

@@ -26,7 +26,7 @@ def host_name(site: Site) -> str:
 
 
 def paces_by_host(sources: Iterable[Source]) -> dict[str, float]:
-    """Return the least seconds between two requests to each host, which is the longest `pace` of its sources."""
+    """Return the minimum time between two requests to each host, in seconds: the longest `pace` of its sources."""
     host_paces: dict[str, float] = {}
     for source in sources:
         name = host_name(source.site)

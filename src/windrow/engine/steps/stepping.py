@@ -49,7 +49,7 @@ class _Task:
         return not self.usable and self.unusable.total() >= MIN_UNUSABLE
 
     def comment(self, source: str, error: WindrowError | None) -> str:
-        """Return the comment with which a source's task ends; `error` ended the phase, None if there was no error."""
+        """Return the comment with which a source's task ends; `error` is the one that ended the phase, or None."""
         comment = f"{source}: {self.done} done, {self.refused} refused"
         if self.has_nothing_usable:
             comment += f"; none of the documents read in this run was usable: {join_counts(self.unusable)}"

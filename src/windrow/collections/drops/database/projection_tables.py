@@ -52,7 +52,7 @@ class _NewRow(NamedTuple):
 
 
 class RowBatch:
-    """Finds, inserts and updates the rows of a batch, table by table in the order of references."""
+    """Finds, inserts and updates the rows of a batch, one table after another, referenced tables first."""
 
     def __init__(
         self,

@@ -218,7 +218,7 @@ class _RunWriter:
         self._raw_run(kind, recorded).add_robots_failure(recorded)
 
     def _raw_run(self, kind: str, recorded: RecordedAttempt) -> RawRun:
-        """Return the directory of a kind of site; create it at the first attempt."""
+        """Return the directory of a kind of site; create it if this run does not have it yet."""
         if kind not in self._raw_runs:
             is_first = self._index.is_first
             self._raw_runs[kind] = RawRun(kind, self._session, self._folders, recorded.opened, is_first)

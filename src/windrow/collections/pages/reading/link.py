@@ -121,7 +121,7 @@ _DESTINATION_NUMBERS: dict[str, int | None] = {
 
 
 class Link(NamedTuple):
-    """One link, in the columns of `link_summary`."""
+    """One link, with the data for a row of `link_summary`."""
 
     url: str
     """The target without its fragment."""
