@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import click
 
 from windrow.adapters.adapter import Comparison, SourceChange, TakedownEstimate, VersionCounts
-from windrow.adapters.record_story import RecordAddress, RecordHit
+from windrow.adapters.record_story import RecordAddress, RecordHit, RecordOrigin
 from windrow.adapters.search_answer import SnippetMark
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview
 from windrow.app.begin import NewCollection, Prepared
@@ -36,7 +36,6 @@ from windrow.engine.frontier import PlannedSource, Reads, Waiting
 from windrow.engine.source_counts import OutcomeCount
 from windrow.engine.takedown import TakedownResult
 from windrow.ledger.rows import CapturedRow, Followed
-from windrow.ledger.typed.addresses import HostState
 from windrow.ledger.typed.attempts import AttemptRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import CdxLine, DiffLine, TextChange
@@ -104,7 +103,7 @@ MESSAGES = {
     "version": Message("why", "a version of the page, oldest first", Edition),
     "page_attempt": Message("why", "a request for the page; empty fields are left out", PageAsked),
     "site": Message("why", "a site or host; its origins follow", SiteState),
-    "host": Message("why", "an origin of a collection of records", HostState),
+    "host": Message("why", "an origin of a collection of records", RecordOrigin),
     "origin": Message("why", "an origin of the site", SiteOrigin),
     "record, its history": Message("why", "a record; its versions follow, and what it waits for", {
         "key": "text", "collection": "text", "versions": "number",

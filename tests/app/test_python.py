@@ -206,4 +206,4 @@ def test_times_in_results_are_datetimes() -> None:
             f"{shape.__name__}.{name}" for name in hints if named.match(name) and "datetime" not in str(hints[name])
         ]
     # A count of addresses; a day or a time, as the page says it.
-    assert wrong == ["HostState.due", "SiteOrigin.due", "Extract.published"]
+    assert wrong == ["RecordOrigin.due", "SiteOrigin.due", "Extract.published"]

@@ -31,7 +31,11 @@ def test_a_zip_that_failed_in_five_sessions_rests_which_status_and_why_tell_and_
         assert "windrow retry" in note
         assert describe_end(summary) == "done, 1 warning"
         (resting_zip,) = windrow.status().resting
-        assert (resting_zip.key, resting_zip.sessions, resting_zip.reason) == (KEY, MAX_SESSIONS_UNPAUSED, "not_found")
+        assert (resting_zip.key, resting_zip.sessions, resting_zip.reason) == (
+            KEY,
+            MAX_SESSIONS_UNPAUSED,
+            "permission_denied",
+        )
         assert timedelta(hours=5) < resting_zip.until - now() < timedelta(hours=6)
         messages = [event.message for event in windrow.why(NAME).story.events]
         assert any("failed in 5 sessions" in line and f"windrow retry {KEY}" in line for line in messages)

@@ -62,7 +62,8 @@ LENGTHS = {
     "with a blank before its colon": ok(b"Content-Length : 5"),
     "with more behind it": ok(b"Content-Length: 5", rest=b"helloHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad"),
     "of a 204": Expected(b"HTTP/1.1 204 N\r\nContent-Length: 5\r\n\r\n", b"hello", b""),
-    "of a 304": Expected(b"HTTP/1.1 304 N\r\nContent-Length: 5\r\n\r\n", b"", b"", OPEN),
+    "of a 304": Expected(b"HTTP/1.1 304 N\r\nContent-Length: 5\r\n\r\n", b"", b""),
+    "not in a 304": Expected(b"HTTP/1.1 304 N\r\n\r\n", b"", b"", OPEN),
     "cut off": ok(b"Content-Length: 50", body=CUT),
 }
 CODINGS = {

@@ -7,8 +7,12 @@ import ast
 from tests.house.tree import ROOT, at, nodes, python
 from windrow.contract.registry import names
 
-FIELDS = {("src/windrow/cli/why.py", "events"), ("src/windrow/formats/tei.py", "pages")}
-"""Fields of values, which have the name of a collection by chance."""
+FIELDS = {
+    ("src/windrow/caps.py", "pages.limits.links"),
+    ("src/windrow/cli/why.py", "events"),
+    ("src/windrow/formats/tei.py", "pages"),
+}
+"""Fields of values, which have the name of a collection by chance, and settings that the table of caps refers to."""
 
 ROOMS = ("app", "cli", "config", "engine", "settings", "stores", "fetch", "formats")
 

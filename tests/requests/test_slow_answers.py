@@ -1,5 +1,6 @@
 """Following: an answer whose discovery takes long keeps no other source waiting."""
 
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -43,7 +44,9 @@ def run_sources(tmp_path, serve):
     def run(*paths, workers):
         api, service = serve(answer), serve(answer)
         shop = Workshop(tmp_path, api, service, collection(send_form, follow=follow_pages), paths=paths)
-        with Session(session_settings(shop.workspace, workers=workers), "run") as session:
+        # In its sandbox, a process that reads documents can neither write the file nor see it.
+        settings = replace(session_settings(shop.workspace, workers=workers), sandbox=False)
+        with Session(settings, "run") as session:
             session.run_harvest(shop.adapter.harvest(shop.workspace))
         ledger = shop.ledger()
         followed = [

@@ -13,7 +13,7 @@ from windrow.adapters.adapter import Explanation, Message
 from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.adapters.trial import DocumentFinding
-from windrow.clock import now
+from windrow.clock import from_unix_time, now
 from windrow.contract import Collection, FollowResult
 from windrow.engine.captures.index_lines import IndexedCapture, explain_all
 from windrow.engine.captures.rules import ExplainedCapture
@@ -80,6 +80,18 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
         yield DocumentFinding(url, phase, Level.NOTE, "End", follow_result.end)
 
 
+class RecordOrigin(NamedTuple):
+    """An origin with numbers of its addresses: all, with a failure at the last request, and due now."""
+
+    origin: str
+    source: str
+    addresses: int
+    failing: int
+    due: int
+    next_due: datetime | None
+    last_request: datetime | None
+
+
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
     """Explain the origins of a collection at a host, which may be named with scheme and port; None if it has none."""
     host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
@@ -98,7 +110,9 @@ def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | No
             lines.append(f"      {counted(outcome.number, 'attempt')}: {meaning}")
         for tombstone in ledger.takedowns.of(0, host.seq):
             lines += takedown_lines(tombstone)
-        messages.append(Message("host", host))
+        counts = (host.addresses, host.failing, host.due)
+        origin = RecordOrigin(host.origin, host.source, *counts, from_unix_time(host.next_due), host.asked)
+        messages.append(Message("host", origin))
     return Explanation(host_name, tuple(messages), tuple(lines)) if messages else None
 
 
