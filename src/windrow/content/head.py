@@ -292,7 +292,7 @@ class PageHead(NamedTuple):
     """The first canonical address; `canonicals` has all."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """The address in `base`, against which relative addresses are resolved, or an empty text without one."""
+    """The address in `base`, against which relative addresses are resolved, or an empty text if there is no `base`."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
@@ -424,7 +424,7 @@ def _add_meta(
 ) -> None:
     """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`.
 
-    One whose name `metas` has already is added to `repeated_metas`.
+    A later `meta` of a name that `metas` has is added to `repeated_metas`, or joined with the first for `robots`.
     """
     content = attributes.get("content")
     if not content:
