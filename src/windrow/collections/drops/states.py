@@ -52,7 +52,7 @@ class ZipStates(NamedTuple):
 def xml_state_at_step(step: str | None, status: Status | None, *, has_started: bool) -> State:
     """Return the state of an XML file that waits for `step` or failed at it; if `step` is None, all steps are done.
 
-    `status` is that of the step, and `has_started` tells whether the step was started for the file. For a
+    `status` is that of the step, and `has_started` is whether the step was started for the file. For a
     cancelled file, `xml_state` is used instead.
 
     >>> xml_state_at_step("upload", Status.PENDING, has_started=False), xml_state_at_step(None, None, has_started=False)

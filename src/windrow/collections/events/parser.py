@@ -34,7 +34,7 @@ def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
     raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
-FEDERAL_ZONE = "America/New_York"
+FEDERAL_ZONE = "America/New_York"  # of the parsers for the US federal government
 _EARLIEST = date(1, 1, 1)
 
 

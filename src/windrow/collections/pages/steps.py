@@ -54,12 +54,12 @@ _REASON_NAMES = frozenset(reason.value for reason in Reason)
 
 
 def needs_body(recorded: RecordedAttempt) -> bool:
-    """Tell whether the body that an attempt received must be read: only if it is the whole document of a page."""
+    """Return whether the body that an attempt received must be read: only if it is the whole document of a page."""
     return recorded.attempt.kind == CrawlType.FILE_CRAWL and _is_document(recorded.attempt)
 
 
 def _is_document(attempt: Attempt) -> bool:
-    """Tell whether the answer is a whole document: a 2xx other than 204, 205 and 206."""
+    """Return whether the answer is a whole document: a 2xx other than 204, 205 and 206."""
     return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status not in _NOT_DOCUMENTS
 
 
@@ -114,7 +114,7 @@ def _get_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str,
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
-    """Tell whether a page's answer 2xx or 304 has an `X-Robots-Tag` that hides the page from searches."""
+    """Return whether a page's answer 2xx or 304 has an `X-Robots-Tag` that hides the page from searches."""
     attempt = recorded.attempt
     return (
         attempt.kind == CrawlType.FILE_CRAWL

@@ -341,7 +341,7 @@ class _JudgedBatch:
         return self._find_known(question, keys)
 
     def _is_new(self, submission: Any, record_names: Sequence[_RecordName]) -> bool:
-        """Tell whether publishing the document changes only its own rows and gives no findings."""
+        """Return whether publishing the document changes only its own rows and gives no findings."""
         return (
             submission.action == "add"
             and submission.published_at is None

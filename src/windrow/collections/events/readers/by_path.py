@@ -153,7 +153,7 @@ def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, 
 
 
 def _visible_text(node: LexborNode) -> str:
-    """Return the text of a node without that of elements in it that its style hides."""
+    """Return the text of a node without the elements in it that their `style` attribute hides."""
     if not node.css_matches(_HIDDEN):
         return node.text(separator=" ")
     content = LexborHTMLParser(node.inner_html or "")

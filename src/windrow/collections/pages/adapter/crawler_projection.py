@@ -80,7 +80,7 @@ class CrawlerProjection:
             pass
 
     def _project_attempts(self, ledger: Ledger) -> bool:
-        """Project the next batch of attempts; tell whether there may be more."""
+        """Project the next batch of attempts; return whether there may be more."""
         attempts = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._batch_size)
         if attempts:
             texts = self._read_texts(ledger, attempts) if self._archive is not None else ()
@@ -112,7 +112,7 @@ class CrawlerProjection:
             ), capture.fields
 
     def _project_addresses(self, ledger: Ledger) -> bool:
-        """Project the next batch of addresses; tell whether there may be more."""
+        """Project the next batch of addresses; return whether there may be more."""
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_position():
             last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
@@ -122,7 +122,7 @@ class CrawlerProjection:
         return len(addresses) == self._batch_size
 
     def _project_descriptions(self) -> bool:
-        """Update the next batch of files from the Summary Database; tell whether there may be more."""
+        """Update the next batch of files from the Summary Database; return whether there may be more."""
         if self._summary is None:
             return False
         last_attempt = self.store.checkpoint(DESCRIBED)

@@ -66,7 +66,7 @@ BLOCK_SIZE = 40
 MAX_TEXTS_READ = 16
 """Number of the best candidates of a block whose texts are read."""
 MAX_BLOCKS = 25
-"""Most blocks that are read for a query; pages after them are not found, and a note has their number."""
+"""Most blocks that are read for a clause; if it may match more pages, they are not found, and a note says so."""
 MAX_MATCHES = 20_000
 """Most versions that are read for a filter that only the database can answer; others are ignored."""
 
@@ -167,17 +167,17 @@ class Search:
         ranked_pages: list[Ranked] = []
         forms: list[str] = []
         is_cut = False
-        for attempt, share in relaxed_queries(query):
-            clauses = self._yield_clauses(attempt, share, matches, forms)
-            ranked_pages, is_cut = self._gather(attempt, clauses, scorer, offset + limit + 1)
+        for relaxed_query, share in relaxed_queries(query):
+            clauses = self._yield_clauses(relaxed_query, share, matches, forms)
+            ranked_pages, is_cut = self._gather(relaxed_query, clauses, scorer, offset + limit + 1)
             if ranked_pages:
                 break
         if is_cut:
             notes.append(
-                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked:"
-                " more words or a filter find the others"
+                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked;"
+                " add words or a filter to find the others"
             )
-        if ranked_pages and attempt is not query:
+        if ranked_pages and relaxed_query is not query:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
             )
@@ -198,15 +198,15 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the documents that match a query, by origin, language, kind and year; see `__call__`."""
+        """Count the versions of pages that match a query as typed, by origin, language, kind and year."""
         query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
         if query.nothing:
             return NO_FACETS
         with self._summary.read_transaction():
             matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
-        for attempt, share in relaxed_queries(query):
-            word_forms = find_forms(self._index, attempt) if share == 1 else {}
-            clause = make_clause(attempt, matches, share=share, word_forms=word_forms)
+        for relaxed_query, share in relaxed_queries(query):
+            word_forms = find_forms(self._index, relaxed_query) if share == 1 else {}
+            clause = make_clause(relaxed_query, matches, share=share, word_forms=word_forms)
             count, counts = self._index.count_by_facet(clause, ("origin", "lang", "type"), "published")
             if count:
                 origins, languages, types, years = counts
@@ -216,9 +216,9 @@ class Search:
         return NO_FACETS
 
     def _yield_clauses(self, query: Query, share: float, matches: Matches, forms: list[str]) -> Iterator[Clause]:
-        """Yield the clauses to search one after another; only a `share` of the words must match.
+        """Yield the clauses to search one after another; only a `share` of the words, from 0 to 1, must match.
 
-        The second one is for pages with other forms of the words, which are added to `forms`.
+        If all words must match, the second clause is for other forms of them, which are added to `forms`.
         """
         clause = make_clause(query, matches, share=share)
         yield clause
@@ -342,7 +342,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds, by facet, before those with the same text are folded."""
+    """Count the pages that match a query by facet; pages that search results fold into one are counted separately."""
     with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
         counts = search_pages.count_facets(text)
     source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}

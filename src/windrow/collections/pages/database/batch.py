@@ -303,7 +303,7 @@ class SummaryBatch:
         """Describe a generation by the reading of the observation `row`, or note that it must be read first.
 
         `former_row` is the observation that describes it so far, or None if it has another text now. Nothing is done
-        if both observations have the same bytes, unless these were read again, such as with a greater limit.
+        if both observations have the same bytes, unless they were read again, for example with a greater limit.
         """
         is_unread = generation_id in self._unread
         is_read_again = (

@@ -27,7 +27,7 @@ _SET_VERSION = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 
 
 def update_version(connection: sqlite3.Connection, table: str, version: str) -> bool:
-    """Record the version of a table; tell whether another version, or none, was recorded before."""
+    """Record the version of a table; return whether another version, or none, was recorded before."""
     connection.execute(_CREATE_VERSIONS)
     is_current = connection.execute(_SELECT_VERSION, (table,)).fetchone() == (version,)
     if not is_current:

@@ -374,7 +374,7 @@ def _find_parent(
 
 
 def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
-    """Tell whether a page is similar enough to its canonical page; a text without a sketch counts as similar."""
+    """Return whether a page is similar enough to its canonical page; a text without a sketch counts as similar."""
     return (
         member.sketch is None
         or target.sketch is None

@@ -104,11 +104,11 @@ class SummaryStore(DatabaseWriter):
             note_sessions(self._connection, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
-        """Tell whether the body that `steps.name_payload` calls `payload` was read at the address `url` before."""
+        """Return whether the body that `steps.name_payload` calls `payload` was read at the address `url` before."""
         return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Tell whether the body with the digest `payload` has a summary that depends on its header or expires."""
+        """Return whether the body with the digest `payload` has a summary that depends on its header or expires."""
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:

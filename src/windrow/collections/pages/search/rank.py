@@ -208,7 +208,7 @@ def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple
 
 
 def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]) -> bool:
-    """Tell whether to keep a page instead of `rival`, which is in the same group and has a higher score."""
+    """Return whether to keep a page instead of `rival`, which is in the same group and has a higher score."""
     page, rival_page = ranked.candidate.page, rival.candidate.page
     if representatives.get(rival_page.id) == rival_page.id:
         return False
@@ -221,7 +221,7 @@ class ShownPage(NamedTuple):
     """A page to show; `as_of` is the time of the query (UNIX seconds), None for the present or for all times.
 
     `url_counts` has the number of URLs with each text, by pile id. `group_size` is the number of URLs in the page's
-    group, `representative` the URL of the group's representative. `is_absent` tells that the last attempt up to `as_of`
+    group, `representative` the URL of the group's representative. `is_absent` means that the last attempt up to `as_of`
     did not find the page.
     """
 

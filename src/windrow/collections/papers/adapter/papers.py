@@ -173,7 +173,7 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update rows; erase removed rows and records; return a message for each file in which some remain."""
+        """Update rows; erase removed rows and records; return a message for each file that still has some."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:
