@@ -190,7 +190,7 @@ def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date of the elements whose attribute contains this word, or an empty text if not all have the same."""
+    """Return the date of the elements whose attribute contains this word, or an empty text if their dates differ."""
     dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 

@@ -258,7 +258,7 @@ CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
         Setting("events.documents", URL, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
-        Setting("events.documents_secret", SECRET, "", "place of user:password of the CouchDB: env:NAME or file:PATH"),
+        Setting("events.documents_secret", SECRET, "", "where user:password of the CouchDB is: env:NAME or file:PATH"),
         Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password by http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
         Setting("events.log_database", TEXT, "vd_log", "name of the database of runs of parsers"),

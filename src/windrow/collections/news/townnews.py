@@ -37,7 +37,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 class _Page(NamedTuple):
     """A page of a search, from the row `offset` on; `day` is that of the last row before it.
 
-    `until` is the last day that the search asks for. Both are YYYY-MM-DD; an empty `day` is unknown, and an empty
+    `until` is the last day in the search. Both are YYYY-MM-DD; an empty `day` is unknown, and an empty
     `until` means that of the source.
     """
 

@@ -167,7 +167,7 @@ NOT_REQUESTED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
 """Exit codes of crawls that were refused before a request was sent."""
 
 MAX_MESSAGE_LENGTH = 2_000
-"""Most characters of a message that are stored."""
+"""The most characters of a message that are stored."""
 
 
 def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:

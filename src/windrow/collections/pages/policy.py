@@ -133,7 +133,7 @@ class NoveltyCount:
         self._text_hashes: set[int] = set()
 
     def is_endless(self, body: bytes, url: str) -> bool:
-        """Count the body of a new address; return whether the last `_ENDLESS_AFTER` hashed bodies all repeated texts."""
+        """Count the body of a new address; return whether the last `_ENDLESS_AFTER` hashed bodies repeated texts."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False

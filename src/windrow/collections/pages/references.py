@@ -100,10 +100,10 @@ ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]
 """Takes the address, the header fields and the body of a page; returns its base and its references as written."""
 
 MAX_REMEMBERED_ITEMS = 1 << 16
-"""Most tags and references that all `LinkMemo` objects of a process contain together."""
+"""The most tags and references that all `LinkMemo` objects of a process contain together."""
 
 MAX_SCANNED_BYTES = 1 << 20
-"""Most bytes of a page that is scanned for tags."""
+"""The most bytes of a page that is scanned for tags."""
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
@@ -135,7 +135,7 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page, and the references not returned before: none if all tags of the page are known."""
+        """Return the base of a page, and the references not returned before; [] if all its tags are known."""
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
@@ -223,7 +223,7 @@ def _is_absolute(reference: str) -> bool:
 
 
 class FoundAssets(NamedTuple):
-    """The normalised addresses of the assets of a document, each once, and what caps leave out of them."""
+    """The normalised addresses of the assets of a document, each once, and how much each cap leaves out."""
 
     urls: list[str]
     left_out: tuple[Excess, ...]

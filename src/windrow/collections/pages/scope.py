@@ -112,7 +112,7 @@ def _list_origins(address: Parts) -> tuple[str, ...]:
 
 
 def _list_alternative_names(host_name: str) -> tuple[str, ...]:
-    """Return the other name under which most sites answer: with `www.` or without it; no name if there is none.
+    """Return the other name under which most sites answer: with `www.` or without it; () if there is none.
 
     >>> [_list_alternative_names(name) for name in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
     [('www.example.org',), ('example.org',), (), ()]

@@ -37,10 +37,10 @@ SITEMAP = CrawlType.METADATA_CRAWL
 """Crawl type of a sitemap: read for its addresses, not a document."""
 
 MAX_DEPTH = SITEMAP_LEVELS.number
-"""Most levels of sitemaps: an index, an index in it, the sitemaps in that one."""
+"""The most levels of sitemaps: an index, an index in it, the sitemaps in that one."""
 
 MAX_LEFT_OUT = REPORTED_ADDRESSES.number
-"""Most addresses of one answer that are reported as left out by their rule; the others are counted together."""
+"""The most addresses of one answer that are reported as left out by their rule; the others are counted together."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",

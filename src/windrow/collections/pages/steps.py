@@ -44,7 +44,7 @@ from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
-"""Most bytes of a document that is read, after decompression."""
+"""The most bytes of a document that is read, after decompression."""
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
@@ -183,7 +183,7 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
 
 
 def _remove_late_times(description: Description, answered_at: datetime) -> Description:
-    """Return a description without times of more than a day after the answer, which a page cannot know.
+    """Return a description without times of more than a day after the answer, which cannot be correct.
 
     All times are kept if `answered_at` is `_EPOCH`, which means that the time of the answer is unknown.
     """

@@ -56,7 +56,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
     The time is at least that of the last publication in the store. A submission whose bytes are in force already is
-    only marked as published, and one that is published already is not changed. Raises StoreError if it is missing.
+    only marked as published, and one that is published already is not changed. Raises StoreError without a submission.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -75,7 +75,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo its publication, if any; raise StoreError if it is missing."""
+    """Mark an item's submission as withheld and undo its publication; raise StoreError if there is no submission."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return

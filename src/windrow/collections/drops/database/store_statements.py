@@ -96,7 +96,7 @@ def select_last_publication(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def mark_as_published(schema: TableSchema) -> sa.Update:
-    """Mark submission `its_id` as published at the time `at`; `same` is another one with the same bytes, or NULL."""
+    """Mark submission `its_id` as published at the time `at`; `same` is a submission with the same bytes, or NULL."""
     submission = schema.submission
     values = {
         "published_at": sa.bindparam("at", type_=UtcTime()),

@@ -42,7 +42,7 @@ class _SourceRun(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """The number of its first attempt or, without attempts, of its failed task; 0 without both."""
+        """The number of its first attempt or, without attempts, of its failed task; 0 if it has neither."""
         return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 

@@ -36,9 +36,9 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
 _MAX_COMPARED_VERSIONS = 100
-"""Most versions of an address, the latest ones, that are compared, each with the version before it."""
+"""The most versions of an address, the latest ones, that are compared, each with the version before it."""
 _MAX_LISTED_COPIES = 5
-"""Most addresses with the same or nearly the same text that are listed."""
+"""The most addresses with the same or nearly the same text that are listed."""
 
 
 class Edition(NamedTuple):

@@ -23,19 +23,19 @@ from windrow.model import ArchivePlace
 COLLECTION = "pages"
 
 ROWS_PER_TRANSACTION = 500
-"""Most attempts, or addresses, projected in one transaction."""
+"""The most attempts, or addresses, projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""Longest time of one call of `catch_up` during a session, which calls it about once a second."""
+"""The longest time of one call of `catch_up` during a session, which calls it about once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = PAGE_BYTES.number
-"""Most bytes of a file whose text is stored; a larger page is not read at all."""
+"""The most bytes of a file whose text is stored; a larger page is not read at all."""
 MAX_INFLATION = 200
-"""Most bytes of a decompressed file for each compressed byte."""
+"""The most bytes of a decompressed file for each compressed byte."""
 
 END_SECONDS = 10.0
-"""Longest time for descriptions of files and for addresses at the end of a session."""
+"""The longest time for descriptions of files and for addresses at the end of a session."""
 
 REBUILD_HINT = "remove the crawler database; the next windrow run rebuilds it"
 

@@ -62,13 +62,13 @@ from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
 BLOCK_SIZE = 40
-"""Number of candidates that are ranked together: a block. Pages of results are cut from the same blocks."""
+"""The number of candidates that are ranked together: a block. Pages of results are cut from the same blocks."""
 MAX_TEXTS_READ = 16
-"""Number of the best candidates of a block whose texts are read."""
+"""The number of the best candidates of a block whose texts are read."""
 MAX_BLOCKS = 25
-"""Most blocks that are read for a clause; if it may match more pages, they are not found, and a note says so."""
+"""The most blocks that are read for a clause; if it may match more pages, they are not found, and a note says so."""
 MAX_MATCHES = 20_000
-"""Most versions that are read for a filter that only the database can answer; others are ignored."""
+"""The most versions that are read for a filter that only the database can answer; others are ignored."""
 
 TEMPORARY_INDEX_NOTE = (
     "the search index does not exist, or is of another version, and was built for this search only;"

@@ -28,7 +28,7 @@ _HTTP_ERROR = 400
 """The lowest HTTP status of an error."""
 COLLECTION = "pages"
 _MAX_CHAIN = 20
-"""Most addresses in the chain of `PageState.via`."""
+"""The most addresses in the chain of `PageState.via`."""
 
 
 class PageAttempt(NamedTuple):

@@ -222,7 +222,7 @@ class SummaryBatch:
         return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the generations whose describing attempt must still be read; all are ids, the given ones as JSON."""
+        """Return the ids of those generations in a JSON list of ids whose describing attempt must still be read."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}

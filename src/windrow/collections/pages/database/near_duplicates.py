@@ -195,7 +195,7 @@ class _Comparison:
 
 
 MIN_CANONICAL_SIMILARITY = 0.2
-"""Least similarity of a page to its canonical page: on some sites every page names the front page as canonical."""
+"""The least similarity of a page to its canonical page: on some sites every page names the front page as canonical."""
 
 _IN_IDS = "IN (SELECT value FROM json_each(?))"
 _SELECT_MEMBERS = f"""
@@ -433,7 +433,7 @@ def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]
 
 
 GENERATIONS_PER_TRANSACTION = 1_000
-"""Most touched generations that are processed in one transaction."""
+"""The most touched generations that are processed in one transaction."""
 
 
 def update_touched(connection: sqlite3.Connection, limit: int = GENERATIONS_PER_TRANSACTION) -> int:

@@ -186,7 +186,7 @@ class VersionReader:
 
 
 _URLS_PER_QUERY = 200
-"""Most addresses whose versions are read at once."""
+"""The most addresses whose versions are read at once."""
 
 # Times are whole seconds: of two attempts in one second that saw the same version, only the first counts.
 _SELECT_VISITS = """

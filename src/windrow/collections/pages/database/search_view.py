@@ -108,9 +108,9 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""Most links to one URL that are read and counted."""
+"""The most links to one URL that are read and counted."""
 MAX_LINK_TEXTS = 12
-"""Most texts of links to one URL that are indexed."""
+"""The most texts of links to one URL that are indexed."""
 
 _FROM = """
 FROM {versions} g

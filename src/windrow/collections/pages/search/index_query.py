@@ -122,7 +122,7 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that says that there is no such page, although its status is 200."""
+"""The flag of a page that reports that the requested page does not exist, although its status is 200."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
@@ -384,7 +384,7 @@ def _make_host_condition(host_name: str, table: str) -> Condition:
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return conditions that an origin in `table` has this port, even as the usual one; none if `port` is None."""
+    """Return conditions that an origin in `table` has this port, also as the usual one; [] if `port` is None."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 

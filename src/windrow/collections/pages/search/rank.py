@@ -120,11 +120,11 @@ def _score_listing(page: IndexedGeneration) -> float:
 
 
 MAX_RESULTS_PER_HOST = 3
-"""Most results of one host in a block; other results of the host are moved to the end of the block."""
+"""The most results of one host in a block; other results of the host are moved to the end of the block."""
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""Least share of the best score in a group that its representative must have to be shown instead of the best page."""
+"""The least share of a group's best score that its representative must have to be shown instead of the best page."""
 
 
 class Ranked(NamedTuple):
