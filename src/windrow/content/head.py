@@ -298,7 +298,7 @@ class PageHead(NamedTuple):
     robots_metas: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may forbid search engines to show the page."""
     published: str = ""
-    """A date as written that `read_page_time` can read; so is `modified`."""
+    """A date, as written, that `read_page_time` can read, or an empty text; `modified` is one, too."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may name an author, in order."""

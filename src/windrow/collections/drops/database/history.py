@@ -153,7 +153,7 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another submission with the same bytes, action and kind that is all in force, or None."""
+    """Return the id of another submission with equal bytes, action and kind, all in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_id: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_id
@@ -168,10 +168,10 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission_id: int) -> None:
-    """Undo a publication: a version that it ended is valid again, up to the time when the own version was ended.
+    """Undo a publication: an entity that it ended is in force again, until the time when the one after it was ended.
 
-    If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
-    again.
+    If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is in
+    force again.
     """
     own_entity, old_entity, old_submission = schema.newer_entity, schema.older_entity, schema.submission
     query = (
@@ -204,7 +204,7 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 def _describe_publication(
     connection: sa.Connection, schema: TableSchema, submission_id: int, same_id: int | None
 ) -> Published:
-    """Return the effect of a submission's publication; `same_id` is that of an earlier one with the same bytes."""
+    """Return the effect of a submission's publication; `same_id`: an earlier one with the same bytes, or None."""
     entity = schema.entity
     if same_id is not None:
         message = "the same bytes with the same action are published already and are still current"

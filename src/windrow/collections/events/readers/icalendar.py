@@ -123,7 +123,7 @@ def _library() -> Any:
 
 
 def _define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars."""
+    """Register the first 50 VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
     library = _library()
     library.timezone.tzp.use_zoneinfo()
     zone_definitions = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(text), 50))
