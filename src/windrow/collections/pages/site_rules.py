@@ -282,10 +282,7 @@ class SiteRules:
         return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset; None if a rule of this site forbids it.
-
-        For an asset on another origin, the rules of that origin check robots.txt.
-        """
+        """Return an asset, or None if a rule of this site forbids it; another origin checks its own robots.txt."""
         address = parts(url)
         is_own = address.origin == self._origin
         verdict = self.verdict(url, ASSET) if is_own else self._options.policy.judge_by_deny_rules(address)
