@@ -67,7 +67,7 @@ def _find_forms(
     """Return at most `MAX_FORMS` other forms of a word in one language, as `find_word_forms` does."""
     (word_stem,) = stem(language, [word])
     pairs = enumerate(zip(word, word_stem, strict=False))
-    common_length = next((index for index, (letter, other) in pairs if letter != other), min(len(word), len(word_stem)))
+    common_length = next((index for index, pair in pairs if pair[0] != pair[1]), min(len(word), len(word_stem)))
     if common_length < _MIN_PREFIX:
         return ()
     prefix = word[: max(_MIN_PREFIX, common_length - 1)]  # the last letter may differ: study, studies

@@ -47,11 +47,11 @@ ORDER BY z.id, a.id, x.id
 
 
 def files(workspace: Workspace, form: str, output: TextIO) -> int:
-    """Write a line of JSON for each XML file and for each zip without XML files; return the number of lines.
+    """Write a line of JSON for each XML file, and for each action on a zip without any; return the number of lines.
 
     Of equal lines, only one is written. Raises WindrowError if the tracker does not exist or has no tables.
     """
-    del form  # CSV is made of these lines
+    del form  # it is always jsonl; `windrow export` makes CSV of these lines
     with _open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
         lines = dict.fromkeys(
             json.dumps(dict(row), default=str) for row in connection.execute(_SELECT_FILES).mappings()

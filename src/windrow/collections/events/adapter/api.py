@@ -105,18 +105,18 @@ class EventApi:
     ) -> ApiResponse:
         """Return the response with the events in a range of a view that have all words in `q`, if that is set."""
         words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
-        one_more = view_range._replace(limit=view_range.limit + 1)
+        longer_range = view_range._replace(limit=view_range.limit + 1)  # shows whether more events follow
         fields: dict[str, str] = {}
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)
             store, database = self._databases.store, self._databases.events
             if not words:
-                events = list(store.view(database, view, one_more))
+                events = list(store.view(database, view, longer_range))
                 if isinstance(store, SqliteDocuments):
                     fields["x-total-count"] = str(store.count_range(database, view, view_range))
             elif isinstance(store, SqliteDocuments):
-                events = list(store.search(database, words, view, one_more))
+                events = list(store.search(database, words, view, longer_range))
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
             if len(events) > view_range.limit:

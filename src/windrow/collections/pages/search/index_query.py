@@ -285,6 +285,7 @@ def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
     """
     counts: dict[str, int] = {}
     for mark, count in marks.items():
+        # "other" counts the least frequent marks together.
         if mark == "other" or ("/" in mark and "+" not in mark and not mark.endswith("/*")):
             name = _KIND_OF_MEDIA_TYPE.get(mark, mark)
             counts[name] = counts.get(name, 0) + count
