@@ -37,8 +37,8 @@ _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of an XML document.
 
-    Raises StepError if `items` selects nothing, unless `root` is set and the document has no element with the last name
-    in `items`; and in the cases of `xml_tree`.
+    Raises StepError as `xml_tree` does, and if `items` selects nothing, unless `root` is set and the document does not
+    have an element with the last name in `items`.
     """
     root = xml_tree(document)
     has_events, rules = False, document.rules

@@ -198,7 +198,7 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the versions of pages that match a query as typed, by origin, language, kind and year."""
+        """Count the versions of pages that match the query `text`, by origin, language, kind and year."""
         query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
         if query.nothing:
             return NO_FACETS

@@ -189,7 +189,7 @@ class SummaryReader:
         self._file.close()
 
     def read_findable(self) -> Iterator[IndexedGeneration]:
-        """Yield every version that has a text or a title, sorted by id, without its texts: first the past versions."""
+        """Yield every version that has a text or a title, without its texts, sorted by id: past versions are first."""
         with self._file.reading() as connection:
             for relation in self._list_relations(connection):
                 for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
