@@ -148,7 +148,7 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
-    """Open a document and close it afterwards; raise StepError if it is too large, needs a password or is broken."""
+    """Open a document for a block; raise MissingExtra, or StepError if it is too large, has a password or is broken."""
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:

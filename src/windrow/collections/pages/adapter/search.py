@@ -181,11 +181,11 @@ class Search:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
             )
-        find = term_pattern([*searched_terms(query.root), *map(Word, forms)])
+        hit_pattern = term_pattern([*searched_terms(query.root), *map(Word, forms)])
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
             text, offset,
-            tuple(_make_result(shown_page, find, explain=explain) for shown_page in shown_pages),
+            tuple(_make_result(shown_page, hit_pattern, explain=explain) for shown_page in shown_pages),
             (*query.notes, *notes, *self._notes), further=len(ranked_pages) > offset + limit,
             relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
             suggestions=self._index.suggest(frequencies, "main"),
@@ -353,11 +353,11 @@ def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts
     return counts._replace(facets={**counts.facets, "source": by_source})
 
 
-def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Convert a page to the form that results of all collections have; `find` matches the words of the query."""
+def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+    """Convert a page to the form that results of all collections have; `hit_pattern` matches the words of the query."""
     page = shown_page.ranked.candidate.page
-    title = mark_hits(page.title or page.headline or page.url, find)
-    snippet = choose_snippet(page.text, page.description or "", find)
+    title = mark_hits(page.title or page.headline or page.url, hit_pattern)
+    snippet = choose_snippet(page.text, page.description or "", hit_pattern)
     copy_count = max(0, shown_page.url_counts.get(page.pile_id, 1) - 1) if page.pile_id is not None else 0
     other_count = max(copy_count, shown_page.group_size - 1)
     hit = PageHit(

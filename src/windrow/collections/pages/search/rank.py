@@ -249,14 +249,14 @@ def add_representative(
     return grouped_page._replace(ranked=shown_page.ranked._replace(candidate=candidate._replace(page=page)))
 
 
-def choose_snippet(text: str, description: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
+def choose_snippet(text: str, description: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
     """Return the best snippet of the text, or of the description if the text has no match.
 
-    `find` matches the words of the query; it is None for a query without words.
+    `hit_pattern` matches the words of the query; it is None for a query without words.
     """
-    from_text = snippet(text, find)
+    from_text = snippet(text, hit_pattern)
     if description and not any(piece.hit for piece in from_text):
-        from_description = snippet(description, find)
-        matches = find is None or any(piece.hit for piece in from_description)
+        from_description = snippet(description, hit_pattern)
+        matches = hit_pattern is None or any(piece.hit for piece in from_description)
         return from_description if matches or not from_text else from_text
     return from_text
