@@ -48,7 +48,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
 
 
 def media_type(declared: str) -> str:
-    """Return the standard name of the media type that a server declares, or "" if it is not one of papers.
+    """Return the standard name of the media type that a server declares, or "" if papers do not have this type.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')

@@ -146,7 +146,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
     """Return a key that sorts events from the day before `visited` on before earlier ones, both by nearness to it.
 
-    An earlier event that repeats counts as one of that day or, if its rule ends earlier, of the day of its UNTIL.
+    An earlier event that repeats counts as an event of that day or, if its rule ends earlier, of the day of its UNTIL.
     """
     start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
     first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min

@@ -63,7 +63,7 @@ def decode_links(entry: ManifestEntry) -> IncomingLinks:
 def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
     """Yield a message for each kind of difference between the Summary Database and the index in a folder.
 
-    Nothing is written to either. Raises StoreError if one of them cannot be read.
+    Neither is changed. Raises StoreError if the database or the index cannot be read.
     """
     with (
         closing(SummaryReader(summary_path)) as summary,

@@ -167,7 +167,7 @@ class AddressEntry(NamedTuple):
 def split_address(url: str) -> AddressEntry:
     """Split an absolute address without fragment into its parts; credentials are left out.
 
-    A web address is normalised (`windrow.formats.url`). If that fails, it is split like one of another scheme.
+    A web address is normalised (`windrow.formats.url`). If that fails, it is split like an address of another scheme.
 
     >>> split_address("HTTP://me:pw@Example.org:80/a?b")
     AddressEntry(origin='http://example.org', path='/a', query='b', text='http://example.org/a?b')

@@ -30,7 +30,7 @@ from windrow.model import Finding
 
 
 def parse_unix_time(text: str) -> int | None:
-    """Parse a date in any spelling that `windrow.formats.moment` knows to UNIX seconds; None if it is not a date.
+    """Parse a date in any spelling that `windrow.formats.moment` reads to UNIX seconds; None if it is not a date.
 
     A date without a zone is in UTC.
 

@@ -128,7 +128,7 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a paper, or a record by another name that `RecordAdapter` knows.
+        """Explain a paper, or a record by another name that `RecordAdapter` finds.
 
         A paper is given by its digest in any spelling; its row and the failed index lines with this digest are added.
         """
