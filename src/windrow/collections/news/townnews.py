@@ -65,8 +65,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Offer the rows of a page; request the next page, until the oldest row or, in later runs, until no row is new."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
-        no_rows = RefusedResponse(Reason.NOT_VALID, "the response has no rows")
-        refused = content if isinstance(content, RefusedResponse) else no_rows
+        not_a_list = RefusedResponse(Reason.NOT_VALID, "the response does not have a list of rows")
+        refused = content if isinstance(content, RefusedResponse) else not_a_list
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [row for row in content["rows"] if isinstance(row, dict)]
     keys = dict.fromkeys(f"{str(_row_name(row))[:300]}@{_time_text(row, 'lastupdated')[:40]}" for row in rows)
