@@ -190,7 +190,7 @@ def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date of the elements whose attribute contains this word, or an empty text if not all have the same."""
+    """Return the date of the elements whose attribute contains this word, or an empty text if their dates differ."""
     dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
@@ -292,13 +292,13 @@ class PageHead(NamedTuple):
     """The first canonical address; `canonicals` has all."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """The address in `base`, against which relative addresses are resolved, or an empty text without one."""
+    """The address in `base`, against which relative addresses are resolved, or an empty text if there is no `base`."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may forbid search engines to show the page."""
     published: str = ""
-    """A date as written that `read_page_time` can read; so is `modified`."""
+    """A date, as written, that `read_page_time` can read, or an empty text; `modified` is one, too."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
     """Name and content of every `meta` that may name an author, in order."""
@@ -424,7 +424,7 @@ def _add_meta(
 ) -> None:
     """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`.
 
-    One whose name `metas` has already is added to `repeated_metas`.
+    A later `meta` of a name that `metas` has is added to `repeated_metas`, or joined with the first for `robots`.
     """
     content = attributes.get("content")
     if not content:

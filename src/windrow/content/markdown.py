@@ -43,10 +43,7 @@ _MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some syst
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove forms, navigation, hidden elements, and elements that are clutter by their class or id.
-
-    `html` is the markup of the tree.
-    """
+    """Remove forms, navigation, hidden elements and clutter (by class or id) from a tree with the markup `html`."""
     for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
             node.unwrap()

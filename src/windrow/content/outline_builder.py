@@ -212,7 +212,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
     def add_source(self, tag: bytes, _shape: Shape) -> None:
-        """Add the addresses of a `source`: of a picture in several sizes, or of a film or sound."""
+        """Add the addresses in the `srcset` of a `source` element to the anchors or, without one, that in its `src`."""
         self.separate_words()
         if _SRCSET in tag:
             self._add_candidates(tag, "")
@@ -221,7 +221,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor("source", href, "", "", self._open_locations(), headline=False))
 
     def _add_candidates(self, tag: bytes, label: str) -> None:
-        """Add the addresses of the sizes of a picture, without that in its `src`."""
+        """Add the addresses in an element's `srcset` to the anchors, each once, except the address in its `src`."""
         hrefs = dict.fromkeys(parse_srcset(read_attribute(tag, _SRCSET)))
         hrefs.pop(read_attribute(tag, _SRC), None)
         locations = self._open_locations()

@@ -156,7 +156,7 @@ _MIN_CONSENT_TERMS = 4
 def asks_for_consent(text: str) -> bool:
     """Return whether a main content is a request for consent to cookies, whatever its title.
 
-    It is short, has several of the usual terms, and "we" address "you".
+    Such a text is short, has several different terms of such requests, and has words for "we" and for "you".
 
     >>> asks_for_consent("With your consent, we and our partners use cookies for personalised ads on your device.")
     True

@@ -1,9 +1,9 @@
 """Remove the tail of an article, which follows its text, and the captions of pictures; find the figures of the text.
 
-The tail consists of sections such as one about the author, teasers of other articles, and readers' comments. A forest
-that judges single blocks takes some of them for text. They are found by their names and by repetition, only after the
-middle of the article's prose, and only on pages that declare themselves articles: in a forum the comments are the main
-content, and in a list the teasers.
+The tail consists of sections such as one about the author, teasers of other articles, and readers' comments. A forest,
+which judges single blocks, takes some of these for text. They are found by their names and by repetition, only after
+the middle of the article's prose, and only on pages that declare themselves articles: in a forum the comments are the
+main content, and in a list the teasers.
 """
 
 from __future__ import annotations

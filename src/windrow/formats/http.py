@@ -182,7 +182,7 @@ FREE_BYTES = 1 << 20
 """A body may inflate to this size at any ratio: a short page of one repeated line is not a bomb."""
 
 MAX_CODINGS = HTTP_CODINGS.number
-"""The most codings of one body that are decoded, besides a last `chunked`."""
+"""The most codings of a body, not counting `chunked` at the end; a body with more of them is not decoded."""
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read
@@ -312,7 +312,7 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
 
 
 def _cut_body_error() -> StepError:
-    """Return the error for a body that ends before its first decoded byte: an empty page would hide the loss."""
+    """Return the error for a body that ends before its first decoded byte: as an empty body, it would hide the loss."""
     return StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
 
 
@@ -341,7 +341,7 @@ def _decode_zstd(body: bytes) -> _Blocks:
         while block := reader.read(_BLOCK_BYTES):
             is_empty = False
             yield block, len(body)
-        if is_empty:  # a reader does not tell whether its frame ended
+        if is_empty:  # a reader does not show whether its frame ended
             frame = decompressor.decompressobj()
             if not frame.decompress(body) and not frame.eof:
                 raise _cut_body_error()

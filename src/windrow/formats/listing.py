@@ -60,7 +60,7 @@ _INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.I
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
 _ROW_START = re.compile(rb"<tr\b", re.IGNORECASE)
 _LINK_START = re.compile(rb"<a\b", re.IGNORECASE)
-_PIECE_BYTES = 256 * 2**10  # of an index page, which are parsed together: a tree takes up to 70 times as many bytes
+_PIECE_BYTES = 256 * 2**10  # of an index page that are parsed together; their tree takes up to 70 times as many
 _MAX_TEXT_CHARACTERS = 400  # of each text beside a link, which is searched for the file's size and time
 _MAX_CELLS = 8  # cells of a row that are searched, after the one with the link
 
@@ -192,7 +192,7 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
 
     Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
     exact (Apache's `20K` is not); times are read as UTC. Raises TerminalFailure: PROTOCOL_ERROR for any other page,
-    TOO_LARGE for too many entries, links or tags.
+    TOO_LARGE for too many entries or tags, or more than two links for each possible entry.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -267,7 +267,7 @@ def _read_size(text: str) -> int | None:
 def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
     """Yield a page in pieces that begin with a row of a table or a link, so that only a part of its tree is in memory.
 
-    A row or link longer than `_PIECE_BYTES` is cut.
+    Each but the last has `_PIECE_BYTES` to twice as many; if no row or link begins there, the page is cut at the most.
     """
     start = 0
     while start < len(page):

@@ -80,7 +80,7 @@ class Pdf:
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
     left_out: tuple[Excess, ...]
-    """What caps leave out."""
+    """How much each cap left out; empty if no cap did."""
 
 
 class PdfLine(NamedTuple):
@@ -94,8 +94,8 @@ class PdfPages(NamedTuple):
     """The text of a document by page.
 
     `head` has lines of the first page, beginning with the first one in the largest letters. `page_count` is the number
-    of all pages, and `left_out` is what caps leave out of `pages`. `unreadable` is the number of pages that cannot be
-    read, whose texts are empty. `created` is in UNIX seconds, or None if it is missing.
+    of all pages, and `left_out` is how much each cap left out of `pages`. `unreadable` is the number of pages that
+    cannot be read, whose texts are empty. `created` is in UNIX seconds, or None if it is missing.
     """
 
     title: str
@@ -113,7 +113,7 @@ def is_installed() -> bool:
 
 
 def read_pdf(raw: bytes, limits: Limits = _LIMITS) -> Pdf:
-    """Read a document; raise `MissingExtra` without the extra `pdf`, and StepError if the document cannot be read."""
+    """Read a document within `limits`; raise MissingExtra without the extra `pdf`, StepError if it is unreadable."""
     with _open_document(raw) as document:
         return _read_document(document, limits)
 
@@ -148,7 +148,7 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
-    """Open a document and close it afterwards; raise StepError if it is too large, needs a password or is broken."""
+    """Open a document for a block; raise MissingExtra, or StepError if it is too large, has a password or is broken."""
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:
@@ -207,7 +207,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
 def _read_texts(
     document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
 ) -> tuple[list[str], int, tuple[Excess, ...]]:
-    """Return the texts of the first pages, how many of these are unreadable, and what caps leave out of the texts.
+    """Return the texts of the first pages, how many of them are unreadable, and how much each cap leaves out.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """
@@ -227,7 +227,7 @@ def _read_texts(
         characters_left -= len(text)
         if characters_left <= 0:
             break
-    unread_pages = min(len(document), limits.pages) - len(texts)  # each has at least one character
+    unread_pages = min(len(document), limits.pages) - len(texts)  # each counts as one character
     character_count = limits.characters - characters_left + unread_pages
     characters = PDF_CHARACTERS._replace(number=limits.characters).find_excess(character_count)
     return texts, unreadable, (*PDF_PAGES._replace(number=limits.pages).find_excess(len(document)), *characters)
@@ -304,7 +304,7 @@ def _find_links(
 ) -> Iterator[PdfLink | None]:
     """Yield the addresses that a page links to, each with the text within the box of its link.
 
-    For each link after the first `max_links`, None is yielded: PDFium is slow only in searching for the texts.
+    For each link after the first `max_links`, None is yielded: it is counted, without a slow search for its text.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -331,7 +331,7 @@ def _find_links(
 
 
 def _read_contents(document: PdfDocument) -> list[tuple[int, str]]:
-    """Return level and title of the first entries of the table of contents; twice `_MAX_BOOKMARKS` entries are read."""
+    """Return (level, title) of those of the first `2 * _MAX_BOOKMARKS` entries of the contents that have a title."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     contents = []

@@ -20,7 +20,7 @@ _UNSAFE = re.compile(
     "\U000e0000-\U000e007f\ud800-\udfff]"  # tags, which are invisible; lone surrogates
 )
 
-_MAX_KINDS_NAMED = 8  # in a text of counts
+_MAX_KINDS_NAMED = 8  # by `join_counts`
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -218,7 +218,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def join_counts(counts: Counter[Any]) -> str:
-    """Return the most frequent names with their counts, and the sum of the other counts.
+    """Return the names with the greatest counts, each with its count, and the sum of the other counts.
 
     >>> join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'

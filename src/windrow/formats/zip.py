@@ -59,7 +59,7 @@ class DirectoryRecord(NamedTuple):
 
 
 class _DirectoryEnd(NamedTuple):
-    """What the end record says of the directory: its offset and bytes, and its number of records."""
+    """The directory as the end record describes it: its offset and bytes, and its number of records."""
 
     start: int
     size: int
@@ -82,7 +82,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record with this name without parsing others; raise StepError if none or several have the name."""
+    """Return the record with this name without parsing others; raise StepError unless exactly one has it."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
@@ -200,7 +200,7 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
         raise StepError("the zip is one part of a split zip", Reason.UNSUPPORTED)
     start = record_start - size
     if start < 0 or offset > start:
-        raise StepError("the directory is not where the end record says", Reason.CORRUPT)
+        raise StepError("the directory is not at the offset in the end record", Reason.CORRUPT)
     return _DirectoryEnd(start, size, record_count, start - offset)
 
 

@@ -29,8 +29,8 @@ from windrow.query.word_forms import WordForms
 class IndexField(NamedTuple):
     """A field of an index and its kind.
 
-    A field of `words` is a text, split and folded; a `mark` is matched whole, and documents can be counted by each
-    `facet`, which is a mark too; or it is a `number`.
+    `words` is a text that is split into words and folded, `mark` a text that is matched whole, `facet` a mark by which
+    documents can also be counted, and `number` a whole number.
     """
 
     name: str
@@ -136,10 +136,10 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 
 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
-    """Return the clause for a leaf as `word_sequence` does; a word may also have another form.
+    """Return the clause of `word_sequence` for a leaf; for a word, it also finds the other forms in `word_forms`.
 
-    A form is searched in documents of its language, and in those whose language is unknown. Phrases and prefixes have
-    no forms.
+    A form is found in documents of its language, and in documents whose language is unknown. Other forms of phrases
+    and prefixes are not searched.
     """
     sequence = word_sequence(leaf, fields)
     if not isinstance(leaf, Word) or leaf.prefix or not word_forms.get(sequence.text):
@@ -162,7 +162,7 @@ UNKNOWN_LANGUAGE = "und"
 
 
 def language_marks(tag: str) -> list[tuple[str, str]]:
-    """Return the marks of a document's language: the tag and each shorter one.
+    """Return the marks (field, mark) of a document with a language tag: the tag and each shorter tag.
 
     >>> language_marks("de-AT"), language_marks("")
     ([('lang', 'de'), ('lang', 'de-at')], [('lang', 'und')])
@@ -237,9 +237,9 @@ class IndexDocument(NamedTuple):
 
 
 class FacetCounts(NamedTuple):
-    """The number of `documents` that match a query, and by facet the number of those with each value.
+    """The number of `documents` that match a query, and for each facet their numbers by value.
 
-    Facets are `source`, `language`, `type` and `year`; `relaxed` is true if none of the documents has all words.
+    Facets are `source`, `language`, `type` and `year`; `relaxed` is true if no document has all words of the query.
     """
 
     documents: int

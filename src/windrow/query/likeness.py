@@ -64,8 +64,8 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    The query's words that occur in the text also occur in its shortest part with all of them. The result is the square
-    root of the share of that part's length that they take up, times their share of the query's total weight.
+    Only the words of the query that the text has are considered, of which there must be two. The result is the square
+    root of their share of the length of the shortest part with all of them, times their share of the query's weight.
     """
     if len(query.weights) < 2:
         return 0.0

@@ -253,7 +253,7 @@ class Query:
 
     @property
     def history(self) -> bool:
-        """Tell whether the query may find earlier versions of pages, and pages that are gone."""
+        """Return whether the query may find earlier versions of pages, and pages that are gone."""
         return self.as_of is not None or any(filter_.key == "seen" for filter_ in filters(self.root))
 
 

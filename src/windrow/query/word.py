@@ -75,7 +75,7 @@ class _FoldedLetters(dict[int, str]):
 
 
 class _IndexLetters(dict[int, str]):
-    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may not know it."""
+    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may lack it."""
 
     def __missing__(self, code: int) -> str:
         is_known = code < 128 or _UNICODE_2002.category(chr(code))[0] in "LN"
@@ -84,7 +84,7 @@ class _IndexLetters(dict[int, str]):
 
 
 class _TableLetters(dict[int, str]):
-    """A cache by code point: a character for the full-text table, folded unless SQLite would fold it as we do."""
+    """A cache by code point: a character for the full-text table, folded unless SQLite folds it as `fold` does."""
 
     def __missing__(self, code: int) -> str:
         letter = chr(code)
@@ -103,7 +103,7 @@ _SAME_IN_SQLITE = (
     *((0xC0, 0x180), (0x391, 0x3AA), (0x3B1, 0x3CA), (0x410, 0x419), (0x41A, 0x439), (0x43A, 0x450)),
     *((0x1E00, 0x1E9C), (0x1EA0, 0x1EFA)),
 )
-"""Ranges of code points (first, last + 1) from which SQLite's tokenizer unicode61 removes accents as we do."""
+"""Ranges of code points (first, last + 1) from which SQLite's tokenizer unicode61 removes accents as `fold` does."""
 _LONG_WORD = re.compile(rf"([a-zA-Z0-9]{{{MAX_WORD_LENGTH}}})[a-zA-Z0-9]+")
 _FOLDED_LETTERS, _WORD_LETTERS = _FoldedLetters(), _WordLetters()
 _INDEX_LETTERS, _TABLE_LETTERS = _IndexLetters(), _TableLetters()
@@ -230,7 +230,7 @@ _PIECE_WORDS = _PieceWords()
 
 
 def needs_no_spaces(word: str) -> bool:
-    """Return whether the script of a word writes no spaces between words, as in Chinese, Japanese and Thai."""
+    """Return whether the script of a word is written without spaces between words, as in Chinese and Thai."""
     return _UNSPACED_LETTER.match(word) is not None
 
 

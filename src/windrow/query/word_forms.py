@@ -15,14 +15,14 @@ STEMMERS: Mapping[str, str] = {
 }  # fmt: skip
 """Tantivy's stemmer by language (BCP 47)."""
 MIN_LENGTH = 4
-"""The least length of a word whose forms are searched: the stem of a shorter one is the beginning of too many words."""
+"""The least length of a word whose forms are searched; the stem of a shorter one is the beginning of too many words."""
 MAX_FORMS = WORD_FORMS.number
-"""The most forms of a word in one language that are searched: those that most documents have."""
-_MIN_PREFIX = 3
+"""The most forms of a word in one language that are searched: those in the most documents."""
+_MIN_PREFIX = 3  # characters with which a word, its stem and its forms must begin alike
 _MAX_ENDING = 8  # characters by which a form may be longer than the word
 
 WordForms: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""The other forms of each word of a query by language; words and languages without any are left out."""
+"""The other forms of each word of a query by language; words and languages without other forms are left out."""
 
 
 def find_word_forms(
@@ -31,10 +31,10 @@ def find_word_forms(
     complete: Callable[[str], Sequence[tuple[str, int]]],
     stem: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> WordForms:
-    """Return the other forms of folded words that documents have, the most frequent first.
+    """Return the other forms of folded `words` in documents, those in the most documents first.
 
     `languages` are those of the documents. `complete` returns the indexed words with a prefix, each with the number of
-    documents that have it, and `stem` the stems of words in a language.
+    documents that have it, and `stem` the stems of words in a language. Short words have no other forms.
 
     >>> indexed = [("harbour", 3), ("harbours", 5), ("harbourmaster", 1)]
     >>> def stem(language, words): return [word.removesuffix("s") for word in words]
@@ -46,7 +46,7 @@ def find_word_forms(
         if len(word) < MIN_LENGTH or not word.isalpha():
             continue
         forms = {language: _find_forms(word, language, complete, stem) for language in languages}
-        if forms := {language: words for language, words in forms.items() if words}:
+        if forms := {language: others for language, others in forms.items() if others}:
             forms_by_word[word] = forms
     return forms_by_word
 
@@ -64,10 +64,10 @@ def _find_forms(
     complete: Callable[[str], Sequence[tuple[str, int]]],
     stem: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> tuple[str, ...]:
-    """Return the other forms of a word in one language."""
+    """Return at most `MAX_FORMS` other forms of a word in one language, as `find_word_forms` does."""
     (word_stem,) = stem(language, [word])
     pairs = enumerate(zip(word, word_stem, strict=False))
-    common_length = next((index for index, (letter, other) in pairs if letter != other), min(len(word), len(word_stem)))
+    common_length = next((index for index, pair in pairs if pair[0] != pair[1]), min(len(word), len(word_stem)))
     if common_length < _MIN_PREFIX:
         return ()
     prefix = word[: max(_MIN_PREFIX, common_length - 1)]  # the last letter may differ: study, studies

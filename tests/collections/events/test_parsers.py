@@ -294,7 +294,7 @@ def test_withdrawn_events_that_share_their_id_with_others_are_told_and_half_of_a
     filed = '"2026-10-02T08:45:00.000-04:00"'
     entries = [entry.format("1", "null"), *(entry.format("1", filed) for _ in range(2)), entry.format("2", filed)]
     _, unread = by("public-inspection", f'{{"count": 4, "results": [{", ".join(entries)}]}}')
-    message = "a withdrawn event is not known, as its id '1' is also that of other events"
+    message = "a withdrawn event cannot be identified: its id '1' is empty or not unique"
     assert (Reason.INCOMPLETE_RECORD, message) in [(part.reason, part.message) for part in unread]
     entries = [entry.format("1", "null"), *(entry.format(number, filed) for number in (1, 2, 3, 4))]
     _, unread = by("public-inspection", f'{{"count": 5, "results": [{", ".join(entries)}]}}')

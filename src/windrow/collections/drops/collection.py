@@ -110,7 +110,7 @@ def _folder(entry: ListingEntry) -> str:
 
 
 def _is_unsafe(name: str) -> bool:
-    """Tell whether a name must not be stored, because it has a slash or a character that is not printable."""
+    """Return whether a name must not be stored, because it has a slash or a character that is not printable."""
     return "/" in name or not name.isprintable()
 
 

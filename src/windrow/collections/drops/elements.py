@@ -34,7 +34,7 @@ MAX_NAME_LENGTH = 255
 
 
 class Column(NamedTuple):
-    """One column of a table; `indexed` tells whether it has an index."""
+    """One column of a table; `indexed` is whether it has an index."""
 
     name: str
     kind: ColumnKind = ColumnKind.TEXT

@@ -81,7 +81,7 @@ def spell_centre_as_declared(name: str, centre: str, pattern: str = ZIP_PATTERN)
 
 
 def matches_ignoring_case(name: str, pattern: str = ZIP_PATTERN) -> bool:
-    """Tell whether a zip's name follows the convention if case is ignored.
+    """Return whether a zip's name follows the convention if case is ignored.
 
     >>> matches_ignoring_case("H.2012-11-20.03.IMPC.zip")
     True

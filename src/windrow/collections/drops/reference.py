@@ -198,7 +198,7 @@ _TIME_PATTERN = re.compile(rf"{_CLOCK_PATTERN}{_ZONE_PATTERN}")
 
 
 def is_of_type(text: str, value_type: str) -> bool:
-    """Tell whether `text` is of the type BOOL, DATETIME, DATE, TIME, FLOAT or INT; for other types, return True.
+    """Return whether `text` is of the type BOOL, DATETIME, DATE, TIME, FLOAT or INT; for other types, return True.
 
     This is stricter than the standard's own tool, which by mistake reads `12 apples` as 12 and accepts any BOOL.
 

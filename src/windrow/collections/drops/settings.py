@@ -109,7 +109,7 @@ SOURCE_SETTINGS = (
     Setting("secret", SECRET, "", "where its password is: env:NAME or file:PATH", "--secret"),
     Setting("ssh_key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME", "--ssh-key"),
     Setting("connections", count(1, 64), _DEFAULT_SOURCE.connections, "connections at one time"),
-    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
+    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts"),
     Setting("delay", DURATION, _DEFAULT_SOURCE.pace, "least time between two requests to its host"),
     Setting(
         "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "longest time for the whole listing of a folder"

@@ -26,7 +26,7 @@ class StateEvent(NamedTuple):
     """An event that changes the state of a zip or an XML file.
 
     `seq` is its number on the ledger; `event` is `attempt`, `end` (of an attempt), `start` (of a step), `reading` or
-    `decision`. `step` is that of a start or a reading. `reason` says why an attempt or a reading failed, or what the
+    `decision`. `step` is that of a start or a reading. `reason` is why an attempt or a reading failed, or what the
     operator decided. `checksum` is not empty if the bytes of a successful attempt were compared with one in a side-car.
     """
 
@@ -45,14 +45,14 @@ class ZipStates(NamedTuple):
 
     @property
     def shown(self) -> State:
-        """The state that the tracker shows: of the latest attempt, even if a retry was ordered; else the zip's own."""
+        """The state that the tracker shows: of the latest attempt, even if a retry was ordered, or the zip's own."""
         return self.attempt_states[max(self.attempt_states)] if self.attempt_states else self.state
 
 
 def xml_state_at_step(step: str | None, status: Status | None, *, has_started: bool) -> State:
     """Return the state of an XML file that waits for `step` or failed at it; if `step` is None, all steps are done.
 
-    `status` is that of the step, and `has_started` tells whether the step was started for the file. For a
+    `status` is that of the step, and `has_started` is whether the step was started for the file. For a
     cancelled file, `xml_state` is used instead.
 
     >>> xml_state_at_step("upload", Status.PENDING, has_started=False), xml_state_at_step(None, None, has_started=False)

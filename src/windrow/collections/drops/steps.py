@@ -94,7 +94,7 @@ def zip_name_in_key(key: str) -> str:
 
 
 def explain_left_out(entry: ZipMember) -> Finding | None:
-    """Return a finding that says why an entry is left out, or None if it is an XML file that is not in a folder."""
+    """Return a finding with why an entry is left out, or None if it is an XML file that is not in a folder."""
     quoted = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
         return Finding("UnsafeName", f"{quoted} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
@@ -158,7 +158,7 @@ def unzip(task: Task) -> Reading:
 
 
 def check_xsd(task: Task) -> Reading:
-    """Return a reading that says whether an XML file is well-formed, of the kind in its name, and valid."""
+    """Check whether an XML file is well-formed, of the kind in its name, and valid; return a reading with faults."""
     try:
         task.view.seek(0)
         content = task.view.read()  # its size was limited when it was opened

@@ -125,7 +125,7 @@ _PACKAGE = "windrow.collections.events"
 
 @cache
 def built_in_names() -> tuple[str, ...]:
-    """Return the names of the built-in parsers: for sites of the federal government of the US, and presets.
+    """Return the names of the built-in parsers: those for sites of the US federal government, and the presets.
 
     A preset is for all sites of one product, such as Legistar; `SITE` in its address is replaced by a source's `url`.
     """
@@ -136,8 +136,8 @@ def built_in_names() -> tuple[str, ...]:
 def built_in_parser(name: str) -> EventParser | None:
     """Return the built-in parser in `parsers/NAME.toml`, or None if there is no such file.
 
-    The file has the settings of a source. `like` names a parser from which it takes the settings that it does not have.
-    A preset has neither branch, entity nor time zone.
+    The file has the settings of a source. Its key `like` names a parser whose settings are used where this
+    file does not set them. The branch, entity and time zone of a preset are empty.
     """
     if name not in built_in_names():
         return None
@@ -183,7 +183,9 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _fill_site(built_in_url: str, url: str) -> str:
-    """Return the address of a source with a built-in parser: its own, or that of the parser or preset.
+    """Return the address of a source with a built-in parser: that of the parser, or of a preset with `url` in it.
+
+    If `url` is a whole address of events itself, it is returned.
 
     >>> _fill_site("{site}/events?top=9", "https://a.example/"), _fill_site("https://b.example/", "")
     ('https://a.example/events?top=9', 'https://b.example/')
@@ -228,7 +230,7 @@ def _build_parser(
     zone = configured.get("timezone") or (built_in.zone if built_in else "")
     for setting, text in (("branch", branch), ("entity", entity), ("timezone", zone)):
         if not text:
-            raise ConfigError(f"{setting} is not set", hint=f"set it to that of the events: {setting} = ...")
+            raise ConfigError(f"{setting} is not set", hint=f"add the {setting} of its events to the source")
     if zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
     complete = {"yes": True, "no": False}.get(values["complete"].value)
@@ -256,7 +258,7 @@ CONFIGURATION = Configuration(
     settings=(
         store_of("events"),
         Setting("events.documents", URL, "votersdaily.db", "file of the databases, or URL of a CouchDB", written=True),
-        Setting("events.documents_secret", SECRET, "", "place of user:password of the CouchDB: env:NAME or file:PATH"),
+        Setting("events.documents_secret", SECRET, "", "where user:password of the CouchDB is: env:NAME or file:PATH"),
         Setting("events.documents_unencrypted", SWITCH, False, "whether a CouchDB may get user:password by http"),
         Setting("events.event_database", TEXT, "vd_events", "name of the database of events"),
         Setting("events.log_database", TEXT, "vd_log", "name of the database of runs of parsers"),

@@ -81,7 +81,7 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
-"""The key in `learned` of whether a part of the current listing was not read, so that its event is not known."""
+"""The key in `learned` of whether the current listing has a part that cannot be read, so that its event is unknown."""
 
 _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 

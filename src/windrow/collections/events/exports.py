@@ -1,4 +1,4 @@
-"""The formats in which events are exported: JSON, feeds, iCalendar, CSV, HTML, Open Civic Data, City Scrapers."""
+"""The formats in which events are exported: JSON, feeds, iCalendar, CSV, HTML, Open Civic Data and City Scrapers."""
 
 from __future__ import annotations
 
@@ -278,7 +278,7 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def city_scrapers(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line of JSON for each event, as an item `Meeting` of City Scrapers in the local time of its source."""
+    """Yield a line of JSON for each event: an item `Meeting` of City Scrapers, with the local times of its source."""
     for event in events:
         yield json_text(meeting_item(event)) + "\n"
 
@@ -290,12 +290,12 @@ _SLUG_SEPARATORS = re.compile(r"[^a-z0-9]+")
 def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
     """Convert an event's document to an item `Meeting` of City Scrapers, whose times have no zone.
 
-    The status is cancelled, confirmed (also if there is an agenda) or tentative; it is not `passed`, which depends on
-    the present time.
+    The status is cancelled, confirmed (also if the event has an agenda) or tentative; it is never `passed`, which would
+    depend on the present time.
     """
     start, end = (_local_text(event, name) for name in ("datetime", "end_datetime"))
     links = [(title, web_address(event.get(key))) for key, title in _LINK_TITLES.items()]
-    is_confirmed = event["status"] == "confirmed" or bool(links[0][1])
+    is_confirmed = event["status"] == "confirmed" or bool(web_address(event.get("agenda_url")))
     status = _OCD_STATUSES.get(event["status"])
     slug = _SLUG_SEPARATORS.sub("_", event["title"].lower()).strip("_")
     return {
@@ -315,7 +315,7 @@ def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _local_text(event: Mapping[str, Any], name: str) -> str:
-    """Return a time of an event in the zone of its source, as YYYY-MM-DD HH:MM:SS, or an empty text if it has none."""
+    """Return an event's time `name` in its source's zone, as YYYY-MM-DD HH:MM:SS, or an empty text if it has none."""
     if not event[name]:
         return ""
     time = parse_utc(event[name])

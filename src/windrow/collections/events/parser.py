@@ -34,7 +34,7 @@ def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
     raise ConfigError(message, hint=f"add it to {setting} in windrow.toml")
 
 
-FEDERAL_ZONE = "America/New_York"
+FEDERAL_ZONE = "America/New_York"  # of the parsers for the US federal government
 _EARLIEST = date(1, 1, 1)
 
 
@@ -45,7 +45,7 @@ class ParserRules:
     `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, all_day,
     description, url, status, location, branch, entity); `extra` selects the values of further keys. Their syntax
     depends on the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a
-    zone are in UTC, and empty if they are in the source's zone. `statuses` has our status for each word of the
+    zone are in UTC, and empty if they are in the source's zone. `statuses` has the status for each word of the
     source. `next_page` selects the address of the next page. A document without the element, key or selector `root` is
     an error page. `placeholders` are the titles of entries which only say that there are no events. `html_fields` are
     the fields that are HTML. `details` is `LIST:URL:CHANGED` if each event has a document of its own: LIST is the path
@@ -116,7 +116,7 @@ class SourceDocument(NamedTuple):
 
 
 def describe_left_out(event_count: int, read_count: int, limit: str) -> str:
-    """Return the message for a document of which some events are left out; `limit` is a clause that says why."""
+    """Return the message for a document of which some events are left out; `limit` is a clause with the cause."""
     return f"the document has {event_count} events; only {read_count} were read, future ones first, as {limit}"
 
 

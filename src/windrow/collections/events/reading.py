@@ -51,7 +51,7 @@ class ReadEvent(NamedTuple):
 
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text in which a search for an event looks for its words, with its day at the end."""
+    """Return the text in which a search finds an event: those of its searched fields, and its day at the end."""
     day = str(event.get("local_datetime") or event["datetime"])[:10]
     return " ".join([*(str(event[name]) for name in _SEARCHED_KEYS if event.get(name)), day])
 
@@ -81,7 +81,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
             if source_id:
                 yield WithdrawnEvent(_uid(parser, source_id))
             else:
-                message = f"a withdrawn event is not known, as its id {event.id[:100]!r} is also that of other events"
+                message = f"a withdrawn event cannot be identified: its id {event.id[:100]!r} is empty or not unique"
                 yield SkippedPart(Reason.INCOMPLETE_RECORD, message)
             continue
         read_event = _build_event(document, event, event.start, source_id)
@@ -107,7 +107,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
     """Return parts with at most `most_events` events, with texts of at most MAX_TEXT_CHARACTERS together.
 
-    Past events are left out before future ones, and a SkippedPart at the end says how many. One event is always kept.
+    Past events are left out before future ones, and a SkippedPart at the end counts them. One event is always kept.
     """
     parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
@@ -147,7 +147,7 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    If there are more than 2 parts, an id that at least half of them and at least 2 have does not.
+    If there are more than 2 parts, an id is left out that at least half of the parts, and at least 2, have.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, (len(ids) + 1) // 2)

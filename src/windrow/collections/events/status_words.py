@@ -46,7 +46,7 @@ _SEARCHED_CHARACTERS = 1000  # at the start of a description
 
 
 class WrittenStatus(NamedTuple):
-    """The status that a text gives an event, the words that give it, and the event's title without these words."""
+    """The status of an event in a text, the words that express it, and the event's title without these words."""
 
     status: str
     words: str
@@ -54,7 +54,7 @@ class WrittenStatus(NamedTuple):
 
 
 def find_status(title: str, description: str = "") -> WrittenStatus | None:
-    """Return the status that a title or the beginning of a description gives an event, or None if neither does.
+    """Return the status of an event in its title or at the beginning of its description, or None if neither has one.
 
     >>> find_status("CANCELLED - Board of Ethics")
     WrittenStatus(status='cancelled', words='CANCELLED', title='Board of Ethics')
@@ -77,6 +77,6 @@ def _status_of(word: str) -> str:
 
 
 def _remove_match(title: str, match: re.Match[str]) -> str:
-    """Return a title without the words that give the status, or the whole title if nothing else is left."""
+    """Return a title without the words that express the status, or the whole title if nothing else is left."""
     remaining = " ".join(f"{title[: match.start()]} {title[match.end() :]}".split()).strip(" -\u2013\u2014:|/*,")
     return remaining or title

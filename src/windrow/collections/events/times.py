@@ -109,7 +109,7 @@ def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
 def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
     """Convert a time with a zone; return None if its year in UTC is not 1 to 9999. `zone` is the zone of the source.
 
-    The note of the result says if the time is ambiguous or nonexistent in its own zone.
+    The note of the result is set if the time is ambiguous or nonexistent in its own zone.
 
     >>> from_zoned(datetime(2027, 3, 28, 2, 30, tzinfo=ZoneInfo("Europe/Berlin")), ZoneInfo("America/New_York")).note
     'nonexistent'

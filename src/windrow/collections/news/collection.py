@@ -63,7 +63,7 @@ SOURCE = (
     ),
     Setting("origins", TEXTS, [], "other origins with articles of the site, such as https://news.example.org"),
     Setting(
-        "max_links", count(1, 10**5), SECTION_LINKS.number, "most articles of one page of links that are requested"
+        "max_links", count(1, 10**5), SECTION_LINKS.number, "most articles that are requested from one page of links"
     ),
     Setting("exclude_selectors", TEXTS, [], "CSS selectors of elements that are not part of an article"),
 )

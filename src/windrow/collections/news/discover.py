@@ -74,7 +74,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
-    if kind == "auto" or learned.get("closed"):
+    if kind == "auto" or learned.get("closed"):  # closed: the site refuses its API
         kind = learned.get("kind", "")
     if not kind:
         return (Request(source.site.address(""), HOME, every=max(1, int(source.options["every"]))),)
@@ -91,7 +91,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page; return its first requests or, for a list, requests for its articles."""
+    """Detect a site's kind by its front page; return its first requests or, if it is a list, requests for articles."""
     url = answer.request.url
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)

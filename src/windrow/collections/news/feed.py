@@ -267,7 +267,7 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
-    """Return the `title` and the date `published` of each entry of a feed, by address; nothing if it is invalid."""
+    """Return the `title` and the date `published` of each entry of a feed, by address; {} for an invalid feed."""
     try:
         parsed = entries.read_feed(body)
     except StepError:

@@ -35,7 +35,11 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 class _Page(NamedTuple):
-    """A page of a search: its first row, the day of the last row before it, and the last day of the search, or ""."""
+    """A page of a search, from the row `offset` on; `day` is that of the last row before it.
+
+    `until` is the last day in the search. Both are YYYY-MM-DD; an empty `day` is unknown, and an empty
+    `until` means that of the source.
+    """
 
     offset: int = 0
     day: str = ""
@@ -61,8 +65,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Offer the rows of a page; request the next page, until the oldest row or, in later runs, until no row is new."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
-        no_rows = RefusedResponse(Reason.NOT_VALID, "the response has no rows")
-        refused = content if isinstance(content, RefusedResponse) else no_rows
+        not_a_list = RefusedResponse(Reason.NOT_VALID, "the response does not have a list of rows")
+        refused = content if isinstance(content, RefusedResponse) else not_a_list
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     rows = [row for row in content["rows"] if isinstance(row, dict)]
     keys = dict.fromkeys(f"{str(_row_name(row))[:300]}@{_time_text(row, 'lastupdated')[:40]}" for row in rows)
@@ -79,13 +83,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if rows and end_offset < _MAX_ROWS:
         next_page = page._replace(offset=end_offset - len(rows) // _ROWS_PER_REPEATED_ROW)
         return FollowResult((_page_request(source, next_page, only_if_new=has_read_all),), offers)
-    # A search that ends before its total is begun again with the days up to that of its last row.
+    # A search that ends before its total is begun again, up to the day after that of its last row.
     continued = _Page(day=page.day, until=_day_after(page.day))
     if continued.until and continued.until != page.until:
         return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
     if not rows:  # the total is not correct
         return FollowResult((), offers, {"complete": True}, end="the oldest row")
-    message = f"the search has more than {_MAX_ROWS:,} rows of one day; the others are not requested"
+    message = f"the search has more than {_MAX_ROWS:,} rows of one day or without dates; the others are not requested"
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
 
 

@@ -92,7 +92,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _first_list(source: Source, listing: PostList) -> PostList:
-    """Return a list as it was before its first page was requested, with its bounds."""
+    """Return the list as it was before its first page was requested, with the bounds that it had then."""
     if listing.mode != "all":
         return PostList(listing.mode, listing.start)
     since, until = source.options["since"], source.options["until"]
@@ -165,10 +165,10 @@ def _numbers_text(posts: Sequence[Mapping[str, Any]]) -> str:
 def _continue_by_time(
     source: Source, listing: PostList, answer: Answer, posts: Sequence[Mapping[str, Any]], offers: tuple[Offering, ...]
 ) -> FollowResult:  # fmt: skip
-    """Continue a list whose next page cannot be requested with the list of the posts after (or before) `posts`.
+    """Continue a list whose next page cannot be requested with a list of the posts after (or before) `posts`.
 
-    If that is the same list, the list is finished if it has fewer posts than a page; otherwise it is refused, and the
-    next run begins it again.
+    If that has the same bounds, the list ends if this page is shorter than an earlier one; otherwise the answer is
+    skipped, and the next run begins the list again.
     """
     start, end = _bounds_after(listing, posts)
     if (start, end) != (listing.start, listing.end):
@@ -182,14 +182,14 @@ def _continue_by_time(
         else f"page {listing.page:,} is empty, although it is not the last one" if not posts
         else f"the list has more than {_MAX_PAGES:,} pages"
     )  # fmt: skip
-    finding = Finding("Refused", f"{message}; the later posts are not requested, until the next run tries again")
+    finding = Finding("Refused", f"{message}; the next run begins the list again")
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(finding,))
 
 
 def _bounds_after(listing: PostList, posts: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """Return (start, end) of the list of the posts that follow `posts` in a list, with a second of overlap.
 
-    They are those of the list itself if it is in the order of numbers, or if a post has no time.
+    They are those of the list itself if it is in the order of numbers, if `posts` is empty, or if a time is not valid.
     """
     column = "modified" if listing.mode == "modified" else "date"
     try:
@@ -220,7 +220,7 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 def _finish_list(
     source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Return the end of the list, with the time up to which posts were read; if posts were removed, begin it again."""
+    """Return the end of the list, and the time up to which posts were read; if posts were removed, begin it again."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = replace(_first_list(source, listing), round=listing.round + 1)

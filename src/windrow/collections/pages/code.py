@@ -152,7 +152,7 @@ def _parse_short_mime(text: str) -> Mime | None:
 
 
 def may_be_readable(path: str) -> bool:
-    """Tell by the ending of a path whether it may lead to a document that has a reader.
+    """Return whether a path may lead to a document that has a reader, as far as its ending shows.
 
     >>> [may_be_readable(path) for path in ("/a.JPG", "/a.html", "/v1.2/notes", "/jpg")]
     [False, True, True, True]

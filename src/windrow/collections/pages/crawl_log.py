@@ -167,7 +167,7 @@ NOT_REQUESTED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
 """Exit codes of crawls that were refused before a request was sent."""
 
 MAX_MESSAGE_LENGTH = 2_000
-"""Most characters of a message that are stored."""
+"""The most characters of a message that are stored."""
 
 
 def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
@@ -193,7 +193,7 @@ def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
 
 
 def is_text(media_type: str) -> bool:
-    """Tell whether files of a media type contain source text, rather than binary data.
+    """Return whether files of a media type contain source text, rather than binary data.
 
     >>> is_text("text/html; charset=utf-8"), is_text("application/atom+xml"), is_text("application/pdf")
     (True, True, False)
@@ -215,7 +215,7 @@ def _find_duration(attempt: Attempt) -> int | None:
 
 
 def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
-    """Tell whether a request was sent: there is an answer, or a duration although no rule refused the address."""
+    """Return whether a request was sent: there is an answer, or a duration although no rule refused the address."""
     return attempt.status is not None or (attempt.seconds > 0 and code not in NOT_REQUESTED)
 
 

@@ -25,7 +25,7 @@ _DATE_IN_QUERY = re.compile(
 _SAMPLE_EVERY = 30  # one page of so many is hashed (0.1 ms each), until one repeats a text: then all are
 _ENDLESS_AFTER = 120  # hashed pages in a row without a new text, after which an origin counts as endless
 _MAX_STRIPPED_BYTES = 1 << 18  # tags of larger pages are not removed: generated pages without content are smaller
-_SHORT_TEXT_BYTES = 500  # in shorter texts numbers near one in the address are ignored, as in an endless calendar
+_SHORT_TEXT_BYTES = 500  # of shorter texts, numbers near one in the address are ignored, as in endless calendars
 _NUMBER = re.compile(rb"[0-9]{1,18}")
 _MAX_REMEMBERED_TEXTS = 10_000  # per origin
 _PLAUSIBLE_YEARS = range(1500, 3000)  # other numbers of four digits are not years
@@ -124,7 +124,7 @@ class NoveltyCount:
 
     @property
     def is_repeating(self) -> bool:
-        """Tell whether the last page that was hashed repeated the text of an earlier page."""
+        """Return whether the last page that was hashed repeated the text of an earlier page."""
         return self._repeats > 0
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class NoveltyCount:
         self._text_hashes: set[int] = set()
 
     def is_endless(self, body: bytes, url: str) -> bool:
-        """Count the body of a new address; tell whether the last `_ENDLESS_AFTER` hashed bodies all repeated texts."""
+        """Count the body of a new address; return whether the last `_ENDLESS_AFTER` hashed bodies repeated texts."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False
@@ -160,7 +160,7 @@ class PolicyVerdict(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        """Tell whether the address may be requested."""
+        """Return whether the address may be requested."""
         return self.reason is None
 
 

@@ -9,7 +9,7 @@ one and a half times the time since the last change, so that many attempts on on
 between a day and a year (or the configured interval, if that is outside this range). The first attempt, and an attempt
 without content (4xx, 5xx, failure), do not change it. If the site sets `every`, the interval is always that.
 
-If a sitemap or feed says that a page changed after its last attempt, the page is due, but not earlier than a day after
+If a page changed after its last attempt, according to a sitemap or feed, it is due, but not earlier than a day after
 that attempt: some sites give the present time as the change date of every page.
 """
 

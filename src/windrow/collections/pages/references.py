@@ -36,7 +36,7 @@ class References:
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
         """Apply the robots directives for the user agent `agent`; without `feeds`, the feeds of pages are left out.
 
-        `max_links` is the most references of one page that are returned; the step summarise reports pages with more.
+        `max_links` is the most references of a document that are returned; the step summarise reports pages with more.
         """
         self._agent = agent
         self._includes_feeds = feeds
@@ -100,10 +100,10 @@ ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]
 """Takes the address, the header fields and the body of a page; returns its base and its references as written."""
 
 MAX_REMEMBERED_ITEMS = 1 << 16
-"""Most tags and references that all `LinkMemo` objects of a process contain together."""
+"""The most tags and references that all `LinkMemo` objects of a process contain together."""
 
 MAX_SCANNED_BYTES = 1 << 20
-"""Most bytes of a page that is scanned for tags."""
+"""The most bytes of a page that is scanned for tags."""
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
@@ -135,7 +135,7 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page, and the references not returned before: none if all tags of the page are known."""
+        """Return the base of a page, and the references not returned before; [] if all its tags are known."""
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
@@ -218,12 +218,12 @@ _NO_TAGS: frozenset[bytes] = frozenset()
 
 
 def _is_absolute(reference: str) -> bool:
-    """Tell whether a reference has the same target on every page of an origin, or points to its own page."""
+    """Return whether a reference has the same target on every page of an origin, or points to its own page."""
     return reference.startswith(("/", "#", "http://", "https://"))
 
 
 class FoundAssets(NamedTuple):
-    """The normalised addresses of the assets of a document, each once, and what caps leave out of them."""
+    """The normalised addresses of the assets of a document, each once, and how much each cap leaves out."""
 
     urls: list[str]
     left_out: tuple[Excess, ...]
@@ -244,7 +244,7 @@ _PRELOADED_TYPES = frozenset({"style", "script", "font", "image"})
 _STYLE_ADDRESS = re.compile(
     r"""url\(\s*+(?:"([^"\n]*+)"|'([^'\n]*+)'|([^)"'\s]*+))|@import\s++(?:"([^"\n]*+)"|'([^'\n]*+)')""", re.IGNORECASE
 )
-_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # one without an end extends to that of the text
+_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)  # a comment without an end extends to the end of the text
 
 
 def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets:
@@ -271,7 +271,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the normalised addresses of references, but no invalid ones, `data:` or `#`; `left_out` is by cap.
+    """Return the normalised addresses of references, without invalid ones, `data:` and `#`; add to `left_out`.
 
     At most `_MAX_ASSET_REFERENCES` references are resolved; the others count as assets that are left out.
     """
@@ -308,14 +308,14 @@ def _find_page_assets(url: str, text: str, left_out: Counter[Cap]) -> tuple[str,
 
 
 def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
-    """Tell whether a browser loads the target of a `link` with these attributes to display the page."""
+    """Return whether a browser loads the target of a `link` with these attributes to display the page."""
     relations = set((attributes.get("rel") or "").lower().split())
     is_preloaded = "preload" in relations and (attributes.get("as") or "").lower() in _PRELOADED_TYPES
     return is_preloaded or not relations.isdisjoint(_LOADED_RELATIONS)
 
 
 def _find_style_addresses(text: str, left_out: Counter[Cap]) -> list[str]:
-    """Return the references in a style sheet or in a `style` attribute, and count what caps leave out."""
+    """Return the references in a style sheet or in a `style` attribute; add what caps leave out to `left_out`."""
     left_out[STYLE_CHARACTERS] += max(0, len(text) - STYLE_CHARACTERS.number)
     without_comments = _COMMENT.sub(" ", text[: STYLE_CHARACTERS.number])
     addresses = (next(filter(None, match.groups()), "") for match in _STYLE_ADDRESS.finditer(without_comments))

@@ -20,7 +20,7 @@ _SCHEMES = ("http", "https")
 class Scope:
     """The scope of one site: `seeds` are normalised addresses, `origins` those that the seeds stand for.
 
-    `hosts` are further hosts, each a pattern (`example.net`, `.example.net` or `*`) and a port (None: the usual ones).
+    `hosts` are further hosts, each a pattern (`example.net`, `.example.net` or `*`) and a port (None: 80 and 443).
     If `paths` is empty, all paths belong to the site.
     """
 
@@ -30,7 +30,7 @@ class Scope:
     paths: tuple[Pattern, ...] = ()
 
     def contains(self, address: Parts) -> bool:
-        """Tell whether an address belongs to the site."""
+        """Return whether an address belongs to the site."""
         if not self.owns(address):
             return False
         if not self.paths:
@@ -39,12 +39,12 @@ class Scope:
         return any(path.matches(path_and_query) for path in self.paths)
 
     def owns(self, address: Parts) -> bool:
-        """Tell whether the origin of an address belongs to the site; the path of the address is ignored."""
+        """Return whether the origin of an address belongs to the site; the path of the address is ignored."""
         return address.origin in self.origins or self._matches_hosts(address)
 
     @property
     def is_single_host(self) -> bool:
-        """Tell whether all origins of the site have one host name and port, and neither `hosts` nor `paths` is set."""
+        """Return whether all origins of the site have one host name and port, and `hosts` and `paths` are empty."""
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 
@@ -53,15 +53,15 @@ class Scope:
 
 
 def parse_host(text: str) -> tuple[str, int | None]:
-    """Return the pattern and the port of an entry of `hosts`; the port is None for the usual ones, 80 and 443.
+    """Return the pattern and port of an entry of `hosts` (port None: 80 and 443), or raise ConfigError.
 
     >>> parse_host("example.org:8080"), parse_host(".example.org"), parse_host("example.org:443")
     (('example.org', 8080), ('.example.org', None), ('example.org', None))
     """
-    host, port = written.groups() if (written := _HOST_WITH_PORT.fullmatch(text)) else (text, None)
+    host, port = with_port.groups() if (with_port := _HOST_WITH_PORT.fullmatch(text)) else (text, None)
     number = int(port) if port else None
     if number is not None and not 0 < number < 1 << 16:
-        raise ConfigError(f"hosts: {text[:200]!r} has a port that does not exist")
+        raise ConfigError(f"hosts: {text[:200]!r} has a port that is not between 1 and 65535")
     return host_pattern(host, "hosts"), None if number in {80, 443} else number
 
 
@@ -112,7 +112,7 @@ def _list_origins(address: Parts) -> tuple[str, ...]:
 
 
 def _list_alternative_names(host_name: str) -> tuple[str, ...]:
-    """Return the other name under which most sites answer: with `www.` or without it; no name if there is none.
+    """Return the other name under which most sites answer: with `www.` or without it; () if there is none.
 
     >>> [_list_alternative_names(name) for name in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
     [('www.example.org',), ('example.org',), (), ()]
@@ -139,7 +139,7 @@ def spell_path(address: Parts) -> str:
 
 
 def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
-    """Tell whether a link, given by its target, leads to the page itself, within the site, or out of it.
+    """Return whether a link, given by its target, leads to the page itself, within the site, or out of it.
 
     Without `site`, a link is IN if it has the page's host and port; http and https count as one scheme, and their usual
     ports as one port. If the page belongs to `site`, a link is IN if it belongs to the site too, whatever its host.
@@ -186,7 +186,7 @@ class AllowedParameters:
     prefixes: tuple[str, ...]
 
     def allows(self, names: Iterable[str]) -> bool:
-        """Tell whether the rule allows parameters with all of these names."""
+        """Return whether the rule allows parameters with all of these names."""
         return all(name in self.names or name.startswith(self.prefixes) for name in names)
 
 
@@ -235,7 +235,7 @@ def clean_address(url: str) -> str:
 
 
 def _is_meaningless(parameter: str) -> bool:
-    """Tell whether a parameter, as in `name=value`, is a session id or a tracking parameter."""
+    """Return whether a parameter, as in `name=value`, is a session id or a tracking parameter."""
     name, _, value = parameter.partition("=")
     name = name.lower()
     if (

@@ -170,13 +170,13 @@ SOURCE_SETTINGS = (
     Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages that one run requests; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
     Setting(
-        "max_assets_per_run", count(1, 10**9), ASSETS_OF_ORIGIN.number, "most assets of a host that one run requests"
+        "max_assets_per_run", count(1, 10**9), ASSETS_OF_ORIGIN.number, "most assets that one run requests for a host"
     ),
     Setting(
         "max_sitemaps_per_run",
         count(1, 10**9),
         SITEMAPS_OF_ORIGIN.number,
-        "most sitemaps of a host that one run requests",
+        "most sitemaps that one run requests for a host",
     ),
     Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )

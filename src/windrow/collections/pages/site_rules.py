@@ -37,10 +37,10 @@ SITEMAP = CrawlType.METADATA_CRAWL
 """Crawl type of a sitemap: read for its addresses, not a document."""
 
 MAX_DEPTH = SITEMAP_LEVELS.number
-"""Most levels of sitemaps: an index, an index in it, the sitemaps in that one."""
+"""The most levels of sitemaps: an index, an index in it, the sitemaps in that one."""
 
 MAX_LEFT_OUT = REPORTED_ADDRESSES.number
-"""Most addresses of one answer that are reported as left out by their rule; the others are counted together."""
+"""The most addresses of one answer that are reported as left out by their rule; the others are counted together."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
@@ -69,8 +69,8 @@ class CrawlOptions:
     `delay` is the least time in seconds between two requests if robots.txt does not set one; without `polite`, slow
     answers do not increase it. Without `sitemaps`, the sitemaps that robots.txt names are ignored; without `hints`, a
     change date in a sitemap or feed does not make a page due. With `assets`, the assets of pages are stored too, from
-    any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the most of them that one run requests from
-    an origin.
+    any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the most sitemaps and assets that one run
+    requests for an origin; they may be on other hosts.
     """
 
     policy: Policy
@@ -181,7 +181,7 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to repeat a request at once that failed for `reason`; `tries` counts its attempts so far."""
+        """Return whether to repeat a request at once that failed for `reason`; `tries` counts its attempts so far."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -196,7 +196,7 @@ class SiteRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def record_body(self, job: FetchJob, body: bytes) -> bool:
-        """Count the body of a new address; tell whether many pages in a row repeated texts of earlier pages.
+        """Count the body of a new address; return whether many pages in a row repeated texts of earlier pages.
 
         The links of a page that repeated a text are requested after the links of all other pages.
         """
@@ -240,7 +240,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record what of a sitemap or feed is left out, or why a sitemap, or a part of it, cannot be read."""
+        """Record how many entries of a sitemap or feed a cap leaves out, and what of a sitemap is unusable, and why."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
         if job.kind != SITEMAP:
             return
@@ -253,7 +253,7 @@ class SiteRules:
             self._left_out.append(LeftOut(digest, job.url, Reason.BAD_ADDRESS, rule, hint_list.refused))
 
     def _offer_indexed(self, job: FetchJob, index: UrlHints) -> list[FoundUrl]:
-        """Return the sitemaps that an index names; none of an index in the last level."""
+        """Return the sitemaps that an index names, or an empty list if the index is in the last level."""
         depth = job.order + 1
         if depth >= MAX_DEPTH:
             self._note_excess(SITEMAP_LEVELS, job.url, len(index.entries))
@@ -261,7 +261,7 @@ class SiteRules:
         return self._offer_sitemaps(job.url, depth, iter(index.entries))
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets of a page within the caps; none if assets are not stored."""
+        """Return the assets of a page within the caps, or an empty list for other documents or without `assets`."""
         is_page = job.kind == CrawlType.FILE_CRAWL
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []
 
@@ -282,10 +282,7 @@ class SiteRules:
         return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset; None if a rule of this site forbids it.
-
-        For an asset on another origin, the rules of that origin check robots.txt.
-        """
+        """Return an asset, or None if a rule of this site forbids it; another origin checks its own robots.txt."""
         address = parts(url)
         is_own = address.origin == self._origin
         verdict = self.verdict(url, ASSET) if is_own else self._options.policy.judge_by_deny_rules(address)
@@ -296,7 +293,7 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        For a target on another origin, its rules check robots.txt. After the most assets of a run, None is returned.
+        For a target on another origin, its rules check robots.txt. An asset beyond the cap of a run is None, too.
         """
         if kind == ASSET:
             target = normalise(reference, base).url
@@ -315,9 +312,9 @@ class SiteRules:
         return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return what was left out since the last call: addresses that rules forbade on the site's hosts, and by caps.
+        """Return what was left out since the last call: by caps, and addresses on the site's hosts by rules.
 
-        At most `MAX_LEFT_OUT` addresses are returned one by one; the others are counted together.
+        At most `MAX_LEFT_OUT` entries are returned one by one; one more entry counts what the others left out.
         """
         left_out_urls, self._left_out = self._left_out, []
         unreported = left_out_urls[MAX_LEFT_OUT:]
@@ -331,7 +328,7 @@ class SiteRules:
             self._left_out.append(LeftOut(hash64(url), url, verdict.reason, describe_verdict(verdict)))
 
     def _note_excess(self, cap: Cap, url: str, number: int) -> None:
-        """Record that a cap leaves out `number` things at an address; nothing if that is not above 0."""
+        """Record that a cap leaves out `number` things of the document at `url`, unless `number` is below 1."""
         if number > 0:
             self._left_out.append(_make_left_out(cap, url, number))
 
@@ -343,7 +340,7 @@ class SiteRules:
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
-        """Return the sitemaps of the site that the document at `url` names, at most as many as are left in this run."""
+        """Return the sitemaps in `entries` of the document at `url`, in the level `depth`, until the cap of a run."""
         # The sitemaps are created one by one: an index may name thousands more than are returned.
         sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
         offered_sitemaps = list(islice(filter(None, sitemaps), self._sitemaps_left))
@@ -374,7 +371,7 @@ class SiteRules:
 
 
 def _make_left_out(cap: Cap, url: str, number: int) -> LeftOut:
-    """Return what a cap leaves out at an address; its digest is its own, because the address may be a page too."""
+    """Return what a cap leaves out at `url`, with a digest of its own: `url` itself may be left out, too."""
     return LeftOut(hash64(f"{cap.name} {url}"), url, Reason.CAPPED, cap.rule, number)
 
 

@@ -44,7 +44,7 @@ from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
-"""Most bytes of a document that is read, after decompression."""
+"""The most bytes of a document that is read, after decompression."""
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
@@ -54,12 +54,12 @@ _REASON_NAMES = frozenset(reason.value for reason in Reason)
 
 
 def needs_body(recorded: RecordedAttempt) -> bool:
-    """Tell whether the body that an attempt received must be read: only if it is the whole document of a page."""
+    """Return whether the body that an attempt received must be read: only if it is the whole document of a page."""
     return recorded.attempt.kind == CrawlType.FILE_CRAWL and _is_document(recorded.attempt)
 
 
 def _is_document(attempt: Attempt) -> bool:
-    """Tell whether the answer is a whole document: a 2xx other than 204, 205 and 206."""
+    """Return whether the answer is a whole document: a 2xx other than 204, 205 and 206."""
     return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status not in _NOT_DOCUMENTS
 
 
@@ -114,7 +114,7 @@ def _get_scope(seeds: tuple[str, ...], hosts: tuple[str, ...], paths: tuple[str,
 
 
 def is_hidden_by_header(recorded: RecordedAttempt, fields: Mapping[str, str]) -> bool:
-    """Tell whether a page's answer 2xx or 304 has an `X-Robots-Tag` that hides the page from searches."""
+    """Return whether a page's answer 2xx or 304 has an `X-Robots-Tag` that hides the page from searches."""
     attempt = recorded.attempt
     return (
         attempt.kind == CrawlType.FILE_CRAWL
@@ -183,7 +183,7 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
 
 
 def _remove_late_times(description: Description, answered_at: datetime) -> Description:
-    """Return a description without times of more than a day after the answer, which a page cannot know.
+    """Return a description without times of more than a day after the answer, which cannot be correct.
 
     All times are kept if `answered_at` is `_EPOCH`, which means that the time of the answer is unknown.
     """

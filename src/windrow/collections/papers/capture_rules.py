@@ -1,4 +1,4 @@
-"""Select captures that may be papers by media type, status, digest and address; refuse index lines without place."""
+"""Select captures that may be papers by media type, status, digest and address; refuse lines without file or offset."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
 
 
 def media_type(declared: str) -> str:
-    """Return the standard name of the media type that a server declares, or "" if it is not one of papers.
+    """Return the standard name of the media type that a server declares, or "" if papers do not have this type.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')
@@ -95,7 +95,7 @@ _OTHER_TYPE = Skip(Reason.NOT_WANTED, message="its media type is not wanted")
 _OTHER_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _BAD_DIGEST = Skip(Reason.BAD_LINE, message="its digest is not a SHA-1 in base 32")
 _EMPTY_FILE = Skip(Reason.NOT_WANTED, message="the file is empty")
-_NO_LOCATION = Skip(Reason.BAD_LINE, message="the line has no offset or no file")
+_NO_LOCATION = Skip(Reason.BAD_LINE, message="the line lacks an offset or a file")
 _NO_PATTERN = Skip(Reason.NOT_WANTED, message="its address matches none of `patterns`")
 _OTHER_DIGEST = Skip(Reason.NOT_WANTED, message="its digest is not in `digests`")
 _MAX_CACHED_OUTCOMES = 10_000  # the most pairs of media type and status whose outcome is cached

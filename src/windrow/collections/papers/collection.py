@@ -45,11 +45,11 @@ CONFIGURATION = Configuration(
         Setting("papers.coordinates", SWITCH, False, "request the coordinates of elements on pages from GROBID"),
         Setting("papers.thumbnails", SWITCH, False, "draw the first page of each PDF (extra `pictures`)"),
         Setting("papers.catalogue", TEXTS, [], "files of Crossref, DataCite, OpenAlex, PubMed and others, or folders"),
-        Setting("papers.catalogue_index", TEXT, "catalogue.db", "place of the index of the catalogue", written=True),
+        Setting("papers.catalogue_index", TEXT, "catalogue.db", "file of the index of the catalogue", written=True),
     ),
     source=(
         *CAPTURED,
-        Setting("media_types", TEXTS, [], "media types of papers; none: PDF, PostScript and JATS"),
+        Setting("media_types", TEXTS, [], "media types of papers; empty: PDF, PostScript and JATS"),
         Setting("octet_stream", SWITCH, False, "accept files without a known media type, too"),
         Setting("patterns", TEXTS, [], "accept only addresses that match a named rule or regular expression"),
         Setting("digests", TEXTS, [], "accept only files with one of these SHA-1 digests in base 32"),

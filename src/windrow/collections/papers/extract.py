@@ -70,7 +70,7 @@ _USELESS_TITLE = re.compile(
 class Guess(NamedTuple):
     """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, with form feeds between.
 
-    `left_out` is what caps leave out of it.
+    `left_out` is how much each cap leaves out of the output.
     """
 
     status: dict[str, Any]
@@ -167,9 +167,9 @@ def _find_arxiv_id(text: str) -> str:
 
 
 def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
-    """Return the entries below the last heading of a bibliography, and what caps leave out of them.
+    """Return the entries below the last heading of a bibliography, and how much each cap leaves out.
 
-    They are split at numbers or, if there are none, at lines.
+    Entries are split at numbers or, if there are none, at lines.
     """
     headings = list(_BIBLIOGRAPHY_HEADING.finditer(text))
     if not headings:

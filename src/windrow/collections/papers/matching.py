@@ -310,7 +310,7 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether the words of a name include `family_name`, and given names that fit those of `name`."""
+    """Return whether the words of a name include `family_name`, and given names, if any, that fit those of `name`."""
     if family_name not in words:
         return False
     given_names = _without(_name_words(name), family_name)

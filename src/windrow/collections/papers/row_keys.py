@@ -51,7 +51,7 @@ def row_key(base32: str, form: KeyForm) -> bytes:
 
 
 def digest_of(key: bytes) -> str:
-    """Return the digest in the key of a row, in base 32, or an empty text if the key has no form of KeyForm.
+    """Return the digest in the key of a row, in base 32, or an empty text if the key does not have a KeyForm.
 
     >>> digest_of(bytes.fromhex("da39a3ee5e6b4b0d3255bfef95601890afd80709"))
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'

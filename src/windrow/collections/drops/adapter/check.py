@@ -49,7 +49,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         store.close()
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
-            message = f"has {counted(row_counts.get(item, 0), 'row')}, but {count} by the ledger"
+            message = f"has {counted(row_counts.get(item, 0), 'row')}, but {count} according to the ledger"
             yield Fault(f"store, {key}", message, "windrow replay")
 
 
@@ -90,7 +90,7 @@ def _find_emptied(connection: sa.Connection) -> Iterator[str]:
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each state with a wrong number of rows; rows may be missing if others moved them to `qc`."""
+    """Yield a fault for each state with a wrong number of rows, except rows that another program set to `qc`."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():
@@ -104,7 +104,8 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
             moved_counts[kind] -= expected_count - actual_count
             continue
         state = f"{PHASES[phase - 1]} {Status(status).name.lower()}"
-        message = f"has {counted(actual_count, 'row')} with the state {state}, but {expected_count} by the ledger"
+        rows = counted(actual_count, "row")
+        message = f"has {rows} with the state {state}, but {expected_count} according to the ledger"
         yield Fault(f"tracker, {kind}", message, REBUILD_HINT)
 
 

@@ -212,7 +212,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of readings, and of zips whose XML files all passed a step or of which one failed at it."""
+    """Yield counts of readings, and of zips of which all XML files passed a step, or one XML file failed at it."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)

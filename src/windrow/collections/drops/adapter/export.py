@@ -1,4 +1,4 @@
-"""Export the tracker's tables as SQL, and its files as lines of JSON."""
+"""Export the tracker's tables as SQL, and the zips and XML files in it as lines of JSON."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ ORDER BY z.id, a.id, x.id
 
 
 def files(workspace: Workspace, form: str, output: TextIO) -> int:
-    """Write a line of JSON for each XML file of each transfer of a zip, or for a zip without any; return their number.
+    """Write a line of JSON for each XML file, and for each action on a zip without any; return the number of lines.
 
-    Raises WindrowError if the tracker does not exist or has no tables.
+    Of equal lines, only one is written. Raises WindrowError if the tracker does not exist or has no tables.
     """
-    del form  # CSV is made of these lines
+    del form  # it is always jsonl; `windrow export` makes CSV of these lines
     with _open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
         lines = dict.fromkeys(
             json.dumps(dict(row), default=str) for row in connection.execute(_SELECT_FILES).mappings()

@@ -76,7 +76,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
         reason = offer.reason if offer else None
         yield FetchedBytes(site.address(path), key, response.size, response.digest, round(seconds, 3), reason)
         sandbox = workspace is None or workspace.run.sandbox
-        pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources, (), sandbox), 1)
+        pool = Pool(WorkerConfig(setup.collection, Path(folder), setup.limits, setup.resources, sandbox=sandbox), 1)
         try:
             yield from _TrialReader(setup, pool, response).read(key, is_document=offer is None)
         finally:

@@ -1,4 +1,4 @@
-"""The tracker's rows that do not come from facts: its seed rows, and the centres and sources that a workspace declares.
+"""The tracker's rows that are not made of facts: its seed rows, and the centres and sources that a workspace declares.
 
 Ids count from 1 in the order given here: the standard's tools compare ids, so the order of
 phases and of statuses is part of the standard (tracker report; specification, section 2).

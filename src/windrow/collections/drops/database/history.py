@@ -56,7 +56,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
     The time is at least that of the last publication in the store. A submission whose bytes are in force already is
-    only marked as published, and one that is published already is not changed. Raises StoreError if it is missing.
+    only marked as published, and one that is published already is not changed. Raises StoreError without a submission.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -75,7 +75,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo its publication, if any; raise StoreError if it is missing."""
+    """Mark an item's submission as withheld and undo its publication; raise StoreError if there is no submission."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -153,7 +153,7 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another submission with the same bytes, action and kind that is all in force, or None."""
+    """Return the id of another submission with equal bytes, action and kind, all in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_id: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_id
@@ -168,10 +168,10 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission_id: int) -> None:
-    """Undo a publication: a version that it ended is valid again, up to the time when the own version was ended.
+    """Undo a publication: an entity that it ended is in force again, until the time when the one after it was ended.
 
-    If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
-    again.
+    If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is in
+    force again.
     """
     own_entity, old_entity, old_submission = schema.newer_entity, schema.older_entity, schema.submission
     query = (
@@ -204,7 +204,7 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 def _describe_publication(
     connection: sa.Connection, schema: TableSchema, submission_id: int, same_id: int | None
 ) -> Published:
-    """Return the effect of a submission's publication; `same_id` is that of an earlier one with the same bytes."""
+    """Return the effect of a submission's publication; `same_id`: an earlier one with the same bytes, or None."""
     entity = schema.entity
     if same_id is not None:
         message = "the same bytes with the same action are published already and are still current"
@@ -341,7 +341,7 @@ class _JudgedBatch:
         return self._find_known(question, keys)
 
     def _is_new(self, submission: Any, record_names: Sequence[_RecordName]) -> bool:
-        """Tell whether publishing the document changes only its own rows and gives no findings."""
+        """Return whether publishing the document changes only its own rows and gives no findings."""
         return (
             submission.action == "add"
             and submission.published_at is None

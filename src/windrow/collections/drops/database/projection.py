@@ -1,7 +1,7 @@
 """The tracker's rows as a projection of the ledger: pure functions from facts to changes of rows.
 
-The key of a row comes from the ledger: the name for a `zip_file`, the number of the listed file for a `zip_action`, of
-the attempt for a `zip_download`, of the member for an `xml_file`, of a fact for a line of a log. So the same facts
+The key of a row is taken from the ledger: the name for a `zip_file`, the number of the listed file for a `zip_action`,
+of the attempt for a `zip_download`, of the member for an `xml_file`, of a fact for a line of a log. So the same facts
 always give the same rows. Facts about items of other collections give no rows (specification, section "Settled").
 """
 

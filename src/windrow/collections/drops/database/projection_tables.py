@@ -264,14 +264,14 @@ def _skip_taken_over(update: sa.Update, table: sa.Table, unless: tuple[str, obje
 
 
 def _has_required_values(table: sa.Table, values: _Values) -> bool:
-    """Tell whether the values of columns that must not be NULL are not None; a reference to a deleted row is None."""
+    """Return whether the values of columns that must not be NULL are not None; a reference to a deleted row is None."""
     return None not in values.values() or all(
         value is not None or table.c[name].nullable for name, value in values.items()
     )
 
 
 def _is_complete(table: sa.Table, values: _Values) -> bool:
-    """Tell whether a new row has a value in every required column."""
+    """Return whether a new row has a value in every required column."""
     return _has_required_values(table, values) and all(name in values for name in _required_columns(table))
 
 
@@ -358,7 +358,7 @@ class ProjectionTables:
             )
 
     def _is_emptied(self, connection: sa.Connection) -> bool:
-        """Tell whether rows were written but all tables are empty now: then all facts are projected again."""
+        """Return whether rows were written but all tables are empty now: then all facts are projected again."""
         tables = self.metadata.tables.items()
         written_tables = [table for name, table in tables if self.id_lookup.has_rows(connection, name)]
         queries = (sa.select(sa.literal(1)).select_from(table).limit(1) for table in written_tables)

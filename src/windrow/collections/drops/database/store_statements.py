@@ -96,7 +96,7 @@ def select_last_publication(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def mark_as_published(schema: TableSchema) -> sa.Update:
-    """Mark submission `its_id` as published at the time `at`; `same` is another one with the same bytes, or NULL."""
+    """Mark submission `its_id` as published at the time `at`; `same` is a submission with the same bytes, or NULL."""
     submission = schema.submission
     values = {
         "published_at": sa.bindparam("at", type_=UtcTime()),
@@ -145,7 +145,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select a submission except `its_id` that is all in force and has `its_digest`, `its_action` and `its_kind`."""
+    """Select another submission than `its_id` with these digest, action and kind, whose entities are all in force."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (

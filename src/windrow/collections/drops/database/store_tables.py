@@ -125,7 +125,7 @@ class TableSchema:
         return queries
 
     def _is_in_entity(self, table: ElementTable) -> bool:
-        """Tell whether every row of the table belongs to an entity."""
+        """Return whether every row of the table belongs to an entity."""
         parents = [parent for parent in self.element_tables if parent.name in table.parents]
         return bool(table.entity) or (bool(parents) and all(map(self._is_in_entity, parents)))
 

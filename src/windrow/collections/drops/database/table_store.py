@@ -295,7 +295,7 @@ class TableStore:
             columns = {"id": submission_id, "first_id": first_id, "element_count": rows.count, "dirty": True}
             submission_rows.append(columns | submission._asdict())
             is_delete = submission.action == "delete"
-            entity_rows += [
+            entity_rows += [  # the columns of `entity` in order; valid_from, valid_to and ended_by are not set yet
                 (first_id + row_number, submission_id, kind, identifier, None, None, None, is_delete, None)
                 for row_number, kind, identifier in rows.entities
             ]

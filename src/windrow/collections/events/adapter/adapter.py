@@ -181,7 +181,7 @@ class EventAdapter(RecordAdapter):
                 yield DocumentFinding(part.address, phase, Level.NOTE, "Source", self._describe_source(source))
 
     def _describe_source(self, source: Source) -> str:
-        """Return a text that says which parser and reader `windrow try` uses for a document of a source."""
+        """Return a text with the parser and the reader that `windrow try` uses for a document of a source."""
         parser = parser_of(source)
         reader = parser.rules_at(now()).reader
         if PARSER not in source.options:

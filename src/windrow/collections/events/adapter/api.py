@@ -4,9 +4,9 @@ Paths are `/api/events/all`, `/api/events/branch/NAME` and `/api/events/entity/N
 `/api/events/parser/NAME` and `/api/events/status/NAME`. Parameters are `start` (inclusive), `end` (exclusive),
 `format`, `limit`, `offset`, and, if the databases are in SQLite, the search words `q`. The latest event is first.
 
-A response that does not have all events has the address of the next ones in its field Link. X-Total-Count is the
-number of events in the range, if the databases are in SQLite and there are no search words. A response that the client
-has, by its ETag, is a 304.
+If more events follow those of a response, its field Link has the address of the next ones. X-Total-Count is the number
+of events in the range, if the databases are in SQLite and there are no search words. If the client already has the
+response, as the ETag in its If-None-Match shows, the response is a 304.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class ApiResponse(NamedTuple):
-    """A response of the API; `fields` has further fields of its header by name."""
+    """A response of the API; `media` is its media type, `fields` has the further fields of its header by name."""
 
     status: int
     media: str
@@ -103,20 +103,20 @@ class EventApi:
     def _select_events(
         self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str]
     ) -> ApiResponse:
-        """Return the response with the events in a range of a view that have all words of the parameter `q`."""
+        """Return the response with the events in a range of a view that have all words in `q`, if that is set."""
         words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
-        one_more = view_range._replace(limit=view_range.limit + 1)
+        longer_range = view_range._replace(limit=view_range.limit + 1)  # shows whether more events follow
         fields: dict[str, str] = {}
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)
             store, database = self._databases.store, self._databases.events
             if not words:
-                events = list(store.view(database, view, one_more))
+                events = list(store.view(database, view, longer_range))
                 if isinstance(store, SqliteDocuments):
                     fields["x-total-count"] = str(store.count_range(database, view, view_range))
             elif isinstance(store, SqliteDocuments):
-                events = list(store.search(database, words, view, one_more))
+                events = list(store.search(database, words, view, longer_range))
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
             if len(events) > view_range.limit:

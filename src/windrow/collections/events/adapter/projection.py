@@ -79,10 +79,7 @@ class EventProjection:
         self._write_late(last_attempt, pulse)
 
     def differences(self) -> Iterator[str]:
-        """Yield a message for each document that is missing or wrong, and for each that has no event or run.
-
-        Nothing is written.
-        """
+        """Yield a message for each document that is missing or wrong or has no event or run; nothing is written."""
         last_attempt = self._records.checkpoint()
         event_ids, log_ids = set[str](), set[str]()
         for uids in _chunks(self._records.changed_keys((1, last_attempt)), PAGE_SIZE):

@@ -42,7 +42,7 @@ class _SourceRun(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """The number of its first attempt or, without attempts, of its failed task; 0 without both."""
+        """The number of its first attempt or, without attempts, of its failed task; 0 if it has neither."""
         return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 
@@ -218,7 +218,7 @@ class RunLogs:
     def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
         """Return the last attempt at each address, in the order of the first attempts, without followed redirects.
 
-        The last failed request for the robots.txt of an origin is included if nothing else was requested from there.
+        The last failed request for the robots.txt of an origin is included if nothing else there was requested.
         """
         last: dict[int | str, RecordedAttempt] = {
             recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS

@@ -81,7 +81,7 @@ STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
 }  # fmt: skip
-"""Our word for the status of an event, by a source's word in lower case."""
+"""The status of an event, by a source's word in lower case."""
 
 JsonLookup = Callable[[str], Any]
 """A function that returns the JSON value at a path, or None if the path does not exist."""
@@ -191,7 +191,7 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
 
 
 def status_of(document: SourceDocument, word: str) -> str:
-    """Return our word for a source's word for an event's status, or an empty text if it is not known."""
+    """Return the status of an event that a source's word means, or an empty text if the word is not known."""
     our_statuses = {name.lower(): status for name, status in document.rules.statuses.items()}
     source_word = word.strip().lower()
     return our_statuses.get(source_word) or STATUSES.get(source_word, "")
@@ -324,7 +324,7 @@ def next_json_page(document: SourceDocument) -> str:
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the documents in a list, as the rule `details` says; a changed one has a new address."""
+    """Return requests for the documents in a list, by the rule `details`; a changed document has a new address."""
     list_path, _, entry_paths = document.rules.details.partition(":")
     url_path, _, change_path = entry_paths.partition(":")
     listed = value_at_path(parse_json(document), list_path) if list_path else None

@@ -37,8 +37,8 @@ _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of an XML document.
 
-    Raises StepError if `items` selects nothing, unless `root` is set and the document has no element with the last name
-    in `items`; and in the cases of `xml_tree`.
+    Raises StepError as `xml_tree` does, and if `items` selects nothing, unless `root` is set and the document does not
+    have an element with the last name in `items`.
     """
     root = xml_tree(document)
     has_events, rules = False, document.rules
@@ -153,7 +153,7 @@ def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, 
 
 
 def _visible_text(node: LexborNode) -> str:
-    """Return the text of a node without that of elements in it that its style hides."""
+    """Return the text of a node without the elements in it that their `style` attribute hides."""
     if not node.css_matches(_HIDDEN):
         return node.text(separator=" ")
     content = LexborHTMLParser(node.inner_html or "")

@@ -123,7 +123,7 @@ def _library() -> Any:
 
 
 def _define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars."""
+    """Register the first 50 VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
     library = _library()
     library.timezone.tzp.use_zoneinfo()
     zone_definitions = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(text), 50))
@@ -144,9 +144,9 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a key that sorts events from the day before `visited` on before earlier ones, both by nearness.
+    """Return a key that sorts events from the day before `visited` on before earlier ones, both by nearness to it.
 
-    An event that repeats counts as one of that day from its start to the UNTIL of its rule.
+    An earlier event that repeats counts as an event of that day or, if its rule ends earlier, of the day of its UNTIL.
     """
     start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
     first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min
@@ -156,7 +156,7 @@ def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta
 
 
 def _read_day(digits: str) -> date:
-    """Return the day of a text YYYYMMDD, or the first day of all if it is not a day."""
+    """Return the day of a text YYYYMMDD, or `date.min` if the text is not a day."""
     try:
         return date.fromisoformat(digits)
     except ValueError:

@@ -153,7 +153,7 @@ class RawRun:
                 domain.needs_comma = True
 
     def _add_to_manifest(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
-        """Add the place in the archive of a response, which is not copied to the directory, to the manifest."""
+        """Add to the manifest the place in the archive of a response that is not copied to the directory."""
         attempt = recorded.attempt
         entry = {
             "url": attempt.url, "retrieved": attempt.started.isoformat(), "status": attempt.status,
@@ -234,7 +234,7 @@ class RawRun:
 
 
 def describe_refusal(followed: Followed) -> str:
-    """Return a message that says why the discovery could not use a response."""
+    """Return a message with the reason why the discovery could not use a response."""
     findings = followed.read_findings()
     return findings[0].message if findings else str(followed.reason)
 

@@ -1,4 +1,4 @@
-"""Tables, in the file of the records, of the articles that have files in the tree, with all their addresses.
+"""The tables, in the file of the records, with the articles that have files in the tree, and all their addresses.
 
 If they are lost, the publisher begins with the first run again, finds the files of its articles and fills the tables.
 """

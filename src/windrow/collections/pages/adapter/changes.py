@@ -36,9 +36,9 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
 _MAX_COMPARED_VERSIONS = 100
-"""Most versions of an address, the latest ones, that are compared, each with the version before it."""
+"""The most versions of an address, the latest ones, that are compared, each with the version before it."""
 _MAX_LISTED_COPIES = 5
-"""Most addresses with the same or nearly the same text that are listed."""
+"""The most addresses with the same or nearly the same text that are listed."""
 
 
 class Edition(NamedTuple):
@@ -46,7 +46,7 @@ class Edition(NamedTuple):
 
     `end` is the time when the page was found to be gone or changed, null if the version is still present.
     `duplicate_of` is the address of which it is marked as a duplicate, `copies` the number of other addresses with the
-    same text now. `indexed` tells whether its text can be searched for, `words` is the number of different words.
+    same text now. `indexed` is whether its text can be searched for, `words` is the number of different words.
     `reason` is why it has no text or only a part, or why it is not the page that was requested; otherwise it is empty.
     """
 
@@ -207,7 +207,7 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
 
 
 def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str, tuple[DiffLine, ...]]:
-    """Return a description of a change in one line, and the changed lines of the main text."""
+    """Return a description of a change in one line, perhaps empty, and the changed lines of the main text."""
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         contents = (_read_contents(reader, version) for version in (change.before, change.after))
         difference = compare_versions(*contents, context=0)
@@ -236,7 +236,7 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
 
 
 def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    """Tell whether the Summary Database contains all attempts of the ledger up to the last of `facts`."""
+    """Return whether the Summary Database contains all attempts of the ledger up to the last of `facts`."""
     return read_checkpoint(summary) >= min(facts[1], ledger.attempts.last_number())
 
 

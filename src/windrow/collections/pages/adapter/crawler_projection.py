@@ -23,19 +23,19 @@ from windrow.model import ArchivePlace
 COLLECTION = "pages"
 
 ROWS_PER_TRANSACTION = 500
-"""Most attempts, or addresses, projected in one transaction."""
+"""The most attempts, or addresses, projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""Longest time of one call of `catch_up` during a session, which calls it about once a second."""
+"""The longest time of one call of `catch_up` during a session, which calls it about once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = PAGE_BYTES.number
-"""Most bytes of a file whose text is stored; a larger page is not read at all."""
+"""The most bytes of a file whose text is stored; a larger page is not read at all."""
 MAX_INFLATION = 200
-"""Most bytes of a decompressed file for each compressed byte."""
+"""The most bytes of a decompressed file for each compressed byte."""
 
 END_SECONDS = 10.0
-"""Longest time for descriptions of files and for addresses at the end of a session."""
+"""The longest time for descriptions of files and for addresses at the end of a session."""
 
 REBUILD_HINT = "remove the crawler database; the next windrow run rebuilds it"
 
@@ -80,7 +80,7 @@ class CrawlerProjection:
             pass
 
     def _project_attempts(self, ledger: Ledger) -> bool:
-        """Project the next batch of attempts; tell whether there may be more."""
+        """Project the next batch of attempts; return whether there may be more."""
         attempts = ledger.attempts.logged_after(COLLECTION, self.store.checkpoint(), self._batch_size)
         if attempts:
             texts = self._read_texts(ledger, attempts) if self._archive is not None else ()
@@ -112,7 +112,7 @@ class CrawlerProjection:
             ), capture.fields
 
     def _project_addresses(self, ledger: Ledger) -> bool:
-        """Project the next batch of addresses; tell whether there may be more."""
+        """Project the next batch of addresses; return whether there may be more."""
         last_address = self.store.checkpoint(ADDRESS)
         if last_address > ledger.addresses.last_position():
             last_address = 0  # the ledger numbered its addresses again; candidates that exist are not changed
@@ -122,7 +122,7 @@ class CrawlerProjection:
         return len(addresses) == self._batch_size
 
     def _project_descriptions(self) -> bool:
-        """Update the next batch of files from the Summary Database; tell whether there may be more."""
+        """Update the next batch of files from the Summary Database; return whether there may be more."""
         if self._summary is None:
             return False
         last_attempt = self.store.checkpoint(DESCRIBED)

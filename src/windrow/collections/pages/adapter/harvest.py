@@ -139,7 +139,7 @@ def predict(workspace: Workspace, name: str) -> str:
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""Most of the latest answers for robots.txt that are read to find out which one is in force."""
+"""The most of the latest answers for robots.txt that are read to find out which one is in force."""
 
 
 class Judgement(NamedTuple):

@@ -62,13 +62,13 @@ from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
 BLOCK_SIZE = 40
-"""Number of candidates that are ranked together: a block. Pages of results are cut from the same blocks."""
+"""The number of candidates that are ranked together: a block. Pages of results are cut from the same blocks."""
 MAX_TEXTS_READ = 16
-"""Number of the best candidates of a block whose texts are read."""
+"""The number of the best candidates of a block whose texts are read."""
 MAX_BLOCKS = 25
-"""Most blocks that are read for a query; pages after them are not found, and a note has their number."""
+"""The most blocks that are read for a clause; if it may match more pages, they are not found, and a note says so."""
 MAX_MATCHES = 20_000
-"""Most versions that are read for a filter that only the database can answer; others are ignored."""
+"""The most versions that are read for a filter that only the database can answer; others are ignored."""
 
 TEMPORARY_INDEX_NOTE = (
     "the search index does not exist, or is of another version, and was built for this search only;"
@@ -167,25 +167,25 @@ class Search:
         ranked_pages: list[Ranked] = []
         forms: list[str] = []
         is_cut = False
-        for attempt, share in relaxed_queries(query):
-            clauses = self._yield_clauses(attempt, share, matches, forms)
-            ranked_pages, is_cut = self._gather(attempt, clauses, scorer, offset + limit + 1)
+        for relaxed_query, share in relaxed_queries(query):
+            clauses = self._yield_clauses(relaxed_query, share, matches, forms)
+            ranked_pages, is_cut = self._gather(relaxed_query, clauses, scorer, offset + limit + 1)
             if ranked_pages:
                 break
         if is_cut:
             notes.append(
-                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked:"
-                " more words or a filter find the others"
+                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked;"
+                " add words or a filter to find the others"
             )
-        if ranked_pages and attempt is not query:
+        if ranked_pages and relaxed_query is not query:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
             )
-        find = term_pattern([*searched_terms(query.root), *map(Word, forms)])
+        hit_pattern = term_pattern([*searched_terms(query.root), *map(Word, forms)])
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
             text, offset,
-            tuple(_make_result(shown_page, find, explain=explain) for shown_page in shown_pages),
+            tuple(_make_result(shown_page, hit_pattern, explain=explain) for shown_page in shown_pages),
             (*query.notes, *notes, *self._notes), further=len(ranked_pages) > offset + limit,
             relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
             suggestions=self._index.suggest(frequencies, "main"),
@@ -198,15 +198,15 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the documents that match a query, by origin, language, kind and year; see `__call__`."""
+        """Count the versions of pages that match the query `text`, by origin, language, kind and year."""
         query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
         if query.nothing:
             return NO_FACETS
         with self._summary.read_transaction():
             matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
-        for attempt, share in relaxed_queries(query):
-            word_forms = find_forms(self._index, attempt) if share == 1 else {}
-            clause = make_clause(attempt, matches, share=share, word_forms=word_forms)
+        for relaxed_query, share in relaxed_queries(query):
+            word_forms = find_forms(self._index, relaxed_query) if share == 1 else {}
+            clause = make_clause(relaxed_query, matches, share=share, word_forms=word_forms)
             count, counts = self._index.count_by_facet(clause, ("origin", "lang", "type"), "published")
             if count:
                 origins, languages, types, years = counts
@@ -216,9 +216,9 @@ class Search:
         return NO_FACETS
 
     def _yield_clauses(self, query: Query, share: float, matches: Matches, forms: list[str]) -> Iterator[Clause]:
-        """Yield the clauses to search one after another; only a `share` of the words must match.
+        """Yield the clauses to search one after another; only a `share` of the words, from 0 to 1, must match.
 
-        The second one is for pages with other forms of the words, which are added to `forms`.
+        If all words must match, the second clause is for other forms of them, which are added to `forms`.
         """
         clause = make_clause(query, matches, share=share)
         yield clause
@@ -342,7 +342,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds, by facet, before those with the same text are folded."""
+    """Count the pages that match a query by facet; pages that search results fold into one are counted separately."""
     with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
         counts = search_pages.count_facets(text)
     source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}
@@ -353,11 +353,11 @@ def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts
     return counts._replace(facets={**counts.facets, "source": by_source})
 
 
-def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Convert a page to the form that results of all collections have; `find` matches the words of the query."""
+def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
+    """Convert a page to the form that results of all collections have; `hit_pattern` matches the words of the query."""
     page = shown_page.ranked.candidate.page
-    title = mark_hits(page.title or page.headline or page.url, find)
-    snippet = choose_snippet(page.text, page.description or "", find)
+    title = mark_hits(page.title or page.headline or page.url, hit_pattern)
+    snippet = choose_snippet(page.text, page.description or "", hit_pattern)
     copy_count = max(0, shown_page.url_counts.get(page.pile_id, 1) - 1) if page.pile_id is not None else 0
     other_count = max(copy_count, shown_page.group_size - 1)
     hit = PageHit(

@@ -16,9 +16,9 @@ from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
 
 PAGES_PER_BATCH = 1_000
-"""Most versions of pages that are read at once."""
+"""The most versions of pages that are read at once."""
 BATCHES_PER_COMMIT = 20
-"""Most batches of versions that are committed together."""
+"""The most batches of versions that are committed together."""
 
 _NO_STAMP = (1 << 63, 0)  # (page id, stamp) after those of all pages
 
@@ -63,7 +63,7 @@ def decode_links(entry: ManifestEntry) -> IncomingLinks:
 def find_index_faults(summary_path: Path, folder: Path) -> Iterator[str]:
     """Yield a message for each kind of difference between the Summary Database and the index in a folder.
 
-    Nothing is written to either. Raises StoreError if one of them cannot be read.
+    Neither is changed. Raises StoreError if the database or the index cannot be read.
     """
     with (
         closing(SummaryReader(summary_path)) as summary,

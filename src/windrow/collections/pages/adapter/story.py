@@ -28,7 +28,7 @@ _HTTP_ERROR = 400
 """The lowest HTTP status of an error."""
 COLLECTION = "pages"
 _MAX_CHAIN = 20
-"""Most addresses in the chain of `PageState.via`."""
+"""The most addresses in the chain of `PageState.via`."""
 
 
 class PageAttempt(NamedTuple):
@@ -149,7 +149,7 @@ def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str
 
 
 def is_foreign(warc: str | None) -> bool:
-    """Tell whether the WARC file with this name in the archive was made by another tool."""
+    """Return whether the WARC file with this name in the archive was made by another tool."""
     return (warc or "").startswith(f"{IMPORTED_FOLDER}/")
 
 
@@ -249,7 +249,7 @@ def site_of(workspace: Workspace, ledger: Ledger, source: Source) -> SiteState:
 
 
 def site_at(workspace: Workspace, ledger: Ledger, text: str) -> SiteState | None:
-    """Return the state of all origins with a host name, whatever their source; None if it is not known.
+    """Return the state of all origins with a host name, whatever their source; None if the host name is not known.
 
     `text` is the host name, perhaps with a scheme or port, or the address of a robots.txt.
     """

@@ -222,7 +222,7 @@ class SummaryBatch:
         return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the generations whose describing attempt must still be read; all are ids, the given ones as JSON."""
+        """Return the ids of those generations in a JSON list of ids whose describing attempt must still be read."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
@@ -303,7 +303,7 @@ class SummaryBatch:
         """Describe a generation by the reading of the observation `row`, or note that it must be read first.
 
         `former_row` is the observation that describes it so far, or None if it has another text now. Nothing is done
-        if both observations have the same bytes, unless these were read again, such as with a greater limit.
+        if both observations have the same bytes, unless they were read again, for example with a greater limit.
         """
         is_unread = generation_id in self._unread
         is_read_again = (

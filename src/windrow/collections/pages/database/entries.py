@@ -167,7 +167,7 @@ class AddressEntry(NamedTuple):
 def split_address(url: str) -> AddressEntry:
     """Split an absolute address without fragment into its parts; credentials are left out.
 
-    A web address is normalised (`windrow.formats.url`). If that fails, it is split like one of another scheme.
+    A web address is normalised (`windrow.formats.url`). If that fails, it is split like an address of another scheme.
 
     >>> split_address("HTTP://me:pw@Example.org:80/a?b")
     AddressEntry(origin='http://example.org', path='/a', query='b', text='http://example.org/a?b')
@@ -235,7 +235,7 @@ class CrawlEntry(NamedTuple):
     """One crawl, in the columns of `crawl_summary` and `http_summary`; `started_at` is in UNIX seconds.
 
     `attempt` is the number of the attempt in the ledger; `uuid` is the UUID of the crawl, `agent` that of its crawl
-    agent, `kind` a `CrawlType`. `allowed` tells whether robots.txt allowed it. `payload` is the digest of the received
+    agent, `kind` a `CrawlType`. `allowed` is whether robots.txt allowed it. `payload` is the digest of the received
     bytes, perhaps with a suffix (see `steps.name_payload` and `DEPENDS_ON_HEADER`); it is empty without a body.
     """
 
@@ -265,16 +265,16 @@ class RedirectEntry(NamedTuple):
 class TextSummary(NamedTuple):
     """The content at an address.
 
-    `pile` contains the six texts of a document that searches may find; if it is None, `reason` tells why (empty for a
-    redirect, or a document without any text). With a pile, `reason` tells why the document was not read whole or is not
+    `pile` contains the six texts of a document that searches may find; if it is None, `reason` is why (empty for a
+    redirect, or a document without any text). With a pile, `reason` is why the document was not read whole or is not
     the one that was requested, such as a soft 404. `identity` differs between versions; with a pile it is the pile's
     digest. `described` contains the columns of `document_description` after the first. Each link is `(url, fragment,
     nofollow, me, tag, location, contains_headline, destination, locality, html_tag, text)`; the bits of `location` are
     the fifteen flags of `link_summary` in their order, beginning with the lowest bit. `file` is false if the content is
     only a redirect, `move` the target of a redirect, `canonical` a canonical address, or empty. `depends_on_header`
-    tells that another answer with the same bytes may have another summary. From the time `until` (UNIX seconds) on,
+    means that another answer with the same bytes may have another summary. From the time `until` (UNIX seconds) on,
     searches must not find the page. `linked` is the hash of the links, or empty if it is not computed yet. `left_out`
-    has what caps leave out of the content.
+    has a skip for each cap that leaves out a part of the content.
     """
 
     identity: bytes
@@ -350,7 +350,7 @@ class LoggedRedirect(NamedTuple):
 class LoggedCrawl(NamedTuple):
     """One crawl of one address. `id` is the number of its attempt in the ledger and the id of all its rows.
 
-    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` tells whether its address is in the table
+    `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` is whether its address is in the table
     `crawl_candidate`, `is_contentful` whether content was found.
     """
 

@@ -130,7 +130,7 @@ def _find_ids(connection: sqlite3.Connection, urls: Iterable[str], origins: Iter
 def _remove_observations(connection: sqlite3.Connection, url_ids: tuple[str], *, has_wordings: bool) -> None:
     """Remove the observations of addresses, and wordings that no other address has.
 
-    `url_ids` is as returned by `_find_ids`; `has_wordings` tells whether the database contains wordings.
+    `url_ids` is as returned by `_find_ids`; `has_wordings` is whether the database contains wordings.
     """
     if has_wordings:
         connection.execute(_COLLECT_WORDINGS, url_ids)

@@ -27,7 +27,7 @@ _SET_VERSION = "INSERT OR REPLACE INTO windrow_text_version VALUES (?, ?)"
 
 
 def update_version(connection: sqlite3.Connection, table: str, version: str) -> bool:
-    """Record the version of a table; tell whether another version, or none, was recorded before."""
+    """Record the version of a table; return whether it differs from the version recorded before."""
     connection.execute(_CREATE_VERSIONS)
     is_current = connection.execute(_SELECT_VERSION, (table,)).fetchone() == (version,)
     if not is_current:
@@ -36,13 +36,13 @@ def update_version(connection: sqlite3.Connection, table: str, version: str) -> 
 
 
 PILES_PER_TRANSACTION = 5_000
-"""Most piles that are added in one transaction."""
+"""The most piles that are added in one transaction."""
 PILES_PER_COUNT = 250
-"""Most piles whose words are counted before they are written together."""
+"""The most piles whose words are counted before they are written together."""
 ROWS_PER_STATEMENT = 200
-"""Most rows that one INSERT statement writes."""
+"""The most rows that one INSERT statement writes."""
 MAX_REMEMBERED_WORDS = 200_000
-"""Most words whose ids are kept in memory."""
+"""The most words whose ids are kept in memory."""
 
 CountWords = Callable[..., Mapping[str, int]]
 """Takes one or more texts; returns how often each word occurs in all of them together."""

@@ -195,7 +195,7 @@ class _Comparison:
 
 
 MIN_CANONICAL_SIMILARITY = 0.2
-"""Least similarity of a page to its canonical page: on some sites every page names the front page as canonical."""
+"""The least similarity of a page to its canonical page: on some sites every page names the front page as canonical."""
 
 _IN_IDS = "IN (SELECT value FROM json_each(?))"
 _SELECT_MEMBERS = f"""
@@ -374,7 +374,7 @@ def _find_parent(
 
 
 def _is_plausible(member: GroupMember, target: GroupMember) -> bool:
-    """Tell whether a page is similar enough to its canonical page; a text without a sketch counts as similar."""
+    """Return whether a page is similar enough to its canonical page; a text without a sketch counts as similar."""
     return (
         member.sketch is None
         or target.sketch is None
@@ -433,7 +433,7 @@ def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]
 
 
 GENERATIONS_PER_TRANSACTION = 1_000
-"""Most touched generations that are processed in one transaction."""
+"""The most touched generations that are processed in one transaction."""
 
 
 def update_touched(connection: sqlite3.Connection, limit: int = GENERATIONS_PER_TRANSACTION) -> int:

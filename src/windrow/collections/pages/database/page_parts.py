@@ -23,7 +23,7 @@ TABLES = ("link_summary", "document_description", "file_summary", "redirect_summ
 """The tables with the parts of a generation."""
 
 MAX_LINK_SHAPES = 20_000
-"""Most entries of `_LinkShapes`; it is emptied when there are more."""
+"""The most entries of `_LinkShapes`; it is emptied when there are more."""
 # Positions in a link of `TextSummary.links`; 2 to 9 are the shape, which is a key of `_LinkShapes`.
 _URL: Final = 0
 _FRAGMENT: Final = 1
@@ -109,7 +109,7 @@ class PartsWriter:
 
 
 VERSION_BYTES = 8
-"""Number of leading bytes of a wording hash that differ between versions; the other bytes may differ within one."""
+"""The number of leading bytes of a wording hash that differ between versions; the other bytes may differ within one."""
 
 _INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _SELECT_PAST_VERSIONS = """

@@ -19,7 +19,7 @@ class PageVersion(NamedTuple):
     `id` is the id of the generation for its latest version, and negative for its past versions. `kind` is its media
     type, `size` in bytes, `redirect` the target of a redirect, `original` the address of which the version is marked as
     a duplicate. `copy_count` is the number of other addresses with the same text now, `word_count` that of different
-    words in its text. `is_indexed` tells whether the full-text table has its text.
+    words in its text. `is_indexed` is whether the full-text table has its text.
     """
 
     id: int
@@ -172,7 +172,7 @@ class VersionReader:
     def read_reasons(self, url: str) -> dict[int, str]:
         """Return the last reason of each generation of an address, by id; generations without one are left out.
 
-        It tells why the text is missing or not complete, or why the document is not the page that was requested.
+        It is why the text is missing or not complete, or why the document is not the page that was requested.
         """
         return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
@@ -186,7 +186,7 @@ class VersionReader:
 
 
 _URLS_PER_QUERY = 200
-"""Most addresses whose versions are read at once."""
+"""The most addresses whose versions are read at once."""
 
 # Times are whole seconds: of two attempts in one second that saw the same version, only the first counts.
 _SELECT_VISITS = """

@@ -108,9 +108,9 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""Most links to one URL that are read and counted."""
+"""The most links to one URL that are read and counted."""
 MAX_LINK_TEXTS = 12
-"""Most texts of links to one URL that are indexed."""
+"""The most texts of links to one URL that are indexed."""
 
 _FROM = """
 FROM {versions} g
@@ -189,7 +189,7 @@ class SummaryReader:
         self._file.close()
 
     def read_findable(self) -> Iterator[IndexedGeneration]:
-        """Yield every version that has a text or a title, sorted by id, without its texts: first the past versions."""
+        """Yield every version that has a text or a title, without its texts, sorted by id: past versions are first."""
         with self._file.reading() as connection:
             for relation in self._list_relations(connection):
                 for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
@@ -265,7 +265,7 @@ class SummaryReader:
             return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), as_of))}
 
     def has_past_links(self) -> bool:
-        """Tell whether the database has a table of past links; a database of another tool does not."""
+        """Return whether the database has a table of past links; a database of another tool does not."""
         with self._file.reading() as connection:
             return self._has(connection, "windrow_past_link")
 
@@ -277,7 +277,7 @@ class SummaryReader:
             return dict(connection.execute(sql, (str(sorted(ids)),)).fetchall())
 
     def _has(self, connection: sqlite3.Connection, table: str) -> bool:
-        """Tell whether one of windrow's own tables exists; databases of other tools do not have them."""
+        """Return whether one of windrow's own tables exists; databases of other tools do not have them."""
         if table not in self._tables and connection.execute(_HAS_TABLE, (table,)).fetchone() is not None:
             self._tables.add(table)
         return table in self._tables

@@ -29,10 +29,10 @@ SCHEMA_KEY, SCHEMA_VERSION = "windrow.layout", "4"
 """The key in `unobtanium_database_info` for the version of windrow's own tables, and their present version."""
 
 PILES_PER_TRANSACTION = 500
-"""Most text piles whose duplicates are updated in one transaction."""
+"""The most text piles whose duplicates are updated in one transaction."""
 
 _PAGE_BYTES = 16384
-"""Size of an SQLite page: most texts then fit into one or two pages instead of a long chain."""
+"""The size of an SQLite page: most texts then fit into one or two pages instead of a long chain."""
 
 _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096")
 """SQLite's cache is large enough for the upper levels of large indexes, and its log is emptied less often."""
@@ -104,11 +104,11 @@ class SummaryStore(DatabaseWriter):
             note_sessions(self._connection, {session: checkpoint})
 
     def same(self, url: str, payload: str) -> bool:
-        """Tell whether the body that `steps.name_payload` calls `payload` was read at the address `url` before."""
+        """Return whether the body that `steps.name_payload` calls `payload` was read at the address `url` before."""
         return bool(self._query(_SELECT_READING, url, payload, OWN_FAULTS_JSON))
 
     def is_temporary(self, url: str, payload: str) -> bool:
-        """Tell whether the body with the digest `payload` has a summary that depends on its header or expires."""
+        """Return whether the body with the digest `payload` has a summary that depends on its header or expires."""
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:

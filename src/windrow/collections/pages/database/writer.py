@@ -53,7 +53,7 @@ WHERE p.name = ?4 AND p.value = ?5 AND {_HAS_NAME} ORDER BY m.mimetype_id
 """
 
 MAX_REMEMBERED_IDS = 100_000
-"""Most ids of addresses, of origins and of media types that are remembered."""
+"""The most ids of addresses, of origins and of media types that are remembered."""
 
 _SELECT_URL_IDS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
 _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"

@@ -30,7 +30,7 @@ from windrow.model import Finding
 
 
 def parse_unix_time(text: str) -> int | None:
-    """Parse a date in any spelling that `windrow.formats.moment` knows to UNIX seconds; None if it is not a date.
+    """Parse a date in any spelling that `windrow.formats.moment` reads to UNIX seconds; None if it is not a date.
 
     A date without a zone is in UTC.
 
@@ -83,7 +83,7 @@ def describe(
     last_modified: str = "",
     language: str = "",
 ) -> Description:
-    """Describe a page; `is_main` tells for each block whether it is main content.
+    """Describe a page; `is_main` has for each block whether it is main content.
 
     `last_modified` and `language` are the headers Last-Modified and Content-Language. Metadata is preferred: for dates
     JSON-LD, then `article:` properties, then, for the change, Last-Modified; for the title `title`, then `og:title`,
@@ -164,7 +164,7 @@ class Pile:
 
 
 def make_pile(outline: Outline, is_main: Sequence[bool]) -> Pile:
-    """Make a page's text pile; `is_main` tells for each block whether it is main content."""
+    """Make a page's text pile; `is_main` has for each block whether it is main content."""
     boxes, blocks = outline.boxes, outline.blocks
     texts: tuple[list[str], ...] = ([], [], [], [], [], [])
     main, secondary, big_headlines, small_headlines, code, quote = texts
@@ -229,7 +229,7 @@ class PageDocument:
     robots_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` element that may contain robots directives."""
     left_out: tuple[Excess, ...] = ()
-    """What caps leave out of this value."""
+    """How much each cap leaves out of the document."""
 
 
 _FRAME_TAG = re.compile(rb"<(/?)(frameset|noframes|frame)(?=[\s/>])([^>]*+)", re.IGNORECASE)

@@ -212,7 +212,7 @@ def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Lin
 class LinkCounts(NamedTuple):
     """The numbers from which the indexiness of a page is computed.
 
-    `has_date` tells whether the page has a publishing date. The numbers count its links to itself (`self_`) and to
+    `has_date` is whether the page has a publishing date. The numbers count its links to itself (`self_`) and to
     other pages of the site (`site_`), each in headlines and in lists, and its links out of the site.
     """
 

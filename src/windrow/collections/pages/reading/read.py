@@ -83,7 +83,7 @@ def find_description(lines: list[str]) -> str | None:
 
 
 def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> int:
-    """Compute the indexiness of a document with these links; `has_date` tells whether it has a publishing date."""
+    """Compute the indexiness of a document with these links; `has_date` is whether it has a publishing date."""
     return compute_indexiness(count_links(page_links, has_date=has_date))
 
 
@@ -241,8 +241,8 @@ def read(
     document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
     text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
     decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
-    paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` has the most pages and
-    characters that are read.
+    paths of `site` if the page belongs to it, otherwise on the host of the page. Of `limits`, the most pages
+    and characters are used.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text
@@ -299,7 +299,7 @@ def _add_type_and_language(
 ) -> PageDocument:
     """Set the media type, and detect the language if the document does not declare one.
 
-    `has_conflict` tells that the declared media type contradicts `essence`, the type of the bytes.
+    `has_conflict` means that the declared media type contradicts `essence`, the type of the bytes.
     """
     media_type = None if has_conflict else declared if declared and declared.essence == essence else parse_mime(essence)
     description = page.description

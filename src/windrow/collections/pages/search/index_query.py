@@ -99,7 +99,7 @@ def make_clause(
 ) -> Clause:
     """Return the clause for the index; `share` is the share of the words, from 0 to 1, that a page must contain.
 
-    Words that are not excluded may have one of their `word_forms`. At least one word must match. `matches` contains the
+    Words that are not excluded also match their `word_forms`. At least one word must match. `matches` contains the
     ids of versions for each filter that only the database can answer. Duplicates are left out, unless the query is
     about past versions or something in which duplicates differ, such as the host; results with the same text are folded
     later. Soft 404s are left out unless the query filters by `is:soft-404`.
@@ -122,23 +122,23 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that says that there is no such page, although its status is 200."""
+"""The flag of a page that reports that the requested page does not exist, although its status is 200."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
-    """Tell whether a query must exclude soft 404s: it does not filter by them, and searches fields that have some."""
+    """Return whether a query must exclude soft 404s: it does not filter by them, and searches fields that have some."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
 
 
 def allows_duplicates(query: Query) -> bool:
-    """Tell whether pages that are marked as duplicates may be results."""
+    """Return whether pages that are marked as duplicates may be results."""
     return query.history or any(leaf.key in _KEYS_SHOWING_DUPLICATES for leaf in filters(query.root))
 
 
 def _needs_current_word(root: Node | None) -> bool:
-    """Tell whether a query requires a word, which is then searched only in the fields of present pages."""
+    """Return whether a query requires a word, which is then searched only in the fields of present pages."""
     parts = root.parts if isinstance(root, And) else (root,)
     return any(isinstance(part, Word | Phrase) for part in parts)
 
@@ -278,13 +278,14 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 
 
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of pages by kind, or by media type without a kind, of the numbers by mark of the field `type`.
+    """Convert numbers of versions by mark of the field `type` to numbers by kind, or by media type if it has no kind.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}
     """
     counts: dict[str, int] = {}
     for mark, count in marks.items():
+        # "other" counts the least frequent marks together.
         if mark == "other" or ("/" in mark and "+" not in mark and not mark.endswith("/*")):
             name = _KIND_OF_MEDIA_TYPE.get(mark, mark)
             counts[name] = counts.get(name, 0) + count
@@ -384,7 +385,7 @@ def _make_host_condition(host_name: str, table: str) -> Condition:
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return conditions that an origin in `table` has this port, even as the usual one; none if `port` is None."""
+    """Return conditions that an origin in `table` has this port, also as the usual one; [] if `port` is None."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 

@@ -120,11 +120,11 @@ def _score_listing(page: IndexedGeneration) -> float:
 
 
 MAX_RESULTS_PER_HOST = 3
-"""Most results of one host in a block; other results of the host are moved to the end of the block."""
+"""The most results of one host in a block; other results of the host are moved to the end of the block."""
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""Least share of the best score in a group that its representative must have to be shown instead of the best page."""
+"""The least share of a group's best score that its representative must have to be shown instead of the best page."""
 
 
 class Ranked(NamedTuple):
@@ -208,7 +208,7 @@ def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple
 
 
 def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]) -> bool:
-    """Tell whether to keep a page instead of `rival`, which is in the same group and has a higher score."""
+    """Return whether to keep a page instead of `rival`, which is in the same group and has a higher score."""
     page, rival_page = ranked.candidate.page, rival.candidate.page
     if representatives.get(rival_page.id) == rival_page.id:
         return False
@@ -221,7 +221,7 @@ class ShownPage(NamedTuple):
     """A page to show; `as_of` is the time of the query (UNIX seconds), None for the present or for all times.
 
     `url_counts` has the number of URLs with each text, by pile id. `group_size` is the number of URLs in the page's
-    group, `representative` the URL of the group's representative. `is_absent` tells that the last attempt up to `as_of`
+    group, `representative` the URL of the group's representative. `is_absent` means that the last attempt up to `as_of`
     did not find the page.
     """
 
@@ -249,14 +249,14 @@ def add_representative(
     return grouped_page._replace(ranked=shown_page.ranked._replace(candidate=candidate._replace(page=page)))
 
 
-def choose_snippet(text: str, description: str, find: re.Pattern[str] | None) -> tuple[Piece, ...]:
+def choose_snippet(text: str, description: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
     """Return the best snippet of the text, or of the description if the text has no match.
 
-    `find` matches the words of the query; it is None for a query without words.
+    `hit_pattern` matches the words of the query; it is None for a query without words.
     """
-    from_text = snippet(text, find)
+    from_text = snippet(text, hit_pattern)
     if description and not any(piece.hit for piece in from_text):
-        from_description = snippet(description, find)
-        matches = find is None or any(piece.hit for piece in from_description)
+        from_description = snippet(description, hit_pattern)
+        matches = hit_pattern is None or any(piece.hit for piece in from_description)
         return from_description if matches or not from_text else from_text
     return from_text

@@ -166,7 +166,7 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or a text that says why none exists."""
+    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or why there is none."""
     has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
         if status := decode(column, cells.get(column, b"")):

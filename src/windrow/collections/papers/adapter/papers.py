@@ -128,7 +128,7 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a paper, or a record by another name that `RecordAdapter` knows.
+        """Explain a paper, or a record by another name that `RecordAdapter` finds.
 
         A paper is given by its digest in any spelling; its row and the failed index lines with this digest are added.
         """
@@ -173,7 +173,7 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update rows; erase removed rows and records; return a message for each file in which some remain."""
+        """Update rows; erase removed rows and records; return a message for each file that still has some."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:

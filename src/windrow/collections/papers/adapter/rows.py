@@ -357,7 +357,7 @@ def _open_catalogue(stack: ExitStack, settings: PaperSettings) -> CatalogueIndex
 
 
 def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> list[Path]:
-    """Erase removed rows from the files of the table and of the register; return those in which some remain."""
+    """Erase removed rows from the files of the table and of the register; return the files that still have some."""
     remaining = []
     with open_rows(settings) as table:
         if not table.erase_deleted(pulse):

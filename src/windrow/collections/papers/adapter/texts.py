@@ -121,7 +121,7 @@ def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
 
 
 def _match_reference(reference: Mapping[str, Any], index: CatalogueIndex | None) -> TypedRow:
-    """Return the fields of a reference; it is matched if there is an index and it has a usable title or identifier."""
+    """Return a reference's fields, matched if there is an index and the reference has a usable title or identifier."""
     paper = read_paper(reference, matched_slug(reference.get("title") or "", STUBS))
     row: TypedRow = {
         "text": reference.get("unstructured"), "title": paper.title or None, "authors": [*paper.authors],
