@@ -34,9 +34,10 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
-        """Apply the robots directives for the user agent `agent`; without `feeds`, the feeds of pages are left out.
+        """Follow the robots directives for the user agent `agent`.
 
-        `max_links` is the most references of one page that are returned; the step summarise reports pages with more.
+        If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
+        returned for a page. The step `summarise` reports pages with more references.
         """
         self._agent = agent
         self._includes_feeds = feeds
@@ -97,13 +98,14 @@ class References:
 
 
 ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
-"""Takes the address, the header fields and the body of a page; returns its base and its references as written."""
+"""A function that takes the address, the header fields and the body of a page. It returns its base and its references.
+"""
 
 MAX_REMEMBERED_ITEMS = 1 << 16
-"""Most tags and references that all `LinkMemo` objects of a process contain together."""
+"""The maximum number of tags and references in all `LinkMemo` objects of a process together."""
 
 MAX_SCANNED_BYTES = 1 << 20
-"""Most bytes of a page that is scanned for tags."""
+"""The maximum number of bytes of a page that is scanned for tags."""
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
@@ -135,7 +137,7 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page, and the references not returned before: none if all tags of the page are known."""
+        """Return the base address of a page, and those of its references that were not returned before."""
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
@@ -155,14 +157,14 @@ class LinkMemo:
         return base, new_references
 
     def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
-        """Return the tags that may contain references, or no tags if a scan of bytes cannot find them all."""
+        """Return the tags that may contain references, or an empty list if a scan of bytes cannot find all of them."""
         is_html = "html" in fields.get("content-type", "").partition(";")[0].lower()
         if not is_html or len(body) > MAX_SCANNED_BYTES or b"\x00" in body or b"\x1b" in body:
             return []
         return _POSSIBLE_TAG.findall(body)
 
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
-        """Remember the tags that, parsed outside the page, have only references that the page has too.
+        """Remember each tag that, when it is parsed outside the page, has only references that the page has too.
 
         `url` and `page_references` are the address and all references of the page. All tags are parsed together, each
         followed by a link as a marker: if the marker is found as a reference, the tag before it was complete.
@@ -186,7 +188,7 @@ class LinkMemo:
             pending = []
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
-        """Remember a tag for all pages of the origin, or only for those of a folder if its references are relative.
+        """Remember a tag for all pages of the origin, or only for the pages of a folder if its references are relative.
 
         A tag with a reference that begins with `?` is not remembered.
         """
@@ -198,7 +200,7 @@ class LinkMemo:
 
 
 class _SharedLimit:
-    """The limit on the number of items in all memos together: when it is exceeded, all memos are cleared."""
+    """The limit on the number of items in all memos together. When it is exceeded, all memos are cleared."""
 
     def __init__(self) -> None:
         self.memos: WeakSet[LinkMemo] = WeakSet()
@@ -271,9 +273,10 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the normalised addresses of references, but no invalid ones, `data:` or `#`; `left_out` is by cap.
+    """Return the normalised addresses of references; `left_out` counts assets by cap.
 
-    At most `_MAX_ASSET_REFERENCES` references are resolved; the others count as assets that are left out.
+    Invalid references and references that begin with `data:` or `#` are ignored. At most `_MAX_ASSET_REFERENCES`
+    references are resolved; the others count as assets that are left out.
     """
     urls = (
         normalise(reference.strip(), base).url

@@ -22,10 +22,10 @@ from windrow.settings.setting import Setting, Value
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The settings of the collection as a whole; the settings of a site are in its source.
+    """The settings of the collection as a whole. The settings of a site are in its source.
 
-    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. With
-    `file_text`, the source texts of pages are copied into the crawler database. `limits` apply to one page.
+    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. If `file_text`
+    is true, the source texts of pages are copied into the crawler database. `limits` apply to one page.
     """
 
     operator: str
@@ -190,7 +190,7 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    The rules and private hosts of both are joined; other settings of [pages] are used if the table does not set them.
+    Rules and private hosts are the sum of both. Other settings of [pages] are used if the table does not set them.
     """
 
     def get_default(name: str) -> Any:
@@ -231,7 +231,7 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:
-    """Return the addresses in `url` and `seeds`; raise ConfigError without any, or for a bad `url`."""
+    """Return the addresses in `url` and `seeds`; raise ConfigError if there are none, or if `url` is invalid."""
     url_setting = values["url"]
     try:
         refuse_password(url_setting.value)

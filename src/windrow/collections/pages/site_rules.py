@@ -34,13 +34,13 @@ from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
-"""Crawl type of a sitemap: read for its addresses, not a document."""
+"""Crawl type of a sitemap. Its addresses are read, but it is not a document."""
 
 MAX_DEPTH = SITEMAP_LEVELS.number
-"""Most levels of sitemaps: an index, an index in it, the sitemaps in that one."""
+"""The maximum number of levels of sitemaps: an index, the indexes that it names, and the sitemaps that these name."""
 
 MAX_LEFT_OUT = REPORTED_ADDRESSES.number
-"""Most addresses of one answer that are reported as left out by their rule; the others are counted together."""
+"""The maximum number of addresses of one answer that are reported as left out. Others are only counted."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
@@ -66,11 +66,11 @@ _RETRY_REASONS = pace.UNREACHED | {
 class CrawlOptions:
     """How a site is crawled: what is allowed, with which user agent, and how fast.
 
-    `delay` is the least time in seconds between two requests if robots.txt does not set one; without `polite`, slow
-    answers do not increase it. Without `sitemaps`, the sitemaps that robots.txt names are ignored; without `hints`, a
-    change date in a sitemap or feed does not make a page due. With `assets`, the assets of pages are stored too, from
-    any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the most of them that one run requests from
-    an origin.
+    `delay` is the minimum time in seconds between two requests if robots.txt does not set one. If `polite` is false,
+    slow answers do not increase it. If `sitemaps` is false, the sitemaps that robots.txt names are ignored. If `hints`
+    is false, a change date in a sitemap or feed does not make a page due. If `assets` is true, the assets of pages are
+    stored too, from any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the maximum numbers of
+    sitemaps and assets that one run requests from an origin.
     """
 
     policy: Policy
@@ -143,7 +143,10 @@ class SiteRules:
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect from `base`, after `hops` others, or "" if it must not be followed."""
+        """Return the target of a redirect from `base`, or "" if it must not be followed.
+
+        `hops` counts earlier redirects.
+        """
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, now: float) -> float:
@@ -181,7 +184,7 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Tell whether to repeat a request at once that failed for `reason`; `tries` counts its attempts so far."""
+        """Tell whether to repeat at once a request that failed for `reason`; `tries` counts its attempts so far."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -240,7 +243,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record what of a sitemap or feed is left out, or why a sitemap, or a part of it, cannot be read."""
+        """Record what is left out of a sitemap or feed, and why a sitemap cannot be read or is read only in part."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
         if job.kind != SITEMAP:
             return
@@ -253,7 +256,7 @@ class SiteRules:
             self._left_out.append(LeftOut(digest, job.url, Reason.BAD_ADDRESS, rule, hint_list.refused))
 
     def _offer_indexed(self, job: FetchJob, index: UrlHints) -> list[FoundUrl]:
-        """Return the sitemaps that an index names; none of an index in the last level."""
+        """Return the sitemaps that an index names, or an empty list if the index is at the last level."""
         depth = job.order + 1
         if depth >= MAX_DEPTH:
             self._note_excess(SITEMAP_LEVELS, job.url, len(index.entries))
@@ -282,7 +285,7 @@ class SiteRules:
         return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset; None if a rule of this site forbids it.
+        """Return an asset, or None if a rule of this site forbids it.
 
         For an asset on another origin, the rules of that origin check robots.txt.
         """
@@ -296,7 +299,8 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        For a target on another origin, its rules check robots.txt. After the most assets of a run, None is returned.
+        For a target on another origin, the rules of that origin check robots.txt. When a run has requested the maximum
+        number of assets, None is returned for further assets.
         """
         if kind == ASSET:
             target = normalise(reference, base).url
@@ -315,7 +319,7 @@ class SiteRules:
         return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return what was left out since the last call: addresses that rules forbade on the site's hosts, and by caps.
+        """Return what was left out since the last call: own addresses that rules forbid, and what caps leave out.
 
         At most `MAX_LEFT_OUT` addresses are returned one by one; the others are counted together.
         """
@@ -331,7 +335,7 @@ class SiteRules:
             self._left_out.append(LeftOut(hash64(url), url, verdict.reason, describe_verdict(verdict)))
 
     def _note_excess(self, cap: Cap, url: str, number: int) -> None:
-        """Record that a cap leaves out `number` things at an address; nothing if that is not above 0."""
+        """Record that a cap leaves out `number` things at an address, if `number` is above 0."""
         if number > 0:
             self._left_out.append(_make_left_out(cap, url, number))
 
@@ -374,17 +378,17 @@ class SiteRules:
 
 
 def _make_left_out(cap: Cap, url: str, number: int) -> LeftOut:
-    """Return what a cap leaves out at an address; its digest is its own, because the address may be a page too."""
+    """Return what a cap leaves out at an address. It has a digest of its own, because the address may be a page too."""
     return LeftOut(hash64(f"{cap.name} {url}"), url, Reason.CAPPED, cap.rule, number)
 
 
 def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_interval: float) -> tuple[float, float]:
     """Return the time when an address is due again (UNIX seconds), and its next interval in seconds.
 
-    `interval` is its current interval (0 before the first attempt), `failures` the number of failures in a row
-    including this attempt, and `start_interval` the site's configured interval. The interval is not changed here, but
-    by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
-    address is due in one hour, then two, four and so on, but not later than after the interval; another 4xx counts like
+    `interval` is its current interval (0 before the first attempt), `failures` is the number of failures in a row
+    including this attempt, and `start_interval` is the site's configured interval. The interval is not changed here,
+    but by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
+    address is due in one hour, then two, four and so on, but not later than after the interval. Another 4xx counts like
     a page. A sitemap is due every day.
     """
     present_interval = interval or start_interval

@@ -44,7 +44,7 @@ from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
-"""Most bytes of a document that is read, after decompression."""
+"""The maximum number of bytes of a document that is read, after decompression."""
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
@@ -91,7 +91,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (UNIX seconds) from which on searches must not find a page; None if the page does not set one."""
+    """Return the time (UNIX seconds) from which on searches must not find a page, or None if it does not set one."""
     return summary.until
 
 
@@ -170,7 +170,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of `header`, the header `Refresh`, or else of the `meta` refresh, if that is another page."""
+    """Return the target of the header `Refresh` or else of the `meta` refresh; None if it is not another page."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -183,7 +183,7 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
 
 
 def _remove_late_times(description: Description, answered_at: datetime) -> Description:
-    """Return a description without times of more than a day after the answer, which a page cannot know.
+    """Return a description without times that are more than a day after the answer, because a page cannot know them.
 
     All times are kept if `answered_at` is `_EPOCH`, which means that the time of the answer is unknown.
     """
@@ -221,12 +221,12 @@ def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return the time in an answer's header Date or else `visited`, the time of the attempt, or else `_EPOCH`."""
+    """Return the time in the header Date; if it is missing, `visited` (the time of the attempt), or else `_EPOCH`."""
     return read_utc_time(fields.get("date", "")) or visited or _EPOCH
 
 
 def _summarise_file(media_type: Mime | None, size: int | None, validator: str, reason: Reason) -> TextSummary:
-    """Summarise a file without text; `validator` is the digest of its bytes or, if they were not kept, its ETag."""
+    """Summarise a file without text. `validator` is the digest of its bytes, or its ETag if they were not kept."""
     identity = crawl_log.identify_file(media_type, size, validator)
     return TextSummary(identity, reason.value, size=size, mime=media_type)
 

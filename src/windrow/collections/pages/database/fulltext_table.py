@@ -1,8 +1,8 @@
 """Fill the standard's full-text table in bulk.
 
 Each text pile that a generation uses has one row in the full-text table, with the title and description of one
-generation that uses it: those that have not ended are preferred to ended ones, then those that are not duplicates, then
-the one that was first seen latest. The words of a pile are counted in the same transaction as its row is written, so an
+generation that uses it. Generations that have not ended are preferred, then generations that are not duplicates, then
+the generation that was first seen latest. The words of a pile are counted in the transaction that writes its row, so an
 interrupted run continues with the piles without a row, and a repeated run changes nothing.
 """
 
@@ -36,18 +36,18 @@ def update_version(connection: sqlite3.Connection, table: str, version: str) -> 
 
 
 PILES_PER_TRANSACTION = 5_000
-"""Most piles that are added in one transaction."""
+"""The maximum number of piles that are added in one transaction."""
 PILES_PER_COUNT = 250
-"""Most piles whose words are counted before they are written together."""
+"""The maximum number of piles whose words are counted before the counts are written."""
 ROWS_PER_STATEMENT = 200
-"""Most rows that one INSERT statement writes."""
+"""The maximum number of rows that one INSERT statement writes."""
 MAX_REMEMBERED_WORDS = 200_000
-"""Most words whose ids are kept in memory."""
+"""The maximum number of words whose ids are kept in memory."""
 
 CountWords = Callable[..., Mapping[str, int]]
-"""Takes one or more texts; returns how often each word occurs in all of them together."""
+"""A function that takes one or more texts, and returns how often each word occurs in all texts together."""
 Pulse = Callable[[], bool]
-"""Called between batches; returns whether to continue the work."""
+"""A function that is called between batches, and returns whether to continue the work."""
 
 _CREATE_DESCRIBED = """
 CREATE TEMP TABLE described AS
@@ -185,7 +185,7 @@ def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANG
 
 
 def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, spelling: Spelling) -> Iterator[str]:
-    """Yield a message for each pile whose words or counts differ in token_statistics; both are read by pile id.
+    """Yield a message for each pile whose words or counts differ from token_statistics.
 
     Words are counted in the texts of the full-text table, so stored words are first spelt as in these texts.
     """

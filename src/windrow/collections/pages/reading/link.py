@@ -62,7 +62,7 @@ class LinkClassifier:
                 yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
     def find_target(self, reference: str) -> LinkTarget | None:
-        """Return the target of one reference; None if it is not an address."""
+        """Return the target of one reference, or None if it is not an address."""
         return next(self.find_targets([reference]))
 
     def classify_locality(self, url: str) -> int:

@@ -122,11 +122,11 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that says that there is no such page, although its status is 200."""
+"""The flag of a page whose text reports that the page does not exist, although its status is 200."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
-    """Tell whether a query must exclude soft 404s: it does not filter by them, and searches fields that have some."""
+    """Tell whether a query must exclude soft 404s: it does not filter by them, and its fields may have them."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
@@ -239,10 +239,10 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
 
 
 def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
-    """Return a hash of everything in the index document of a version; its texts are represented by their pile id.
+    """Return a hash of everything in the index document of a version. Its texts are represented by their pile id.
 
-    Without `links`, it is the stamp of the page itself. The time when the version was last seen is left out: it changes
-    with every attempt and is not indexed.
+    If `links` is None, the hash covers only the page itself. The time when the version was last seen is left out,
+    because it changes with every attempt and is not indexed.
     """
     indexed_fields = (*page[2:6], *page[7:20], links)  # all but the id, UUID, time of the last attempt and texts
     # SQLite's integers are signed: 63 bits of the hash fit.
@@ -278,7 +278,9 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 
 
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
-    """Return the number of pages by kind, or by media type without a kind, of the numbers by mark of the field `type`.
+    """Return the number of pages by kind, or by media type if it has no kind.
+
+    `marks` counts the marks of the field `type`.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}
@@ -310,7 +312,7 @@ class Condition(NamedTuple):
 
 
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
-    """Return a query whose duplicate filter and, with past links, link filters match the query's own past time.
+    """Return a query whose filters for duplicates (and, with past links, for links) refer to the query's past time.
 
     A query of the present is returned unchanged.
 
@@ -378,13 +380,16 @@ def make_condition(leaf: Filter) -> Condition:
 
 
 def _make_host_condition(host_name: str, table: str) -> Condition:
-    """Return the condition that an origin in `table` has this host name, or one below it."""
+    """Return the condition that an origin in `table` has this host name, or a name below it."""
     values = (host_name, len(host_name) + 1, f".{host_name}")
     return Condition(f"({table}.host = ? OR substr({table}.host, -?) = ?)", values)
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return conditions that an origin in `table` has this port, even as the usual one; none if `port` is None."""
+    """Return the condition that an origin in `table` has a port, in a list that is empty if `port` is None.
+
+    The usual port of a scheme is stored as null, but counts as its number.
+    """
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 
@@ -422,8 +427,8 @@ _SELECT_CRAWLS = """SELECT {column} FROM windrow_observation y WHERE y.url_id = 
 def _make_past_link_condition(target: str | LinkFilter, as_of: int | None) -> Condition:
     """Return the condition that a page had a link with this text or target at the time `as_of` (UNIX seconds).
 
-    The links are those that the last crawl up to that time read or, if `as_of` is None, those that any crawl of the
-    version read. For a crawl whose links are unknown, the present links are used.
+    The last crawl up to that time decides which links the page had. If `as_of` is None, the links in any crawl of the
+    version are used. For a crawl whose links are unknown, the present links are used.
     """
     present = _make_present_link_condition(target)
     if as_of is None:
