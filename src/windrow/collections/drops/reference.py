@@ -162,7 +162,6 @@ def _read_parameter(element: Node) -> ParameterRule:
 
 
 def _read_colonies(content: bytes) -> dict[str, Colony]:
-    """Return the colonies by name."""
     colonies = {}
     for attempt in _parse_xml(content).iter("{*}phenotypeAttempt"):
         genotype = attempt.find("{*}genotypicInformation")
@@ -284,7 +283,7 @@ class Findings:
 
     @property
     def listed(self) -> tuple[Finding, ...]:
-        """The findings in the order of the document, then the number of those only counted, and the checks not run."""
+        """The findings in the order of the document, then the number of further findings, and the checks not run."""
         notes = []
         if self._omitted_count:
             notes.append(Finding("MoreFindings", f"{self._omitted_count} more findings are not listed", Level.NOTE))

@@ -24,7 +24,7 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
 MAX_TREE_BYTES = 1 << 20
-"""The largest document that is parsed as a whole: its tree takes some ten times as much memory."""
+"""The maximum size of a document that is parsed as a whole. Its tree takes about ten times as much memory."""
 
 
 class ElementPlan(NamedTuple):
@@ -111,7 +111,7 @@ class RowReader:
         return row_number, element.get("centreID", "")
 
     def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and entity of a record in `centre` (row number, id); raise StepError with a line if refused."""
+        """Add the rows and the entity of a record in `centre` (row number, id); an error has the record's line."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)
@@ -167,7 +167,7 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
-    """Return the plan for elements of `table` in those of `containing_table`, with the plans for the elements in them.
+    """Return the plan for the elements of `table` in elements of `containing_table`, with the plans of their children.
 
     `namespace` is in braces, or empty. `containing_table` is empty for a centre.
     """
@@ -197,7 +197,7 @@ def prepare_plan(namespace: str, table: str, containing_table: str = "") -> Elem
 
 
 def _free_read_records(element: Node) -> None:
-    """Free the memory of a record and of the records before it; those that the parser has read after it are kept."""
+    """Free the memory of a record and of the records before it. Records that the parser has read after it are kept."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:

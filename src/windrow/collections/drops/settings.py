@@ -109,12 +109,12 @@ SOURCE_SETTINGS = (
     Setting("secret", SECRET, "", "where its password is: env:NAME or file:PATH", "--secret"),
     Setting("ssh_key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME", "--ssh-key"),
     Setting("connections", count(1, 64), _DEFAULT_SOURCE.connections, "connections at one time"),
-    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts says"),
-    Setting("delay", DURATION, _DEFAULT_SOURCE.pace, "least time between two requests to its host"),
+    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as in drops.attempts"),
+    Setting("delay", DURATION, _DEFAULT_SOURCE.pace, "minimum time between two requests to its host"),
     Setting(
-        "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "longest time for the whole listing of a folder"
+        "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "maximum time for the whole listing of a folder"
     ),
-    Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "the least bytes a second of its transfers; 0: any"),
+    Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "minimum speed of its transfers, in bytes per second; 0: none"),
     Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: windrow opens the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
@@ -135,7 +135,7 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declared values; it is inactive if its centre is. --attempts overrides its attempts."""
+    """Build a source from its declared values. It is inactive if its centre is; --attempts overrides its attempts."""
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(

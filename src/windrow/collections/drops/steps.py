@@ -26,7 +26,7 @@ from windrow.reasons import Reason
 
 XML_SUFFIX = ".xml"
 MAX_LISTED_FINDINGS = STORED_FINDINGS.number
-"""The most findings of one zip or XML file that are listed; the others are only counted."""
+"""The maximum number of findings of one zip or XML file that are listed. The others are only counted."""
 
 
 class NameRules(NamedTuple):
@@ -49,7 +49,7 @@ class NameRules(NamedTuple):
     def make_rank(self, name_parts: XmlName, name: str) -> str:
         """Return the rank of the XML file called `name`.
 
-        Specimens are loaded before experiments. Within each kind, the order is that of the zip's date and increment,
+        Specimens are loaded before experiments. Within each kind, files are ordered by the zip's date and increment,
         its folder (add, edit, delete), the XML file's own date and increment, and its name.
         """
         zip_date, increment = (str(self.zip_parts.date), self.zip_parts.inc) if self.zip_parts else ("", 0)
@@ -136,8 +136,8 @@ def unzip(task: Task) -> Reading:
 
     If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members. If
     no member can be used, the reading has a reason and the members. Entries that are left out by rule are listed as
-    findings; XML files with an invalid name are members with a reason. `md5` is that of the zip, and `count` the number
-    of its entries.
+    findings; XML files with an invalid name are members with a reason. `md5` is the MD5 of the zip, and `count` is
+    the number of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []

@@ -49,7 +49,10 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as siblings, all that it imports from its folder; raise ConfigError if one cannot be read."""
+    """Read a schema, and the schemas that it imports from its folder, which become its siblings.
+
+    Raises ConfigError if one of them cannot be read.
+    """
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}
     unsearched_contents = [content]
@@ -128,7 +131,7 @@ class Tracker:
             self._checkpoint = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Write the number of bytes that each unfinished attempt has received; `sizes` has it by attempt number."""
+        """Write the number of bytes that each unfinished attempt has received; `sizes` are by attempt number."""
         self.projection.note(project_progress(sizes))
 
     def close(self) -> None:
@@ -140,7 +143,7 @@ class DropsStore:
     """The store of loaded records that the engine writes to."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
-        """Write to `tables`; the names of XML files have one of the declared `centres`, and match `pattern`."""
+        """Write to `tables`. XML files are named according to `pattern`, with one of the declared `centres`."""
         self.tables = tables
         self._centres = centres
         self._pattern = pattern
@@ -290,7 +293,10 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message: how runs treat a file at the path `name`, or "" if `name` is not like a file's."""
+    """Return how runs treat a file at the path `name`, as the end of a message.
+
+    The text is empty if `name` does not look like the path of a file.
+    """
     folder, _, file_name = name.rpartition("/")
     folder = folder.rpartition("/")[2]
     is_in_action_folder = folder in FOLDERS

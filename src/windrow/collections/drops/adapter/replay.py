@@ -79,7 +79,6 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
 
 
 def _has_file_store(workspace: Workspace) -> bool:
-    """Tell whether the store is a file and not on a server."""
     return workspace.section(Drops).store.url.startswith("sqlite:///")
 
 

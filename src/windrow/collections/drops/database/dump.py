@@ -21,7 +21,7 @@ from windrow.stores.databases import READ_ONLY, map_errors
 DIALECTS = ("mysql", "postgresql", "sqlite")
 """The databases for whose clients a dump can be written."""
 ROWS_PER_INSERT = 100
-"""The most rows of one INSERT."""
+"""The maximum number of rows in one INSERT."""
 _STATEMENTS_BEFORE = {
     "mysql": (
         "SET NAMES utf8mb4",
@@ -101,7 +101,6 @@ def _read_rows(connection: sa.Connection, table: sa.Table) -> Iterator[list[Any]
 
 
 def _write_insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, output: TextIO) -> None:
-    """Write one INSERT for some rows of a table."""
     quote = dialect.identifier_preparer.quote
     names = ", ".join(quote(column.name) for column in table.columns)
     output.write(f"INSERT INTO {dialect.identifier_preparer.format_table(table)} ({names}) VALUES\n")
