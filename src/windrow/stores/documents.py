@@ -28,9 +28,9 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database: equal texts of the field `once` are stored only once; the fields `texts` are searched.
+    """A database. Equal texts of the field `once` are stored only once; the fields `texts` are searched.
 
-    In search results, documents with all words in the first of `texts` precede the others; in both groups, documents
+    In search results, documents with all words in the first of `texts` precede the others. In both groups, documents
     with the latest time in the field `newest` are first. An empty text or tuple means that there is no such field.
     """
 
@@ -48,7 +48,8 @@ class DocumentDatabase(NamedTuple):
 class ViewRange(NamedTuple):
     """A range of a view: its first fields equal `first`; its next field is at least `start` and less than `end`.
 
-    An empty `end` means without an upper bound. `skip` documents are left out first, and at most `limit` are returned.
+    An empty `end` means that there is no upper bound. `skip` documents are left out first, and at most `limit` are
+    returned.
     """
 
     first: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class DocumentStore(Protocol):
     """Databases of documents, each with a checkpoint. A repeated write changes nothing."""
 
     def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases; that of a new database is 0."""
+        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
         ...
 
     def set_checkpoint(self, checkpoint: int) -> None:
@@ -77,9 +78,9 @@ class DocumentStore(Protocol):
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove those with the ids `removed`.
+        """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
 
-        Return, by id, why the store refused documents because of their content.
+        Return the reasons why the store refused documents because of their content, by id.
         """
         ...
 
@@ -181,7 +182,7 @@ class SqliteDocuments(SqliteStore):
         return self._connection.execute(query, (name,)).fetchone() is not None
 
     def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases; that of a new database is 0."""
+        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
         with self._guarded():
             checkpoints = dict(self._connection.execute("SELECT name, value FROM windrow_meta"))
         return min(int(checkpoints.get(_checkpoint_name(database), 0)) for database in self._databases)
@@ -197,7 +198,10 @@ class SqliteDocuments(SqliteStore):
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove those with the ids `removed`; refuse none."""
+        """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
+
+        Return an empty mapping: all documents are accepted.
+        """
         declared = self._databases[database]
         with self._writing():
             for document_id in removed:
@@ -237,9 +241,10 @@ class SqliteDocuments(SqliteStore):
             run(f'INSERT INTO "{table}_search" ({names}) VALUES ({placeholders})', (row, *texts))
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
-        """Return a row number for a document, which rises with its time; `current` is its present one, None if new.
+        """Return a row number for a document. Later documents have higher numbers.
 
-        None is returned if SQLite may choose the number. FTS5 returns matches in the order of rows without reading all.
+        `current` is the present row number, or None if the document is new. Return None if SQLite may choose the
+        number. FTS5 returns matches in the order of rows without reading all of them.
         """
         if not database.newest:
             return current
@@ -251,7 +256,7 @@ class SqliteDocuments(SqliteStore):
             last_row = self._connection.execute(query, (base, base + _ROWS_PER_SECOND)).fetchone()[0]
             if last_row is None or last_row < base + _ROWS_PER_SECOND - 1:
                 return base if last_row is None else int(last_row) + 1
-            base += _ROWS_PER_SECOND  # all rows of this second are taken: use those of the next second
+            base += _ROWS_PER_SECOND  # the last row of this second is taken: use the next second
 
     def _remove(self, database: DocumentDatabase, document_id: str) -> None:
         """Remove a document, if it exists, with its text in the field `once` and its search entry."""
@@ -305,10 +310,10 @@ class SqliteDocuments(SqliteStore):
     def search(
         self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND
     ) -> Iterator[StoredDocument]:
-        """Yield documents in the range `bounds` of a view with all words of a text, in the order of `DocumentDatabase`.
+        """Yield documents that have all words of a text, in the order of `DocumentDatabase`.
 
-        Any text is valid; the bounds are times. A ranking by the rarity of words would have to read every document with
-        one of the words.
+        `bounds` is a range of the view `view`, with times as bounds. Any text is valid. A ranking by the rarity of
+        words would have to read every document with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word
@@ -406,7 +411,7 @@ def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, 
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number for documents of a second; for a time without seconds, that of its first second.
+    """Return the first row number for documents of a second. A time without seconds means its first second.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True

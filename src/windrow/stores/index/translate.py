@@ -26,7 +26,7 @@ class Translator:
     """Makes queries for one schema; it splits texts into words as the index does."""
 
     def __init__(self, schema: Any, analyser: Any, fields: Mapping[str, str]) -> None:
-        """Take Tantivy's schema, the analyser of its text fields, and the kinds of its fields by name."""
+        """Take Tantivy's schema, Tantivy's analyser of text fields, and the kinds of the fields by name."""
         self._schema, self._analyser, self._fields = schema, analyser, fields
 
     def tokens(self, text: str) -> list[str]:
@@ -96,7 +96,7 @@ class Translator:
         return Query.phrase_query(self._schema, field, list(tokens))
 
     def _prefix_query(self, field: str, tokens: list[str], searcher: Any) -> Any:
-        """Return the query for words next to each other, of which the last is a prefix."""
+        """Return the query for words next to each other. The last one is a prefix."""
         completions = searcher.terms_with_prefix(field, tokens[-1])  # each with the number of documents that have it
         by_frequency = [word for word, _ in sorted(completions, key=lambda completion: (-completion[1], completion[0]))]
         if len(tokens) > 1:
