@@ -59,7 +59,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of a query; `text` is as typed, without the quotes of a phrase, or the dash if `is_negated`."""
+    """A token of a query. `text` is as typed, without the quotes of a phrase, or the dash if `is_negated`."""
 
     kind: TokenKind
     text: str
@@ -79,7 +79,7 @@ def tokens(text: str) -> list[Token]:
 
 
 class _Scanner:
-    """Splits a text from left to right; `offset` is that of the next character, `depth` counts open parentheses."""
+    """Splits a text from left to right. `depth` counts the open parentheses."""
 
     def __init__(self, text: str) -> None:
         self.text, self.offset, self.depth = text, 0, 0
@@ -148,7 +148,7 @@ class _Scanner:
         return None
 
     def _read_filter(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter whose key begins at `start`, even with an invalid value, or None; skip a valid filter."""
+        """Return the filter whose key begins at `start`, or None. `offset` is moved only if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or key not in KEYS or (is_negated and key == "as-of"):
@@ -228,9 +228,9 @@ def looks_pasted(text: str) -> bool:
 
 
 MAX_QUERY_LENGTH = 2_000
-"""The most characters of a query; the remainder is left out, with a note."""
+"""The maximum number of characters of a query. The remainder is left out, with a note."""
 MAX_TERMS = 64
-"""The most words, phrases and filters of a query; the remainder is left out, with a note."""
+"""The maximum number of words, phrases and filters of a query. The remainder is left out, with a note."""
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
 _DASHED_WORD = re.compile(r"-[^\W\d_][\w+#*]")
@@ -341,7 +341,10 @@ def _has_words(text: str) -> bool:
 
 
 class _TreeBuilder:
-    """Makes a tree from tokens; `index` is that of the next token. With `dashes_exclude`, a dash excludes its word."""
+    """Makes a tree from tokens. `index` is the position of the next token.
+
+    If `dashes_exclude` is true, a dash excludes the word after it.
+    """
 
     def __init__(self, all_tokens: list[Token], *, dashes_exclude: bool) -> None:
         self.tokens, self.index, self.dashes_exclude = all_tokens, 0, dashes_exclude

@@ -15,14 +15,14 @@ STEMMERS: Mapping[str, str] = {
 }  # fmt: skip
 """Tantivy's stemmer by language (BCP 47)."""
 MIN_LENGTH = 4
-"""The least length of a word whose forms are searched: the stem of a shorter one is the beginning of too many words."""
+"""The minimum length of a word whose forms are searched. The stem of a shorter word begins too many words."""
 MAX_FORMS = WORD_FORMS.number
-"""The most forms of a word in one language that are searched: those that most documents have."""
+"""The maximum number of forms of a word in one language that are searched. The most frequent ones are used."""
 _MIN_PREFIX = 3
 _MAX_ENDING = 8  # characters by which a form may be longer than the word
 
 WordForms: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""The other forms of each word of a query by language; words and languages without any are left out."""
+"""The other forms of each word of a query by language. Words and languages without other forms are left out."""
 
 
 def find_word_forms(
@@ -33,8 +33,8 @@ def find_word_forms(
 ) -> WordForms:
     """Return the other forms of folded words that documents have, the most frequent first.
 
-    `languages` are those of the documents. `complete` returns the indexed words with a prefix, each with the number of
-    documents that have it, and `stem` the stems of words in a language.
+    `languages` are the languages of the documents. `complete` returns the indexed words with a prefix, each with the
+    number of documents that have it. `stem` returns the stems of words in a language.
 
     >>> indexed = [("harbour", 3), ("harbours", 5), ("harbourmaster", 1)]
     >>> def stem(language, words): return [word.removesuffix("s") for word in words]
