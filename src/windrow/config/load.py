@@ -42,7 +42,7 @@ from windrow.settings.configuration import (
 from windrow.settings.setting import SOURCE_SETTINGS, WORKSPACE_SETTINGS, Setting, Value, is_name, variable_name
 
 SourceSettings = Mapping[str, Mapping[str, Setting]]
-"""The settings of a source by name, for each collection."""
+"""The settings that a source may have, by collection and name."""
 
 
 def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict[str, Setting]]:
@@ -123,7 +123,7 @@ def _allowed_addresses(source: Source, file: str) -> Allowed:
 def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
     """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source.
 
-    A source whose collection is not known may be of any.
+    A source whose collection is not known may belong to any collection.
     """
     known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     known_inputs |= {f"{name}:{source.name}" for source in sources if not source.collection for name in collections}
@@ -188,11 +188,11 @@ def load(
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
-    `environ` is the environment (None: this process's), `flags` the values from the command line by setting
-    (`{"drops.attempts": 5}`; a value of None means not set), `collections` the usable collections by name (None: all
-    installed ones), `added` the tables of further sources by name. Raises ConfigError, which names file and setting,
-    for unknown settings, wrong values and contradictions. If `needed` names sources and collections, a wrong setting of
-    any other source only makes that source unusable.
+    `environ` is the environment, by default that of this process. `flags` are the values from the command line by
+    setting (`{"drops.attempts": 5}`; a value of None means not set). `collections` are the usable collections by name,
+    by default all installed ones. `added` are the tables of further sources by name. Raises ConfigError, which names
+    file and setting, for unknown settings, wrong values and contradictions. If `needed` names sources and collections,
+    a wrong setting of any other source only makes that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)

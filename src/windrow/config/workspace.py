@@ -1,4 +1,4 @@
-"""The configuration as frozen values; reads its files, host keys and passwords, and checks its paths."""
+"""The configuration as frozen values. This module reads its files, host keys and passwords, and checks its paths."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class ConfigFiles(NamedTuple):
 def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None = None) -> Path:
     """Return the folder of the workspace.
 
-    It is the value of the `option` --workspace, or that of the variable WINDROW_WORKSPACE, or otherwise `start` or the
-    nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where it looked.
+    It is the value of the `option` --workspace, or the value of the variable WINDROW_WORKSPACE, or otherwise `start` or
+    the nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where it looked.
     """
     configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
     if configured_folder is not None:
@@ -187,7 +187,7 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
 
 
 def _parse_source_file(path: Path) -> ConfigFile:
-    """Parse the file of a source, as `_parse_file` does; one that is not TOML has a `fault`, and an empty tree."""
+    """Parse the file of a source as `_parse_file` does. If it is not TOML, it has a `fault` and an empty tree."""
     name = f"{SOURCES_FOLDER}/{path.name}"
     try:
         return _parse_file(path, name)
@@ -222,8 +222,8 @@ def refuse_overlaps(
 ) -> None:
     """Raise ConfigError if a file or folder that windrow writes is the same as another one, is in it or contains it.
 
-    `written_settings` names the settings of what windrow writes; `values` are the workspace's values by setting,
-    `source_values` those of its sources. Files and folders that are only read may overlap each other.
+    `written_settings` names the settings of what windrow writes. `values` are the workspace's values by setting,
+    `source_values` are the values of its sources. Files and folders that are only read may overlap each other.
     """
     written_locations = [
         location
@@ -260,7 +260,7 @@ def refuse_overlaps(
 def _location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
     """Return the file or folder that a setting names; None for other settings, and for databases on a server.
 
-    With a `root`, the setting is known to name one, and a text without a scheme is a path below `root`.
+    If `root` is given, the setting must name a file or folder, and a text without a scheme is a path below `root`.
     """
     setting_value = value.value
     path: str | Path = ""

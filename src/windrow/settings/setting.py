@@ -1,4 +1,4 @@
-"""The settings of a workspace and of every source, and those of sources that are crawled or read captures.
+"""The settings of a workspace, of every source, and of sources that are crawled or read captures of others.
 
 The loader, `windrow config` and the reference page use these and each collection's own settings.
 """
@@ -32,9 +32,9 @@ PREFIX = "WINDROW_"
 class Setting(NamedTuple):
     """One setting: its dotted name, the kind of its values, its default as in TOML, and its one-line help.
 
-    `flag` is the option that sets it, empty if there is none: of `windrow run` for a setting of the workspace, of
-    `windrow new source` for one of a source. A `written` setting names a file or folder that windrow writes; another
-    setting may not name it too.
+    `flag` is the option that sets it, or empty. It is an option of `windrow run` for a setting of the workspace, and of
+    `windrow new source` for a setting of a source. If `written` is true, the setting names a file or folder that
+    windrow writes, which no other setting may name.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Setting(NamedTuple):
 class Value(NamedTuple):
     """One setting's value and its origin: `default`, a file's name, `env NAME` or `flag --NAME`.
 
-    `shown` is the value as a text for people; for a secret it says where that is stored.
+    `shown` is the value as a text for people; for a secret it says where the secret is stored.
     """
 
     name: str
@@ -155,5 +155,5 @@ CAPTURED = (
 
 
 def store_of(name: str) -> Setting:
-    """Return the setting, for `Configuration.settings`, with the file in which a collection keeps its records."""
+    """Return the setting that names the file with a collection's records, for `Configuration.settings`."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)
