@@ -25,7 +25,7 @@ class Cap(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """What a document, list or site has that exceeds the cap, for people.
+        """A description of input that exceeds the cap, for people.
 
         >>> PAGE_LINKS.rule
         'more than 20,000 links of a page'
@@ -42,7 +42,7 @@ class Cap(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """How many things a cap leaves out: at least so many if the remainder was not read."""
+    """The number of things that a cap leaves out. It is a minimum if the remainder was not read."""
 
     cap: Cap
     number: int
