@@ -27,7 +27,7 @@ class VersionContents(NamedTuple):
 
 
 def _find_redirect(contents: VersionContents) -> str:
-    """Return the target of a redirect without content, or an empty text for another version."""
+    """Return the target of a redirect without content, or an empty text."""
     short_texts = dict(contents.texts)
     return "" if short_texts.get("kind") or _has_text(contents) else short_texts.get(REDIRECT, "")
 

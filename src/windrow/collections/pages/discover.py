@@ -54,7 +54,6 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
 
 
 def _normalise_own_urls(policy: Policy, texts: Iterable[str]) -> list[str]:
-    """Normalise addresses, and return the ones on the site's hosts."""
     return [url for text in texts if (url := normalise(text).url) and policy.scope.owns(parts(url))]
 
 

@@ -242,7 +242,7 @@ class Policy:
         return verdict if verdict.reason else judge_by_robots(url, robots)
 
     def _judge_query(self, address: Parts, path_and_query: str) -> PolicyVerdict:
-        """Judge the query of an address: one rule must allow all its parameters."""
+        """Judge the query of an address. One rule must allow all its parameters."""
         parameters = scope.list_parameter_names(address.query)
         rules = self.parameter_rules
         if any(rule.pattern.matches(path_and_query) and rule.allows(parameters) for rule in rules):

@@ -65,7 +65,6 @@ class References:
         return self._read_page(url, decode(body, lower_fields.get("content-type", "")).text)
 
     def _read_page(self, url: str, text: str) -> tuple[str, list[str]]:
-        """Return the base address of an HTML page, and its references as written."""
         base, directives = "", robots.NO_DIRECTIVES
         references: list[str] = []
         for node in parse(text).css(_LINK_SELECTOR):
@@ -83,7 +82,7 @@ class References:
         return base or url, [] if directives.nofollow else references
 
     def _find_references(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
-        """Yield the reference of an element with the name `tag` if a crawl may follow it."""
+        """Yield the reference of an element if a crawl may follow it."""
         rel = attributes.get("rel") or ""
         reference = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
         if not reference or (rel and robots.is_nofollow(rel)):
@@ -123,7 +122,6 @@ class LinkMemo:
     __slots__ = ("__weakref__", "_folder_tags", "_known_references", "_read", "_site_tags")
 
     def __init__(self, read: ReadReferences) -> None:
-        """Remember the references that `read` returns; it is called for pages with unknown tags."""
         self._read = read
         self._site_tags: set[bytes] = set()  # tags with the same references on every page
         self._folder_tags: dict[str, set[bytes]] = {}  # tags with the same references on every page of a folder
@@ -207,7 +205,6 @@ class _SharedLimit:
         self._left = MAX_REMEMBERED_ITEMS
 
     def count(self, added_count: int) -> None:
-        """Subtract the number of added items from the limit; clear all memos if it is exceeded."""
         self._left -= added_count
         if self._left < 0:
             self._left = MAX_REMEMBERED_ITEMS
@@ -273,11 +270,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the normalised addresses of references; `left_out` counts assets by cap.
-
-    Invalid references and references that begin with `data:` or `#` are ignored. At most `_MAX_ASSET_REFERENCES`
-    references are resolved; the others count as assets that are left out.
-    """
+    """Return the normalised addresses of references. References beyond the caps are added to `left_out`."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references[:_MAX_ASSET_REFERENCES]
@@ -291,7 +284,7 @@ def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap])
 
 
 def _find_page_assets(url: str, text: str, left_out: Counter[Cap]) -> tuple[str, list[str]]:
-    """Return the base address of an HTML page, and the references to its assets; count what caps leave out."""
+    """Return the base address of an HTML page, and the references to its assets."""
     base = ""
     references: list[str] = []
     for node in parse(text).css(_ASSET_SELECTOR):
@@ -318,7 +311,6 @@ def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
 
 
 def _find_style_addresses(text: str, left_out: Counter[Cap]) -> list[str]:
-    """Return the references in a style sheet or in a `style` attribute, and count what caps leave out."""
     left_out[STYLE_CHARACTERS] += max(0, len(text) - STYLE_CHARACTERS.number)
     without_comments = _COMMENT.sub(" ", text[: STYLE_CHARACTERS.number])
     addresses = (next(filter(None, match.groups()), "") for match in _STYLE_ADDRESS.finditer(without_comments))

@@ -235,7 +235,6 @@ def clean_address(url: str) -> str:
 
 
 def _is_meaningless(parameter: str) -> bool:
-    """Tell whether a parameter, as in `name=value`, is a session id or a tracking parameter."""
     name, _, value = parameter.partition("=")
     name = name.lower()
     if (

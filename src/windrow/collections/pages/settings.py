@@ -231,7 +231,6 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:
-    """Return the addresses in `url` and `seeds`; raise ConfigError if there are none, or if `url` is invalid."""
     url_setting = values["url"]
     try:
         refuse_password(url_setting.value)

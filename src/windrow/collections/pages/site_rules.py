@@ -137,7 +137,6 @@ class SiteRules:
         return self._offer_sitemaps(url, 0, map(UrlHint, robots_rules.sitemaps))
 
     def _forget_verdicts(self) -> None:
-        """Forget all remembered verdicts and links, because the rules have changed."""
         self._rule_set = next(_RULE_SET_NUMBERS)
         self._followed.clear()
         self._link_memo.forget()
@@ -256,7 +255,6 @@ class SiteRules:
             self._left_out.append(LeftOut(digest, job.url, Reason.BAD_ADDRESS, rule, hint_list.refused))
 
     def _offer_indexed(self, job: FetchJob, index: UrlHints) -> list[FoundUrl]:
-        """Return the sitemaps that an index names, or an empty list if the index is at the last level."""
         depth = job.order + 1
         if depth >= MAX_DEPTH:
             self._note_excess(SITEMAP_LEVELS, job.url, len(index.entries))
@@ -269,7 +267,6 @@ class SiteRules:
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets that a page or style sheet names, within the caps."""
         depth = job.order + 1 if job.kind == ASSET else 0
         assets = find_assets(job.url, fields, body)
         if depth > ASSET_LEVELS.number:
@@ -285,10 +282,7 @@ class SiteRules:
         return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset, or None if a rule of this site forbids it.
-
-        For an asset on another origin, the rules of that origin check robots.txt.
-        """
+        """Return an asset, or None if a rule of this site forbids it. Another origin checks its own robots.txt."""
         address = parts(url)
         is_own = address.origin == self._origin
         verdict = self.verdict(url, ASSET) if is_own else self._options.policy.judge_by_deny_rules(address)
@@ -335,19 +329,17 @@ class SiteRules:
             self._left_out.append(LeftOut(hash64(url), url, verdict.reason, describe_verdict(verdict)))
 
     def _note_excess(self, cap: Cap, url: str, number: int) -> None:
-        """Record that a cap leaves out `number` things at an address, if `number` is above 0."""
         if number > 0:
             self._left_out.append(_make_left_out(cap, url, number))
 
     def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
-        """Return a sitemap if it is on one of the site's hosts, otherwise None."""
         address = parts(url)
         if not self._options.policy.scope.owns(address):
             return None
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
-        """Return the sitemaps of the site that the document at `url` names, at most as many as are left in this run."""
+        """Return the sitemaps of the site among `entries`, at most as many as are left in this run."""
         # The sitemaps are created one by one: an index may name thousands more than are returned.
         sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
         offered_sitemaps = list(islice(filter(None, sitemaps), self._sitemaps_left))

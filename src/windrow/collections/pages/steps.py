@@ -59,7 +59,6 @@ def needs_body(recorded: RecordedAttempt) -> bool:
 
 
 def _is_document(attempt: Attempt) -> bool:
-    """Tell whether the answer is a whole document: a 2xx other than 204, 205 and 206."""
     return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status not in _NOT_DOCUMENTS
 
 
@@ -96,10 +95,7 @@ def find_expiry(summary: TextSummary) -> int | None:
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source without the host `*`: with it, links to any host would count as internal.
-
-    Return None without a source, and for a source without seeds.
-    """
+    """Return the scope of a source without the host `*`: with it, links to any host would count as internal."""
     if source is None or "seeds" not in source.options:
         return None
     options = source.options
@@ -128,7 +124,6 @@ def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
 
 
 def _read_body(task: Task) -> bytes:
-    """Return the stored body; raise StepError if it is longer than `MAX_DOCUMENT_BYTES`."""
     content = task.view.read(MAX_DOCUMENT_BYTES + 1)
     if len(content) > MAX_DOCUMENT_BYTES:
         raise StepError(f"the body is longer than {MAX_DOCUMENT_BYTES} bytes", Reason.TOO_LARGE)
@@ -243,7 +238,6 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _collect_texts(values: tuple[Any, ...]) -> list[str]:
-    """Return the texts in a tuple, and in the tuples that are its elements."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     return [value for row in rows for value in row if isinstance(value, str)]
 

@@ -242,7 +242,6 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
 
 
 def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    """Tell whether the Summary Database contains all attempts of the ledger up to the last of `facts`."""
     return read_checkpoint(summary) >= min(facts[1], ledger.attempts.last_number())
 
 
@@ -328,8 +327,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
     """Return the last version that began before the end of a period, and the time since which it was gone, or None.
 
-    `text` is the period, or empty for the latest version. `url` is used in messages. Raises WindrowError if no version
-    began before the end of the period.
+    `text` is the period, or empty for the latest version.
     """
     candidates = versions
     if text:

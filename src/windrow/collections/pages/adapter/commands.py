@@ -117,10 +117,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database for a `with` block; yield None if it does not exist or has no tables.
-
-    If `writing` is true, the block is one transaction. Raises StoreError if SQLite fails.
-    """
+    """Open a database for a `with` block; yield None if it does not exist or has no tables."""
     if not path.is_file():
         yield None
         return
@@ -196,10 +193,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
-    """Yield one message for each problem, with the number of other piles that have the problem.
-
-    Each of `lines` has the form `text pile ID PROBLEM`.
-    """
+    """Yield one message for each problem. Each of `lines` has the form `text pile ID PROBLEM`."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for line in lines:

@@ -136,7 +136,7 @@ class CrawlerProjection:
         return len(files) == self._batch_size
 
     def _project_session_ends(self, ledger: Ledger) -> None:
-        """Write the end times of sessions that ended since the last call. A killed session does not get an end time."""
+        """Write the end times of ended sessions. A killed session does not get an end time."""
         open_sessions = self.store.list_open_agents()
         end_times = [(end.session, int(end.at.timestamp())) for end in ledger.sessions.ended(open_sessions)]
         if end_times:

@@ -140,10 +140,6 @@ def _format_duration(seconds: int) -> str:
 
 
 def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[str]:
-    """Describe whether a version can be searched for, and its duplicates.
-
-    `same_text` are the addresses with its text.
-    """
     if edition.words or edition.indexed:
         yield (
             f"  its text can be searched for: {edition.words:,} different words"

@@ -92,7 +92,6 @@ def find_agent(workspace: Workspace) -> str:
 
 
 def _describe_setting(setting: Value) -> str:
-    """Return the origin and the name of a setting, or a message that it is missing if it was not set."""
     if setting.origin == "default":
         return f"windrow.toml: {setting.name} is missing"
     return f"{setting.origin}: {setting.name}"
@@ -142,7 +141,7 @@ def predict(workspace: Workspace, name: str) -> str:
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""The number of latest answers for robots.txt that are read to find out which one is in force."""
+"""The number of latest answers that are read to find the robots.txt in force."""
 
 
 class Judgement(NamedTuple):
@@ -184,7 +183,6 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
-    """Return a refusal if the host was found to be private at the last request for its robots.txt, or None."""
     attempts = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if attempts and attempts[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)

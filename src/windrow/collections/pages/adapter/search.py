@@ -157,7 +157,6 @@ class Search:
             return self._answer(text, query, now, offset, limit, explain=explain)
 
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-        """Answer `query`; `text` is the query as typed."""
         frequencies, document_count = self._count_frequencies(query)
         scorer = prepare_ranking(query, frequencies, document_count, now)
         matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
@@ -232,10 +231,7 @@ class Search:
     def _gather(
         self, query: Query, clauses: Iterable[Clause], scorer: RankingQuery, count: int
     ) -> tuple[list[Ranked], bool]:
-        """Return at most `count` results, in the order of `clauses`.
-
-        The second value is whether there may be more results in blocks that were not read.
-        """
+        """Return at most `count` results, and whether there may be more in blocks that were not read."""
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
         gathered_pages: list[Ranked] = []
@@ -283,7 +279,6 @@ class Search:
                 return
 
     def _find_matches(self, leaf: Filter) -> tuple[int, ...]:
-        """Return the ids of at most `MAX_MATCHES` versions that match a filter, read from the database."""
         condition = make_condition(leaf)
         relations = self._summary.list_relations()
         sql = f"SELECT g.version_id FROM {FROM} WHERE {condition.sql}"
@@ -291,7 +286,6 @@ class Search:
         return self._summary.select_ids(f"{queries} LIMIT ?", (*condition.values * len(relations), MAX_MATCHES))
 
     def _read_candidates(self, block: list[IndexHit], best_score: float) -> list[Candidate]:
-        """Return the pages of a block with their links and scores; `best_score` is the highest score for the query."""
         ids = [hit.id for hit in block]
         scores = {hit.id: hit.score for hit in block}
         entries = self._manifest.read_entries(ids)
@@ -303,17 +297,14 @@ class Search:
         ]
 
     def _count_frequencies(self, query: Query) -> tuple[dict[str, int], int]:
-        """Return the number of indexed documents with each word of the query, and the number of all documents."""
+        """Return the number of documents with each word of the query, and the number of all documents."""
         query_words = {word for node in searched_terms(query.root) for word in words(node.text)}
         return {word: self._index.frequency(" ".join(index_words(word)), "main") for word in query_words}, len(
             self._index
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show, with the counts of their copies.
-
-        For a query of the present, add their representatives.
-        """
+        """Yield the pages to show, with their copies and, for a query of the present, their representatives."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
@@ -360,7 +351,6 @@ def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts
 
 
 def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Convert a page to the form of results that all collections use; `find` matches the words of the query."""
     page = shown_page.ranked.candidate.page
     title = mark_hits(page.title or page.headline or page.url, find)
     snippet = choose_snippet(page.text, page.description or "", find)

@@ -125,8 +125,6 @@ def _mark_changed(summary: SummaryReader, manifest: IndexManifest, changed_ids: 
 
 
 class _IndexUpdate(NamedTuple):
-    """One update of the index. It writes pages that are new, that changed, or whose incoming links changed."""
-
     summary: SummaryReader
     full_text: FullTextIndex
     manifest: IndexManifest

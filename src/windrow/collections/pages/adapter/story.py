@@ -129,7 +129,6 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
 
 
 def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[Tombstone, ...]:
-    """Return the takedowns of an address and of its host. `url_hash` is the 64-bit hash of the address."""
     return tuple(
         Tombstone(takedown.at, takedown.target, takedown.holder, takedown.reason, takedown.done, takedown.lifted)
         for takedown in ledger.takedowns.of(url_hash, host_number)
@@ -154,10 +153,7 @@ def is_foreign(warc: str | None) -> bool:
 
 
 def _make_attempt(attempt: AttemptRow) -> PageAttempt:
-    """Convert an attempt of the ledger and describe it.
-
-    Its `session` is the number of the fact that opened the session.
-    """
+    """Convert an attempt of the ledger. Its `session` is the number of the fact that opened the session."""
     events = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     event = events.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:
@@ -278,7 +274,6 @@ def _make_site(
 
 
 def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
-    """Make the state of an origin; its robots.txt is not described if `source` is None."""
     robots_state = find_robots_in_force(workspace, ledger, source, host.origin) if source else None
     outcomes = [
         OutcomeTally(row.reason or str(row.status), row.number, row.reason.meaning if row.reason else "", row.latest)

@@ -75,7 +75,6 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _read_file(address: str, limits: Limits) -> _Answer:
-    """Read a local file; raise UsageError if it does not exist or is too large."""
     is_url = address.startswith("file://")
     path = Path(unquote(urlsplit(address).path) if is_url else address.removeprefix("file:")).expanduser()
     if not path.is_file():
@@ -88,7 +87,6 @@ def _read_file(address: str, limits: Limits) -> _Answer:
 
 
 def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer:
-    """Request an address that the user gave, and follow its redirects; raise UsageError for an invalid address."""
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
@@ -122,7 +120,6 @@ def _choose_agent(workspace: Workspace | None, host_name: str) -> str:
 
 
 def _list_records(url: str, page: Page) -> Iterator[RecordPreview]:
-    """Yield the records that a run would load, one for each row of the Summary Database."""
     pile = page.pile
     if pile:
         texts = zip(

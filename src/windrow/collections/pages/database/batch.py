@@ -98,7 +98,7 @@ class SummaryBatch:
     """Collects the changes of one batch of crawls, and writes them one table after another."""
 
     def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder, parts_writer: PartsWriter) -> None:
-        """All changes are written within the open transaction of `connection`."""
+        """Collect changes, which are written within the open transaction of `connection`."""
         self._connection = connection
         self._id_finder = id_finder
         self._parts_writer = parts_writer
@@ -151,10 +151,10 @@ class SummaryBatch:
     def _copy_replaceable_links(
         self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], old_rows: Mapping[int, Row | None]
     ) -> None:
-        """Copy the present links of an address's generations to the past links if another reading may replace them.
+        """Copy the present links of generations to the past links if another reading may replace them.
 
-        `row_of_crawl` contains the observations of the address by UUID of the crawl. `old_rows` contains the
-        observation that describes each generation so far, or None, by generation id.
+        `row_of_crawl` are the observations of the address by UUID of the crawl. `old_rows` are the observations that
+        describe each generation so far, or None, by generation id.
         """
         hashes_of_versions = [
             {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.content_crawls}
@@ -170,10 +170,7 @@ class SummaryBatch:
             self._past_link_hashes.setdefault(url_id, set())
 
     def _fold_addresses(self, urls: Mapping[int, str], summaries: Sequence[TextSummary]) -> None:
-        """Fold the observations of addresses, and write the changes of their generations.
-
-        `urls` are the addresses by id.
-        """
+        """Fold the observations of addresses, given by id, and write the changes of their generations."""
         url_ids = json.dumps(list(urls))
         observations = self._connection.execute(_SELECT_OBSERVATIONS, (url_ids,))
         observed_rows = {url_id: list(rows) for url_id, rows in groupby(observations, itemgetter(0))}
@@ -219,16 +216,13 @@ class SummaryBatch:
     def _read_pile_ids(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
     ) -> Mapping[bytes, int]:
-        """Return the ids of all piles that summaries or observations refer to, by digest; insert new piles."""
+        """Return the ids of the piles in summaries and observations, by digest; insert new piles."""
         identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
         known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
         return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the ids of the generations whose describing attempt must still be read.
-
-        `generation_ids` is a JSON list.
-        """
+        """Return the ids of the generations whose describing attempt must still be read."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
@@ -236,7 +230,7 @@ class SummaryBatch:
     def _fold_address(self, url_id: int, url: str, rows: list[Row], known_rows: Mapping[int, Row]) -> set[int]:
         """Fold one address again and collect the changes of its generations; return the ids of removed generations.
 
-        `rows` are its observations, `known_rows` its present generations by id.
+        `rows` are its observations; `known_rows` are its present generations by id.
         """
         observations = [(_parse_observation(row), row[_SEEN_GENERATION]) for row in rows]
         row_of_crawl = {row[_SEEN_UUID]: row for row in rows}
@@ -338,7 +332,6 @@ class SummaryBatch:
         self._summary_of_generation[generation_id] = summary
 
     def _attach_crawl(self, row: Row, generation_id: int) -> None:
-        """Collect the rows that make the crawl of an observation part of a generation."""
         url_id, seen_at, crawl, _, _, former_id, _, agent, kind, allowed, code, milliseconds, status, etag, *_ = row
         self._attached.append((generation_id, url_id, seen_at, crawl))
         if former_id is not None:

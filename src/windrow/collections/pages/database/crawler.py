@@ -121,7 +121,6 @@ class CrawlerStore(DatabaseWriter):
             self._set_checkpoint(ATTEMPT, crawls[-1].id)
 
     def _write_crawls(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
-        """Insert a row of `crawl_log` for each crawl, with a UUID that no other row has."""
         rows = [
             (
                 crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.started_at,
@@ -204,10 +203,7 @@ class CrawlerStore(DatabaseWriter):
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
-        """Correct exit codes that differ from those in the Summary Database.
-
-        The corrected crawls count as contentful.
-        """
+        """Correct exit codes that differ from the Summary Database. The corrected crawls count as contentful."""
         for attempt, code in ((file.attempt, file.exit_code) for file in files):
             row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
             if row is None:

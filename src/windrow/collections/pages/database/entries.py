@@ -190,7 +190,6 @@ def split_address(url: str) -> AddressEntry:
 
 
 def _split_other_scheme(url: str) -> AddressEntry:
-    """Split an address with another scheme than http and https, such as `mailto:` or `ftp:`."""
     scheme, _, after_scheme = url.partition(":")
     scheme = scheme.lower()
     if not after_scheme.startswith("//"):
@@ -220,7 +219,6 @@ def split_origin(text: str) -> OriginEntry:
 
 
 def _split_authority(text: str) -> tuple[str, int | None]:
-    """Return the host name and port of an authority without credentials; the port is None if it is not given."""
     host_name, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdecimal()) or len(digits) > 5:
         return text.removesuffix(":"), None

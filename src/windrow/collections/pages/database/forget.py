@@ -128,10 +128,7 @@ def _find_ids(connection: sqlite3.Connection, urls: Iterable[str], origins: Iter
 
 
 def _remove_observations(connection: sqlite3.Connection, url_ids: tuple[str], *, has_wordings: bool) -> None:
-    """Remove the observations of addresses, and wordings that no other address has.
-
-    `url_ids` is as returned by `_find_ids`; `has_wordings` tells whether the database contains wordings.
-    """
+    """Remove the observations of addresses, and wordings that no other address has."""
     if has_wordings:
         connection.execute(_COLLECT_WORDINGS, url_ids)
         connection.execute(_COLLECT_CANONICAL_URLS)
@@ -141,7 +138,6 @@ def _remove_observations(connection: sqlite3.Connection, url_ids: tuple[str], *,
 
 
 def _remove_texts(connection: sqlite3.Connection) -> None:
-    """Remove the texts that no version has any more, with their words and their rows in the full-text table."""
     execute = connection.execute
     execute(_COLLECT_UNUSED_PILES)
     execute(_COLLECT_WORDS)

@@ -239,7 +239,6 @@ def _without_token_index(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _create_described(connection: sqlite3.Connection) -> None:
-    """Create the temporary table `described`, with the generation that describes each pile."""
     connection.execute("DROP TABLE IF EXISTS temp.described")
     connection.execute(_CREATE_DESCRIBED)
     connection.execute("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
@@ -250,7 +249,7 @@ def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write word counts, given as one list with a word id, a pile id and a count for each row.
+    """Write word counts. `numbers` are a word id, a pile id and a count for each row.
 
     Many rows in one statement take half the time of one statement for each row.
     """
@@ -270,7 +269,6 @@ class _Tokens:
         self._is_complete = self.is_first_fill  # whether `_ids` contains all words of the database
 
     def add(self, connection: sqlite3.Connection, pile_ids: list[int]) -> None:
-        """Count the words of piles, and write the counts and the words that are new."""
         for start in range(0, len(pile_ids), PILES_PER_COUNT):
             texts = connection.execute(_SELECT_TEXTS, (str(pile_ids[start : start + PILES_PER_COUNT]),))
             counts = [(pile_id, self._count_words(text, secondary)) for pile_id, text, secondary in texts]
@@ -287,7 +285,6 @@ class _Tokens:
             _insert_counts(connection, numbers)
 
     def _remember_word_ids(self, connection: sqlite3.Connection, unknown_words: list[str]) -> None:
-        """Read the ids of words into `_ids`, and insert new words."""
         if unknown_words and not self._is_complete:
             known_rows = connection.execute(_SELECT_WORD_IDS, (json.dumps(unknown_words),))
             self._ids.update((word, word_id) for word, word_id in known_rows)

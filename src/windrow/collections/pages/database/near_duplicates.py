@@ -77,7 +77,7 @@ def _read_changes(
 ) -> tuple[list[SketchedText], set[int]]:
     """Return the new or changed texts that are long enough for a sketch, and the ids of unchanged texts.
 
-    `touched_ids` is a JSON list of ids of generations; `former_texts` are their recorded texts, by id.
+    `former_texts` are the recorded texts of the touched generations, by id.
     """
     added_texts, unchanged_ids = [], set()
     for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
@@ -90,12 +90,11 @@ def _read_changes(
 
 
 def _hash_order(digest: bytes, url: str) -> int:
-    """Return the `order_hash` of a generation. `digest` is the digest of its text pile."""
     return int.from_bytes(blake2b(digest + url.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
 class _Comparison:
-    """The comparison of one batch: a queue of generations to compare again, in the order of their keys."""
+    """The comparison of one batch. Generations to compare again are queued in the order of their keys."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -184,7 +183,6 @@ class _Comparison:
         return self._hubs[band]
 
     def _find_joined(self, id_: int) -> int | None:
-        """Return the id of the generation that a generation is joined to; None if it is not joined."""
         if id_ not in self._joined:
             sql = "SELECT other_id FROM windrow_near_duplicate WHERE generation_id = ?"
             row = self._connection.execute(sql, (id_,)).fetchone()
@@ -287,10 +285,7 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
 
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
-    """Return the id of a group's representative: a canonical page, a former representative, or else the best member.
-
-    `old_representatives` are the ids of the former representatives of its members.
-    """
+    """Return the id of a group's representative: a canonical page, a former representative, or else the best member."""
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
     }
@@ -322,17 +317,13 @@ class _Groups:
             )
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
-        """Add the members whose ids are in `wanted_ids`; return their ids.
-
-        `members` are (member, id of its parent or None).
-        """
+        """Add those of `members` whose ids are in `wanted_ids`; return their ids."""
         added_members = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
         self.members |= {member.id: member for member, _ in added_members}
         self._parents |= {member.id: parent_id for member, parent_id in added_members if parent_id is not None}
         return {member.id for member, _ in added_members}
 
     def list_groups(self) -> list[list[GroupMember]]:
-        """Return the groups, each sorted by id."""
         groups: dict[int, list[GroupMember]] = {}
         for id_ in sorted(self.members):
             groups.setdefault(self._find_root(id_), []).append(self.members[id_])
@@ -365,8 +356,7 @@ def _find_parent(
 ) -> int | None:
     """Return the id of a generation's parent: a plausible canonical page on its origin, or its near-duplicate, or None.
 
-    For a text without a sketch, the near-duplicate is the first generation with the same text. `targets` are
-    generations by the id of their URL. `first_of_pile` are the ids of first generations by pile id.
+    For a text without a sketch, the near-duplicate is the first generation with the same text.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (

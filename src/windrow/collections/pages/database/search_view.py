@@ -273,7 +273,6 @@ class SummaryReader:
             return self._has(connection, "windrow_past_link")
 
     def _query_groups(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
-        """Return the mapping that a query selects for these ids; it is empty for a database without groups."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_representative"):
                 return {}

@@ -63,7 +63,6 @@ class SummaryStore(DatabaseWriter):
             self._make_own_tables()
 
     def _make_own_tables(self) -> None:
-        """Create windrow's own tables if they are missing; raise StoreError if they have another version."""
         has_tables = self._query("SELECT 1 FROM sqlite_master WHERE name = 'windrow_observation'")
         if has_tables and self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", SCHEMA_KEY) != [
             (SCHEMA_VERSION,)
@@ -188,7 +187,6 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update the duplicates of at most `PILES_PER_TRANSACTION` text piles; return the number of piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()

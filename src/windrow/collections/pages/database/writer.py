@@ -92,7 +92,6 @@ class IdFinder:
         return cached_ids
 
     def _get_address_ids(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
-        """Return the ids of addresses by text, and insert new addresses. `addresses` are by text."""
         sorted_addresses = sorted(addresses)  # in the order of the database index
         ids: dict[str, int] = dict(
             self._connection.execute(_SELECT_URL_IDS, (json.dumps(sorted_addresses),)).fetchall()
@@ -116,7 +115,6 @@ class IdFinder:
         return ids
 
     def _get_origin_ids(self, origins: Iterable[str]) -> Mapping[str, int]:
-        """Return the ids of origins, and insert new origins."""
         cached_ids = self._origins
         missing_origins = [text for text in origins if text not in cached_ids]
         if missing_origins:
@@ -144,7 +142,6 @@ class IdFinder:
         return self._mimes[mime]
 
     def _read_mime_id(self, mime: Mime) -> int:
-        """Return the id of a media type in the database; insert it if it is new."""
         parameters = dict(mime.parameters)
         for mime_id in self._find_mime_ids(mime, parameters):
             sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"
@@ -224,7 +221,6 @@ class DatabaseWriter(SqliteStore):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Convert SQLite errors in the block, and errors for integers that are too large, into StoreError."""
         try:
             with store_errors(self.path):
                 yield
@@ -232,7 +228,6 @@ class DatabaseWriter(SqliteStore):
             raise StoreError(f"{self.path}: {error}") from error
 
     def _prepare_tables(self, schemas: Sequence[str]) -> None:
-        """Create the tables of `schemas` in a new file, and the indexes of media types."""
         with self._writing():
             if self._connection.execute(_HAS_INFO).fetchone() is None:
                 self._create_tables(schemas)

@@ -105,12 +105,10 @@ def describe(
 
 
 def _parse_first_time(*texts: str) -> int | None:
-    """Return the first date among texts, in UNIX seconds; None if none of them is a date."""
     return next((time for text in texts if (time := parse_unix_time(text)) is not None), None)
 
 
 def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | None:
-    """Return the first paragraph of the main content that is long enough for a description, or None."""
     blocks = outline.blocks
     for text, box, is_content in zip(blocks.text, blocks.box, is_main, strict=True):
         if is_content and len(text) >= _MIN_DESCRIPTION_LENGTH and outline.boxes.locations[box] & _PARAGRAPH_BIT:

@@ -213,7 +213,6 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
 
 
 def _read_entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
-    """Return the text pile and the links of one entry of the feed at `url`."""
     title = escape(entry.title)
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
@@ -266,7 +265,6 @@ def read(
 
 
 def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDocument:
-    """Return a page with the locality of its links relative to `site`, and with the indexiness computed from it."""
     if site is None or site.is_single_host or not page.links:
         return page
     new_links = set_localities(page.links, url, site)
@@ -296,10 +294,7 @@ def _read_html(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -
 def _add_type_and_language(
     page: PageDocument, essence: str, declared: Mime | None, *, has_conflict: bool
 ) -> PageDocument:
-    """Set the media type, and detect the language if the document does not declare one.
-
-    `has_conflict` tells that the declared media type contradicts `essence`, the type of the bytes.
-    """
+    """Set the media type, and detect the language if the document does not declare one."""
     media_type = None if has_conflict else declared if declared and declared.essence == essence else parse_mime(essence)
     description = page.description
     if description.language is None and page.pile.text:

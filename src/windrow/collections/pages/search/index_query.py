@@ -151,8 +151,7 @@ def _make_translator(
 ) -> Callable[[Leaf], Clause]:
     """Return a function that translates a leaf of the query: a word, a phrase or a filter.
 
-    Words are searched in `fields`, given as (name, weight); `matches` and `word_forms` are as for `make_clause`. Only
-    `terms` may have other forms: excluding a word does not exclude its forms.
+    Only `terms` may have other forms: excluding a word does not exclude its forms.
     """
 
     def translate(leaf: Leaf) -> Clause:
@@ -250,7 +249,6 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
 
 
 def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str, str]]:
-    """Return the marks of a version, as (field, mark): of its address, languages, media type and flags."""
     marks = [*address_marks(page.url, page.host), ("origin", "/".join(page.url.split("/", 3)[:3]))]
     marks += language_marks(page.language or "")
     if page.kind:
@@ -360,7 +358,6 @@ def make_open_condition(time: int) -> Condition:
 
 
 def _join_conditions(conditions: list[Condition]) -> Condition:
-    """Return the condition that all given conditions are true."""
     sql = " AND ".join(condition.sql for condition in conditions)
     return Condition(f"({sql})", sum((condition.values for condition in conditions), ()))
 
@@ -386,10 +383,7 @@ def _make_host_condition(host_name: str, table: str) -> Condition:
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return the condition that an origin in `table` has a port, in a list that is empty if `port` is None.
-
-    The usual port of a scheme is stored as null, but counts as its number.
-    """
+    """Return the condition on a port, or an empty list for None. A usual port is stored as null."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 
