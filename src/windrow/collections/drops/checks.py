@@ -127,7 +127,6 @@ def _check_increments(findings: Findings, element: Node, values: list[Node], rul
 
 
 def _check_associations(findings: Findings, element: Node, associable_ids: set[str]) -> None:
-    """Check that a media parameter is associated only with parameters whose ids are `associable_ids`."""
     for association in element.iter("{*}parameterAssociation"):
         target = association.get("parameterID", "")
         if target not in associable_ids:
@@ -258,7 +257,6 @@ def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None
 
 
 def _report_missing(findings: Findings, element: Node, procedure: Procedure, submitted_ids: set[str]) -> None:
-    """Report the required parameters of a procedure whose ids are not among `submitted_ids`."""
     missing_ids = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
     if missing_ids:
         id_list = ", ".join(missing_ids[:50]) + (f" and {len(missing_ids) - 50} more" if len(missing_ids) > 50 else "")
@@ -267,7 +265,6 @@ def _report_missing(findings: Findings, element: Node, procedure: Procedure, sub
 
 
 def _report_repeated_parameters(findings: Findings, parameters: list[tuple[str, str, Node]]) -> None:
-    """Report the pairs of parameterID and sequenceID that occur more than once, at the line of the second one."""
     occurrences: dict[tuple[str, str | None], list[Node]] = {}
     for _, parameter_id, parameter in parameters:
         occurrences.setdefault((parameter_id, parameter.get("sequenceID")), []).append(parameter)

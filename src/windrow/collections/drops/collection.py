@@ -105,12 +105,10 @@ def _make_offer(
 
 
 def _folder(entry: ListingEntry) -> str:
-    """Return the folder of a listed entry without leading and trailing slashes."""
     return entry.folder.strip("/")
 
 
 def _is_unsafe(name: str) -> bool:
-    """Tell whether a name must not be stored, because it has a slash or a character that is not printable."""
     return "/" in name or not name.isprintable()
 
 

@@ -53,7 +53,6 @@ def judge(task: Task) -> Reading:
 
 
 def _check_identifiers(findings: Findings, record: Node) -> None:
-    """Check that the ids of a record, its procedures and its specimens are not empty or surrounded by blanks."""
     for name in IDENTIFYING_ATTRIBUTES.get(local_name(record), ()):
         findings.check_identifier(name, record.get(name, ""), record)
     for element in record:

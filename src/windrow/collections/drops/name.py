@@ -132,7 +132,6 @@ def compile_xml_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _compile_pattern(pattern: str, setting: str, required_groups: set[str]) -> re.Pattern[str]:
-    """Compile the pattern in a setting; raise ConfigError if it is malformed or lacks one of the required groups."""
     try:
         compiled = re.compile(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError, ValueError) as error:
@@ -160,5 +159,4 @@ def _match_name(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
 
 
 def _parse_date(match: re.Match[str]) -> date:
-    """Return the date in a matched name; raise ValueError if it is not a day of the calendar."""
     return date.fromisoformat(match["date"])

@@ -97,7 +97,6 @@ class RowReader:
                 depth -= 1
 
     def _plan_for(self, root: Node) -> ElementPlan:
-        """Return the plan for the kind of document with this root element; raise StepError for any other element."""
         for kind, tag in ROOT_TAGS.items():
             if root.tag == tag:
                 namespace = tag.partition("}")[0] + "}"
@@ -105,7 +104,7 @@ class RowReader:
         raise StepError(f"the root element {root.tag} is not that of specimens or experiments", Reason.WRONG_ROOT)
 
     def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
-        """Add the row of a centre; return the row's number and the centre's id."""
+        """Add the row of a centre; return its row number and id."""
         row_number = self._row_count
         self._add_row(plan, element, None, None, len(self._tables[plan.table]))
         return row_number, element.get("centreID", "")
@@ -129,8 +128,7 @@ class RowReader:
     ) -> None:
         """Add an element's row, followed by the rows of the elements in it unless it is a centre.
 
-        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre. Raises
-        StepError if there are too many elements, or one that has neither table nor column.
+        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre.
         """
         row_number = self._row_count
         if row_number >= self._max_elements:
@@ -197,7 +195,7 @@ def prepare_plan(namespace: str, table: str, containing_table: str = "") -> Elem
 
 
 def _free_read_records(element: Node) -> None:
-    """Free the memory of a record and of the records before it. Records that the parser has read after it are kept."""
+    """Free the memory of a record and of the records before it."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:

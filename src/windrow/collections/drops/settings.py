@@ -181,7 +181,6 @@ def build_settings(given: Given) -> Drops:
 
 
 def _read_centres(given: Given) -> tuple[Centre, ...]:
-    """Read the tables [[drops.centre]]; raise ConfigError if a short name is empty or given twice."""
     centres: dict[str, Centre] = {}
     for values in given.rows[CENTRE_TABLE]:
         centre = Centre(**{name: value.value for name, value in values.items()})
@@ -193,7 +192,6 @@ def _read_centres(given: Given) -> tuple[Centre, ...]:
 
 
 def _read_file_setting(given: Given, setting_name: str) -> Path | None:
-    """Return the path in a setting, or None if it is not set; raise ConfigError if it is not a file."""
     setting = given.values[setting_name]
     path: Path | None = setting.value
     if path is not None and not path.is_file():

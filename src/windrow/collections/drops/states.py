@@ -135,7 +135,6 @@ def _state_after_attempt(event: StateEvent) -> State:
 
 
 def _state_after_step(event: StateEvent) -> State:
-    """Return the state of a zip or an XML file after a step was started or has finished."""
     if event.event == "start":
         return phase_id(event.step), Status.RUNNING
     return phase_of_step(event.step), Status.FAILED if event.reason else Status.DONE

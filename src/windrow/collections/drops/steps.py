@@ -196,17 +196,13 @@ _latest_schemas: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
-    """Raise StepError if an entry has a fault that is not in `HARMLESS_REASONS`: then the whole zip is refused."""
     for entry in entries:
         if entry.reason and entry.reason not in HARMLESS_REASONS:
             raise StepError(f"{entry.name[:200]!r}: {entry.refusal}", entry.reason)
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return [its member], or [] if it is left out; raise StepError for an archive or a faulty entry.
-
-    Adds a finding if the entry is left out or its name is refused.
-    """
+    """Inflate an entry; return a list with its member, or an empty list and add a finding if it is left out."""
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)
@@ -226,7 +222,6 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findin
 
 
 def _kind_in_name(task: Task) -> DocumentKind:
-    """Return the kind of document that an XML file's name states; raise StepError if the name is not valid."""
     name = task.item.member or task.item.key.rpartition("/")[2]
     match = names.compile_xml_pattern(task.options.get("xml_name") or names.XML_PATTERN).fullmatch(name)
     kind = _KINDS_BY_NAME.get(match["kind"]) if match else None
@@ -236,20 +231,17 @@ def _kind_in_name(task: Task) -> DocumentKind:
 
 
 def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
-    """Raise StepError if the root element is not that of the kind in the file's name."""
     if text.root != ROOT_NAMES[kind]:
         xml.build_tree(text.content)  # raises the error of a text that is not well-formed, which matters more
         raise StepError(f"the root element is {text.root[:100]!r}, not {ROOT_NAMES[kind]!r}", Reason.WRONG_ROOT)
 
 
 def _findings_after_error(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
-    """Return a finding for the error that ended the reading, followed by the earlier findings."""
     error_finding = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
     return limit_findings([error_finding, *findings])
 
 
 def _md5(view: BinaryIO) -> str:
-    """Return the MD5 of all bytes of the view, in hexadecimal."""
     md5 = hashlib.md5(usedforsecurity=False)
     view.seek(0)
     while block := view.read(BLOCK_BYTES):

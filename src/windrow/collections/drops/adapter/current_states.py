@@ -105,7 +105,7 @@ def _derive_zip_states(
 
 
 def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[int, Counter[State]]:
-    """Count the XML files of a zip by attempt and by the state that they had before the event numbered `event_seq`."""
+    """Count the XML files of a zip by attempt, and by the state that they had before an event."""
     counts: dict[int, Counter[State]] = {}
     for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_number))):
         earlier_events = [event for event in events if event.seq < event_seq]
@@ -114,7 +114,6 @@ def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[
 
 
 def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> CountsByZip:
-    """Count the XML files of zips by zip, attempt and state."""
     counts: dict[int, dict[int, Counter[State]]] = {}
     for count in ledger.members.count(zips):
         if count.status is not Status.CANCELLED:
@@ -230,7 +229,6 @@ def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_cancelled(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield the state of each item that an operator cancelled, with a count of 1."""
     reasons_by_item = ledger.items.ended_between(COLLECTION.name, facts)
     for page in _pages([*reasons_by_item]):
         kinds = {item.item: item.kind for item in ledger.items.seen(page)}

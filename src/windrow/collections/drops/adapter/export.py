@@ -63,7 +63,6 @@ def files(workspace: Workspace, form: str, output: TextIO) -> int:
 
 @contextmanager
 def _open_tracker(workspace: Workspace) -> Iterator[sa.Engine]:
-    """Open the tracker; raise WindrowError if it does not exist or has no tables."""
     tracker_address = workspace.section(Drops).tracker
     engine = connect(with_database(tracker_address.url, DATABASE), read_password(tracker_address))
     try:

@@ -70,7 +70,6 @@ def read_schema(name: str, path: Path) -> Resource:
 
 
 def _read_file(path: Path) -> bytes:
-    """Return the bytes of a file; raise ConfigError if it cannot be read or is larger than _MAX_FILE_BYTES."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
@@ -92,7 +91,6 @@ class Tracker:
     """The tracker, a database of 17 tables that are projected from the ledger."""
 
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
-        """Open the tracker's database and create missing tables."""
         address = workspace.section(Drops).tracker
         self._declarations = read_declarations(workspace, sources)
         self.projection = ProjectionTables(
@@ -106,7 +104,7 @@ class Tracker:
         self._checkpoint: int | None = None
 
     def _begin(self, ledger: Ledger) -> int:
-        """Write the seed rows, centres and sources; return the checkpoint, the number of the last projected fact."""
+        """Write the seed rows, centres and sources; return the checkpoint."""
         self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint = self.projection.checkpoint()
         source_names = ledger.mirrors.sources()
@@ -217,7 +215,6 @@ def _sources_of_drops(workspace: Workspace) -> tuple[Source, ...]:
 
 
 def _check_centres(declarations: Declarations) -> None:
-    """Raise ConfigError if the centre of a source is not declared, since the tracker has no row for such a centre."""
     centre_names = {name.lower() for name in declarations.names}
     for source in declarations.sources:
         if source.owner.lower() not in centre_names:
@@ -229,7 +226,6 @@ def _check_centres(declarations: Declarations) -> None:
 
 
 def _check_lengths(declarations: Declarations) -> None:
-    """Raise ConfigError, before anything is written, if a declared value is longer than the tracker's column."""
     for row in make_declared_rows(declarations):
         columns = TRACKER.tables[row.table].columns
         for column, cell in {**row.initial_values, **row.values}.items():
@@ -243,7 +239,7 @@ def _check_lengths(declarations: Declarations) -> None:
 
 
 def _check_files(files: Mapping[str, Resource]) -> None:
-    """Raise ConfigError if a schema or list is not valid, because with it every document would fail."""
+    """Raise ConfigError if a schema or list is not valid, because every document would fail with it."""
     try:
         read_lists(files)
         for kind in SCHEMA_NAMES:

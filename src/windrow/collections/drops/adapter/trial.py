@@ -85,7 +85,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return (site, path below its base, file name) of a file's address; raise UsageError for another address."""
+    """Return (site, path below its base, file name) of a file's address."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
@@ -118,8 +118,6 @@ def _make_offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | N
 
 
 class _TrialReader:
-    """Applies all steps to one fetched file and the documents in it."""
-
     def __init__(self, setup: TrialSetup, pool: Pool, response: KeptResponse) -> None:
         self._setup = setup
         self._pool = pool
@@ -176,7 +174,7 @@ class _TrialReader:
         return self._pool.run_alone(job).result
 
     def _preview_records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield a preview of every record, made of its first row. The first row and the record have the same number."""
+        """Yield a preview of every record, made of its first row, which has the number of the record."""
         first_rows = {
             row[0]: (table, row[4:])
             for table, rows_of_table in rows.tables.items()

@@ -147,7 +147,6 @@ def make_declared_rows(declarations: Declarations) -> list[RowChange]:
 
 
 def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
-    """Yield changes for the standard's centres, centres that are no longer declared, and the workspace's centres."""
     created_at = tracker_time(declarations.created_at)
     centres_of_sources = {source.owner.lower() for source in declarations.sources}
     for short_name in CENTRES:

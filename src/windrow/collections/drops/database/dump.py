@@ -77,8 +77,6 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO)
 
 
 def _write_schema(metadata: sa.MetaData, target: sa.URL, output: TextIO) -> sa.Dialect:
-    """Write the statements that create the tables on the target; return its dialect."""
-
     def write(element: Any, *_: Any, **__: Any) -> None:
         output.write(f"{str(element.compile(dialect=engine.dialect)).strip()};\n")
 
@@ -195,7 +193,6 @@ def _quote_sqlite(value: str) -> str:
 
 
 def _make_unused_placeholder(text: str) -> str:
-    """Return a text such as `{0}` that does not occur in `text`."""
     number = 0
     while f"{{{number}}}" in text:
         number += 1

@@ -164,10 +164,7 @@ def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission:
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
-    """Set the sort key of a submission to `sort_key` if that is greater.
-
-    `sort_key` belongs to a later submission with the same bytes.
-    """
+    """Raise the sort key of a submission to that of a later submission with the same bytes."""
     submission = schema.submission
     present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
     if present_key is not None and sort_key > present_key:
@@ -257,7 +254,6 @@ def _update_entities(connection: sa.Connection, schema: TableSchema, ids: Iterab
 
 
 def _mark_dirty(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
-    """Mark submissions as dirty: their summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):
         connection.execute(submission.update().where(is_one_of(submission.c.id, chunk)).values(dirty=True))
@@ -285,7 +281,6 @@ class _JudgedBatch:
     def __init__(
         self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
     ) -> None:
-        """Read the submissions and records of all documents, in few queries."""
         self._connection = connection
         self._schema = schema
         last_time = connection.scalar(statement.select_last_publication(schema))
@@ -308,7 +303,7 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Look up the keys of all documents; return the keys that the store has, by question."""
+        """Return the keys of all documents that the store has, by question."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():
@@ -319,7 +314,6 @@ class _JudgedBatch:
         return find_known(self._connection, self._schema, question, keys)
 
     def judge(self, document: Undecided) -> Published | None:
-        """Publish or withhold the next document; return the effect of its publication, or None if it was withheld."""
         submission = self._submissions_by_item.get(document.item)
         submission = submission or find_submission(self._connection, self._schema, document.item)
         record_names = self._record_names.get(submission.id, [])
@@ -359,7 +353,6 @@ class _JudgedBatch:
         )
 
     def flush(self) -> None:
-        """Publish the new submissions gathered so far, all together."""
         for chunk in chunks(self._new_submissions):
             for update in statement.make_publication_updates(self._schema, chunk, self._published_at):
                 self._connection.execute(update)

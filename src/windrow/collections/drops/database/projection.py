@@ -147,7 +147,7 @@ def _make_zip_row(name: str, declarations: Declarations, size: int | None = None
 def _make_name_values(
     name_parts: names.ZipName | names.XmlName | Reason,
 ) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
-    """Return values and references for the parts of a file's name; if the name was refused, the values are None."""
+    """Return values and references for the parts of a file's name. If the name was refused, the values are None."""
     if isinstance(name_parts, Reason):
         return {"centre_id": None, "created": None, "inc": None}, {}
     return {"created": name_parts.date, "inc": name_parts.inc}, {"centre_id": ("centre", name_parts.centre.lower())}
@@ -166,7 +166,6 @@ def _mirror_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> s
 
 
 def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, add_change: _AddChange) -> None:
-    """Add a download, a log line if the attempt before it was interrupted, and the number of failed attempts."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.cut is not None:
@@ -182,7 +181,6 @@ def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, a
 
 
 def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, add_change: _AddChange) -> None:
-    """Add the end and the size of a download, and a log line if the attempt failed."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     size = fact.size if fact.reason is None and fact.size is not None else fact.received
@@ -245,7 +243,6 @@ def _is_about(subject: ledger_facts.Subject, kind: str) -> bool:
 
 
 def _zip_row_key(subject: ledger_facts.Subject) -> str:
-    """Return the key of the `zip_file` row of a zip: its name in lower case, without the folder."""
     return subject.key.partition("/")[2].lower()
 
 

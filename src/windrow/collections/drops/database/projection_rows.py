@@ -267,7 +267,6 @@ class IdLookup:
             self.link.metadata.create_all(connection)
 
     def _create_schema(self, connection: sa.Connection) -> None:
-        """Create the schema (a database on MariaDB) for the tables; raise StoreError if that is forbidden."""
         if self._dialect == "sqlite" or sa.inspect(connection).has_schema(BOOKKEEPING_SCHEMA):
             return
         sql_word = "DATABASE" if self._dialect in MARIADB_DIALECTS else "SCHEMA"

@@ -163,7 +163,6 @@ class RowBatch:
         return lost_keys
 
     def _find_lost(self, table: sa.Table, row_ids: Iterable[int]) -> set[int]:
-        """Return the ids of rows that are no longer in the table."""
         deleted_ids: set[int] = set()
         for some_ids in chunks(row_ids):
             present_ids = self._connection.scalars(sa.select(table.c.id).where(is_one_of(table.c.id, some_ids)))
@@ -201,7 +200,6 @@ class RowBatch:
     def _find_existing(
         self, table: sa.Table, natural_columns: Sequence[str], rows: Sequence[_NewRow]
     ) -> dict[_NaturalKey, int]:
-        """Return the ids of existing rows that have the natural keys of `rows`, by natural key."""
         columns = [table.c[name] for name in natural_columns]
         ids: dict[_NaturalKey, int] = {}
         compares_in_database = any(_is_not_ascii(row.values.get(name)) for row in rows for name in natural_columns)
@@ -271,13 +269,11 @@ def _has_required_values(table: sa.Table, values: _Values) -> bool:
 
 
 def _is_complete(table: sa.Table, values: _Values) -> bool:
-    """Tell whether a new row has a value in every required column."""
     return _has_required_values(table, values) and all(name in values for name in _required_columns(table))
 
 
 @cache
 def _required_columns(table: sa.Table) -> tuple[str, ...]:
-    """Return the columns in which a new row must have a value."""
     return tuple(
         column.name for column in table.columns if not (column.nullable or column.primary_key or column.server_default)
     )
@@ -398,7 +394,6 @@ class ProjectionTables:
     def _write_once(
         self, changes: Sequence[RowChange | SharedChange], checkpoint: int | None, *, checks_rows: bool
     ) -> None:
-        """Write changes, and the checkpoint unless it is None, in one transaction; see `RowBatch` for `checks_rows`."""
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.id_lookup, self.natural_keys, checks_rows=checks_rows)

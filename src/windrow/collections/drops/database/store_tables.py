@@ -125,7 +125,6 @@ class TableSchema:
         return queries
 
     def _is_in_entity(self, table: ElementTable) -> bool:
-        """Tell whether every row of the table belongs to an entity."""
         parents = [parent for parent in self.element_tables if parent.name in table.parents]
         return bool(table.entity) or (bool(parents) and all(map(self._is_in_entity, parents)))
 
@@ -227,7 +226,6 @@ COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:
-    """Return the query for all rows of these tables, with the columns that the tables share."""
     shared_columns = [column for column in tables[0].columns if all(column in table.columns for table in tables)]
     names = ["id", "parent_id", "entity_id", "submission_id", "ordinal", *(column.name for column in shared_columns)]
     quoted_names = ", ".join(f'"{name}"' for name in names)

@@ -96,7 +96,6 @@ def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
 
 
 def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], now: datetime) -> None:
-    """Replace the row of `overview` for a key by the sum of the rows of `context`; delete it if there are none."""
     context, overview = schema.context, schema.overview
     connection.execute(overview.delete().where(*_make_key_conditions(overview, schema.keys, key)))
     sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNT_COLUMNS]
@@ -173,7 +172,6 @@ class TableStore:
                     connection.execute(counter.insert().values(name=name, value=0))
 
     def _refuse_other_tables(self, connection: sa.Connection) -> None:
-        """Raise StoreError if an existing table lacks a column."""
         columns_by_table = sa.inspect(connection).get_multi_columns()
         names_by_table = {
             name: {column["name"] for column in columns} for (_, name), columns in columns_by_table.items()
@@ -283,7 +281,7 @@ class TableStore:
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
     ) -> dict[int, int]:
-        """Insert the rows of documents (submissions, entities and elements); return the submissions' ids by item."""
+        """Insert submissions, entities and elements; return the ids of submissions by item."""
         if not documents:
             return {}
         submission_id, first_id = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))
@@ -309,7 +307,7 @@ class TableStore:
         return {submission_row["item"]: submission_row["id"] for submission_row in submission_rows}
 
     def _allot_ids(self, connection: sa.Connection, submission_count: int, element_count: int) -> tuple[int, int]:
-        """Reserve ids; return (first submission id, first element id); raise StoreError if the counters are missing."""
+        """Reserve ids; return (first submission id, first element id)."""
         connection.execute(
             _advance_counters(self._schema), {"elements": element_count, "submissions": submission_count}
         )
