@@ -37,8 +37,6 @@ _Changes = dict[str, Mapping[str, Any] | None]
 
 
 class _Response(NamedTuple):
-    """The status of a response, and the JSON value of its body."""
-
     status: int
     content: Any
 
@@ -102,7 +100,7 @@ class CouchDocuments:
     def _request(
         self, method: str, path: str, document: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
     ) -> _Response:
-        """Send a request with the JSON of `document`. After a temporary failure it is repeated.
+        """Send a request with the JSON of `document`; if it fails temporarily, send it again.
 
         At most `_MAX_ATTEMPTS` requests are sent. `good` are the accepted statuses; `shape` is the required type of the
         JSON of a response below status 300. Raises StoreUnreachable after the last failure, and StoreError for any
@@ -153,7 +151,6 @@ class CouchDocuments:
         return StoreError(f"{self._url}: the response is not one of CouchDB", hint="check the setting events.documents")
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        """Send one request, connecting to the server if necessary; return the status and body of the response."""
         if self._connection is None:
             host, port = self._host_port
             if self._secure:
@@ -228,7 +225,7 @@ class CouchDocuments:
     def _write_bulk(self, database: str, revisions: list[dict[str, Any]], refused: dict[str, str]) -> set[str]:
         """Write revisions in one request; return the ids of documents that another client has written meanwhile.
 
-        The reasons why the server refuses revisions are added to `refused`, by id.
+        The reasons for refused revisions are added to `refused`, by id.
         """
         if not revisions:
             return set()
@@ -246,10 +243,7 @@ class CouchDocuments:
     def _write_split(
         self, database: str, revisions: list[dict[str, Any]], response: _Response, refused: dict[str, str]
     ) -> set[str]:
-        """Write revisions that the server refused together in halves, until the refused revisions are found.
-
-        `response` is the refusal; the other parameters and the result are those of `_write_bulk`.
-        """
+        """Write refused revisions again in halves, until the revisions that the server refuses are found."""
         if len(revisions) > 1:
             half = len(revisions) // 2
             conflicting = self._write_bulk(database, revisions[:half], refused)
@@ -330,8 +324,7 @@ class CouchDocuments:
 def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> Any:
     """Return a key of a view: a text if the view is sorted by one field, otherwise a list.
 
-    `first` are the values of the first fields. `next_field` is the value of the next field; it is ignored if there is
-    none.
+    `next_field` is the value of the field after `first`; it is ignored if there is none.
     """
     fields = [*first] if len(first) == len(view.by) else [*first, next_field]
     return fields[0] if len(view.by) == 1 else fields
@@ -349,7 +342,6 @@ def _map_function(view: DocumentView) -> str:
 
 
 def _map_functions(views: Any) -> dict[str, Any]:
-    """Return the map function of each view of a design document by name; an empty dict if `views` is not an object."""
     return {name: view.get("map") for name, view in views.items()} if isinstance(views, dict) else {}
 
 
@@ -369,10 +361,7 @@ def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
 
 
 def _is_row(row: Any) -> bool:
-    """Return whether a row of a view has the form that is read: its `id` is a text, and its document is valid.
-
-    The row may lack the document, and if it has the field `error`, also `id`.
-    """
+    """Return whether a row of a view has the form that is read. It may lack the document."""
     if not isinstance(row, dict) or not isinstance(row.get("value", {}), dict | type(None)):
         return False
     document = row.get("doc")
@@ -397,12 +386,11 @@ def _describe_refusal(refusal: Any) -> str:
 
 
 def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
-    """Return a document without the fields that the server adds."""
     return {name: content for name, content in document.items() if name not in {"_rev", "_conflicts"}}
 
 
 def _parse_error(content: bytes) -> Any:
-    """Return the JSON value of an error, or an object with its text if it is not JSON, which a proxy may send."""
+    """Return the JSON value of an error, or an object with its text, which a proxy may send."""
     try:
         return _parse_json(content, "")
     except StoreError:

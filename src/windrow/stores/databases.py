@@ -69,7 +69,6 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
 
 
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
-    """Make an engine for an SQLite file; for `durable` see `connect`."""
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
     pragmas = (
         "foreign_keys = ON",
@@ -215,7 +214,6 @@ def open_or_create(url: str, password: str | None) -> sa.Engine:
 
 
 def _create_database(url: str, password: str | None, name: str) -> None:
-    """Create the database `name` on the server of `url`; raise StoreError if that fails."""
     parsed = sa.make_url(url)
     is_mariadb = parsed.get_backend_name() != "postgresql"
     # PostgreSQL needs a database to connect to; `postgres` always exists.

@@ -125,7 +125,6 @@ _NO_DIGIT = re.compile("[^0-9]")
 
 
 def _range_conditions(view: DocumentView, bounds: ViewRange) -> tuple[str, list[Any]]:
-    """Return the condition in SQL of the documents in a range of a view, and its parameters."""
     columns = [_json_field(field) for field in view.by]
     conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
     parameters: list[Any] = [*bounds.first]
@@ -146,7 +145,6 @@ class SqliteDocuments(SqliteStore):
     """`windrow.stores.documents.DocumentStore` in an SQLite file, with a table for each database."""
 
     def __init__(self, path: Path, databases: Sequence[DocumentDatabase]) -> None:
-        """Open the file and create its tables."""
         self._databases = {check_name(database.name): database for database in databases}
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
@@ -211,7 +209,6 @@ class SqliteDocuments(SqliteStore):
         return {}
 
     def _write_document(self, database: DocumentDatabase, document: Mapping[str, Any]) -> None:
-        """Write a document, its text in the field `once`, and its search entry."""
         run, table = self._connection.execute, database.name
         body, document_id, text_digest = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
@@ -241,10 +238,10 @@ class SqliteDocuments(SqliteStore):
             run(f'INSERT INTO "{table}_search" ({names}) VALUES ({placeholders})', (row, *texts))
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
-        """Return a row number for a document. Later documents have higher numbers.
+        """Return a row number for a document, or None if SQLite may choose it. `current` is the present row number.
 
-        `current` is the present row number, or None if the document is new. Return None if SQLite may choose the
-        number. FTS5 returns matches in the order of rows without reading all of them.
+        Later documents have higher numbers, because FTS5 returns matches in the order of rows without reading all of
+        them.
         """
         if not database.newest:
             return current
@@ -259,7 +256,6 @@ class SqliteDocuments(SqliteStore):
             base += _ROWS_PER_SECOND  # the last row of this second is taken: use the next second
 
     def _remove(self, database: DocumentDatabase, document_id: str) -> None:
-        """Remove a document, if it exists, with its text in the field `once` and its search entry."""
         run, table = self._connection.execute, database.name
         deleted = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (document_id,)).fetchone()
         if deleted is None:
@@ -349,7 +345,6 @@ class SqliteDocuments(SqliteStore):
             yield from self._read_documents(database, "WHERE d.rowid = ?", [row])
 
     def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:
-        """Yield the documents that a query with these clauses selects, with their texts in the field `once`."""
         long_field = self._databases[database].once
         join, column = "", "NULL"
         if long_field:
@@ -420,7 +415,6 @@ def _first_row(time: str) -> int:
 
 
 def _schema(database: DocumentDatabase) -> str:
-    """Return the SQL that creates the tables and indexes of a database."""
     name = database.name
     columns = "number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, once TEXT NOT NULL"
     statements = [

@@ -73,7 +73,6 @@ class LateAttemptStore(RecordStore):
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file and create its tables."""
         super().__init__(path)
         with close_on_failure(self._connection.close), self._guarded():
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")

@@ -134,7 +134,6 @@ def index_document(record: int, entry: Entry) -> IndexDocument:
 
 
 def _read_language(json_text: str) -> str:
-    """Return a record's field `language`, or an empty text if it is not a text."""
     record = json.loads(json_text)
     language = record.get("language") if isinstance(record, dict) else None
     return language if isinstance(language, str) else ""
@@ -164,10 +163,7 @@ def build_clause(
 def _leaf_clauses(
     connection: sqlite3.Connection, kind: str, word_forms: WordForms, terms: frozenset[Leaf]
 ) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing.
-
-    Only `terms` may have other forms: excluding a word does not exclude its forms.
-    """
+    """Return a function that returns the clause of a leaf. Only `terms` may have other forms."""
 
     def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):

@@ -87,7 +87,6 @@ class RecordIndex:
             return self._find(query, kind, offset, limit, anew=True)
 
     def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
-        """Open the index and search it. If `anew` is true, a new index replaces the damaged one."""
         index = self._open_to_search(anew=anew)
         try:
             return self._search(index, query, kind, offset, limit)
@@ -95,7 +94,6 @@ class RecordIndex:
             index.close()
 
     def _search(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
-        """Search the open index: first for all words of the query, then for smaller shares of the words."""
         query_words = dict.fromkeys(word for term in searched_terms(query.root) for word in words(term.text))
         frequency = {word: index.frequency(" ".join(index_words(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:
@@ -142,7 +140,6 @@ class RecordIndex:
         return NO_FACETS
 
     def _open_to_search(self, *, anew: bool) -> FullTextIndex:
-        """Open the index and update it. If `anew` is true, a new index replaces the damaged one."""
         return open_for_search(
             self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
         )
@@ -196,10 +193,7 @@ class RecordIndex:
     def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
-        """Yield the documents of changed records.
-
-        Their stamps are added to `stamps`, and the ids of gone records to `removed`.
-        """
+        """Yield the documents of changed records; add their stamps to `stamps`, and gone records to `removed`."""
         for record in records:
             document = self._make_document(record)
             if document is None:

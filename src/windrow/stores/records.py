@@ -81,7 +81,6 @@ class RecordStore(SqliteStore):
     """`windrow.engine.run.VersionStore` in an SQLite file."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file, and create its tables unless `read_only`."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
         if not self._read_only:
@@ -203,7 +202,7 @@ class RecordStore(SqliteStore):
         return {record} | gone_records
 
     def _mark_unindexed(self, records: Iterable[int]) -> None:
-        """Mark the records with these ids as unindexed, and remove records without an observation."""
+        """Mark records as unindexed, and remove records without an observation."""
         for record in records:
             if self._connection.execute(_LATEST_VALUE, (record,)).fetchone() is None:
                 remove_record(self._connection, record)

@@ -230,7 +230,6 @@ class SqliteStore:
                 yield
 
     def _integrity_faults(self) -> Iterator[str]:
-        """Yield a message for each fault that SQLite finds in the file."""
         with self._guarded():
             for (message,) in self._connection.execute("PRAGMA integrity_check"):
                 if message != "ok":
@@ -303,7 +302,6 @@ class SqliteReader:
         self._local = threading.local()
 
     def _connection(self) -> sqlite3.Connection:
-        """Return the connection of this thread, opening it if there is none."""
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = open_read_only(self.path, "mode=rw", "mode=ro")  # `rw` can recover the log of a crash

@@ -84,7 +84,7 @@ _MOVE_HINT = "move what is there elsewhere, move the store, or set another folde
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:
-    """Return whether a folder, whose files have these names, is empty, an index, or an unfinished index."""
+    """Return whether a folder is empty, an index, or an unfinished index. `names` are the names of its files."""
     text_folder = folder / TEXT_FOLDER
     if TEXT_FOLDER in names and (text_folder.is_symlink() or not text_folder.is_dir()):
         return False
@@ -96,7 +96,6 @@ def _is_ours(folder: Path, names: list[str]) -> bool:
 
 
 def _is_note(path: Path) -> bool:
-    """Return whether the file at a path is the note of an index."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > 1 << 20:
         return False
     try:

@@ -254,7 +254,6 @@ class FullTextIndex:
         return tantivy_document
 
     def _open(self) -> Any:
-        """Open or create Tantivy's index with the schema of the fields."""
         builder = tantivy.SchemaBuilder()
         for name, kind in self._fields.items():
             if kind == "words":
@@ -292,7 +291,6 @@ def find_forms(index: FullTextIndex, query: Query) -> WordForms:
 
 
 def _stem(language: str, words: Sequence[str]) -> list[str]:
-    """Return the stems of words in a language of `STEMMERS`."""
     return list(_stemmer(STEMMERS[language]).analyze(" ".join(words)))
 
 
@@ -395,7 +393,6 @@ def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
 
 
 def _has_note(folder: Path, note: str) -> bool:
-    """Return whether a folder has a note with this text, and Tantivy's list of files."""
     path = folder / NOTE_FILE
     return path.exists() and path.read_text() == note and (folder / TEXT_FOLDER / META_FILE).exists()
 
