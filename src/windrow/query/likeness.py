@@ -81,7 +81,7 @@ def proximity(query: RankingQuery, text: str) -> float:
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
-    """Return the length in characters of the shortest part of a text that has `word_count` different words.
+    """Return the length of the shortest part of a text with `word_count` different words.
 
     `occurrences` are (start, end, word) of all words, sorted.
     """
@@ -236,11 +236,7 @@ def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int,
 
 
 def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
-    """Return the start of the part of a text that has the most different hits.
-
-    It is at most `_MAX_LEAD` characters before the part's first hit, at the beginning of a line or word if possible.
-    `spans` are (start, end, folded text) of the hits.
-    """
+    """Return where a snippet begins: near the first hit of the part of a text that has the most different hits."""
     best_start, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
         hits_shown = {

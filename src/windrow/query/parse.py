@@ -97,7 +97,6 @@ class _Scanner:
                 yield from self._read_piece()
 
     def _read_opening(self) -> Iterator[Token]:
-        """Read an opening parenthesis; yield its token unless `MAX_DEPTH` parentheses are open already."""
         is_negated = self.text[self.offset] == "-"
         self.offset += 1 + is_negated
         if self.depth < MAX_DEPTH:
@@ -286,7 +285,6 @@ _TERM_KINDS = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
 
 
 def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
-    """Return the tokens up to the last word, phrase or filter that `MAX_TERMS` allows."""
     count = 0
     for index, token in enumerate(all_tokens):
         count += token.kind in _TERM_KINDS
@@ -341,10 +339,7 @@ def _has_words(text: str) -> bool:
 
 
 class _TreeBuilder:
-    """Makes a tree from tokens. `index` is the position of the next token.
-
-    If `dashes_exclude` is true, a dash excludes the word after it.
-    """
+    """Makes a tree from tokens. If `dashes_exclude` is true, a dash excludes the word after it."""
 
     def __init__(self, all_tokens: list[Token], *, dashes_exclude: bool) -> None:
         self.tokens, self.index, self.dashes_exclude = all_tokens, 0, dashes_exclude
@@ -395,5 +390,4 @@ class _TreeBuilder:
 
 
 def _make_word(text: str) -> Word | None:
-    """Return the word of a token, or None if it contains neither a letter nor a digit."""
     return Word(*split_star(text)) if _has_words(text) else None

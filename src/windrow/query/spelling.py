@@ -58,7 +58,6 @@ def _suggest(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> 
 
 
 def _drop_or_swap(word: str) -> Iterator[str]:
-    """Yield the words that are `word` without one letter, or with two neighbouring letters swapped."""
     for index in range(len(word)):
         yield word[:index] + word[index + 1 :]
         if index:
@@ -66,7 +65,6 @@ def _drop_or_swap(word: str) -> Iterator[str]:
 
 
 def _replace_or_insert(word: str, letters: str) -> Iterator[str]:
-    """Yield the words that are `word` with one letter replaced by another, or with one letter more."""
     for index in range(len(word) + 1):
         for letter in letters:
             yield word[:index] + letter + word[index:]

@@ -142,7 +142,6 @@ def read_target(text: str) -> LinkFilter | None:
 
 
 def _without_scheme(text: str) -> str:
-    """Return an address without its scheme and the slashes at its end."""
     return _SCHEME.sub("", text).rstrip("/")
 
 

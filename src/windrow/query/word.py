@@ -159,7 +159,6 @@ def contains_words(text: str | None, consecutive_words: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _index_text(text: str) -> str:
-    """Return the words of a text, as indexes store them, with a space before and after each word."""
     return f" {' '.join(index_words(text))} "
 
 

@@ -64,7 +64,6 @@ def _find_forms(
     complete: Callable[[str], Sequence[tuple[str, int]]],
     stem: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> tuple[str, ...]:
-    """Return the other forms of a word in one language."""
     (word_stem,) = stem(language, [word])
     pairs = enumerate(zip(word, word_stem, strict=False))
     common_length = next((index for index, (letter, other) in pairs if letter != other), min(len(word), len(word_stem)))
