@@ -113,7 +113,6 @@ def build_source(
 
 
 def _allowed_addresses(source: Source, file: str) -> Allowed:
-    """Return the private hosts and networks that a source may request: `private_hosts`, and its own IP address."""
     try:
         return read_allowed(source.options.get("private_hosts", ()), source.site.host)
     except ConfigError as error:
@@ -141,7 +140,6 @@ def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequen
 
 
 def _find_collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
-    """Return the value of a source's setting `collection`; raises ConfigError if it is missing."""
     setting = next(setting for setting in SOURCE_SETTINGS if setting.name == "collection")
     prefix = f"source.{table.name}."
     toml_values = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
@@ -265,7 +263,6 @@ def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict
 
 
 def _build_sections(usable: Mapping[str, Collection], given: Given) -> dict[str, Any]:
-    """Return the result of each collection's `Configuration.section`, by collection."""
     return {
         name: build(given._replace(rows={array: given.rows[array] for array in collection.configuration.tables}))
         for name, collection in usable.items()

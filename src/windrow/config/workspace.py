@@ -135,7 +135,6 @@ def read_files(root: Path) -> ConfigFiles:
 
 
 def _source_files(folder: Path) -> list[Path]:
-    """Return the paths of sources/*.toml, sorted, without hidden files; raises ConfigError if one is not readable."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
         not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
@@ -165,10 +164,6 @@ class _NotToml(ConfigError):
 
 
 def _parse_file(path: Path, name: str) -> ConfigFile:
-    """Parse a TOML file, called `name` in messages; raises ConfigError if it is unreadable or another user's.
-
-    Raises _NotToml if it is not TOML.
-    """
     try:
         with path.open("rb") as file:
             _refuse_foreign_owner(file, path, name)
@@ -292,7 +287,6 @@ def _real_path(path: Path) -> str:
 
 
 def _describe_overlap(first: _Location, second: _Location) -> str:
-    """Return how two locations overlap, or an empty text if they do not."""
     path, other_path = first.path, second.path
     if path == other_path or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
@@ -306,12 +300,10 @@ def _describe_overlap(first: _Location, second: _Location) -> str:
 
 
 def _contains(folder: str, path: str) -> bool:
-    """Return whether a path is the folder itself or is below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _make_overlap_error(root: Path, location: _Location, problem: str) -> ConfigError:
-    """Return the error for a location with a problem, such as "is in sources (/w/sources)"."""
     if location.origin.startswith("env "):
         hint = f"unset {location.origin.removeprefix('env ')}"
     else:

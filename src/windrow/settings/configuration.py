@@ -224,7 +224,6 @@ def resolve_values(settings: Iterable[Setting], layers: Layers, root: Path) -> d
 
 
 def _resolve_value(setting: Setting, layers: Layers, root: Path) -> Value:
-    """Return a setting's value from its flag, its variable, a file, or its default, in this order."""
     name = layers.prefix + setting.name
     env_name = variable_name(name)
     if setting.name in layers.flags:
@@ -246,7 +245,6 @@ def _as_toml(setting: Setting, raw: Any) -> Any:
 
 
 def _hint_for(origin: str, root: Path) -> str:
-    """Return how to correct a value that came from `origin`."""
     if origin.endswith(".toml"):
         return f"edit {root / origin}"
     return f"unset {origin.removeprefix('env ')}" if origin.startswith("env ") else "windrow config"
@@ -279,7 +277,6 @@ def flatten_tables(
 
 
 def _dotted_values(tree: Mapping[str, Any], tables: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted name, value) for each value in nested tables; `tables` are the dotted names of the tables."""
     for key, value in tree.items():
         name = prefix + key
         if name in tables and isinstance(value, dict):

@@ -172,7 +172,6 @@ def read_secret_place(value: Any, root: Path) -> Secret | None:
 
 
 def _read_address(value: Any, root: Path) -> str:
-    """Return an address unchanged; raises ConfigError if it is not valid or contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
         raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
@@ -186,7 +185,6 @@ def _read_address(value: Any, root: Path) -> str:
 
 
 def _read_database(value: Any, root: Path) -> str:
-    """Return a database's address; a path is converted to the address of an SQLite database."""
     text = _read_address(value, root)
     if not text:
         raise ConfigError("expected a path or a database's address")
