@@ -59,8 +59,8 @@ def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting
 
 
 _MEMORY = "memory: it is read as a whole"
-_HOSTILE = "hostile input: honest input is smaller"
-_BY_TIME = "a list of what is later is requested; if there is none, the source fails (`crawler_trap`)"
+_HOSTILE = "hostile input: normal input is smaller"
+_BY_TIME = "a list of later entries is requested; if there is none, the source fails (`crawler_trap`)"
 _FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
 
 # documents

@@ -129,7 +129,7 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move this file, and files whose names begin so, elsewhere; then: windrow run, which makes a new one"
+    hint = "move this file, and files whose names begin with its name, elsewhere; windrow run makes a new one"
 
 
 class IndexDamaged(StoreDamaged):

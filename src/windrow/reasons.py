@@ -69,7 +69,7 @@ class Reason(StrEnum):
     PERMISSION_DENIED = "permission_denied", "the server or the file system does not allow reading it"
     NOT_FOUND = "not_found", "the server does not have it"
     GONE = "gone", "the server reported that it was removed permanently"
-    NO_TRANSPORT = "no_transport", "no transport for this kind of address, or no extra that is needed, is installed"
+    NO_TRANSPORT = "no_transport", "the transport for this kind of address, or an extra that it needs, is not installed"
     POLICY_DENIED = "policy_denied", "a rule of this workspace forbids the address"
     ROBOTS_DENIED = "robots_denied", "robots.txt of the host forbids the address"
     REDIRECTED = "redirected", "the server redirects to another address"
@@ -97,7 +97,7 @@ class Reason(StrEnum):
 
     # transfers
     INTERRUPTED = "interrupted", "the transfer was interrupted"
-    SIZE_MISMATCH = "size_mismatch", "the number of bytes received is not the one announced"
+    SIZE_MISMATCH = "size_mismatch", "the number of received bytes differs from the announced number"
     DIGEST_MISMATCH = "digest_mismatch", "the bytes do not match the checksum that the source lists"
     CONTENT_DIFFERS = "content_differs", "two sources list different content under one name"
     CONTENT_CHANGED = "content_changed", "the content of a known name has changed"
@@ -117,7 +117,7 @@ class Reason(StrEnum):
     BOMB_RATIO = "bomb_ratio", "it inflates beyond the allowed ratio"
     BOMB_TOTAL = "bomb_total", "it inflates to more bytes than the limit"
     BOMB_OVERLAP = "bomb_overlap", "members of the zip share the same bytes, as in a bomb"
-    DUPLICATE_MEMBER = "duplicate_member", "the zip has two members of one name"
+    DUPLICATE_MEMBER = "duplicate_member", "the zip has two members with the same name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 
     NO_ORIGINAL = "no_original", "the bytes to which a revisit record refers are in none of the imported WARC files"
@@ -138,7 +138,7 @@ class Reason(StrEnum):
     ALREADY_EXTRACTED = "already_extracted", "the table has the result of another extractor, which is kept"
 
     # articles of news sites
-    BOT_WALL = "bot_wall", "the site returned a web page instead of data: it keeps programs out"
+    BOT_WALL = "bot_wall", "the site returned a web page instead of data: it blocks programs"
     PASSWORD_PROTECTED = "password_protected", "the article can only be read with a password"
     NO_TITLE = "no_title", "the article has no headline"
     NO_TEXT = "no_text", "the article has no text"

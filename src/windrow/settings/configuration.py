@@ -136,7 +136,7 @@ def credentials_of(
     if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
         raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header of a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
-        raise ConfigError("`secret_query` may have only letters, digits, and . _ ~ -, and no `secret_prefix` with it")
+        raise ConfigError("`secret_query` may contain only letters, digits and . _ ~ -, and excludes `secret_prefix`")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
 
 

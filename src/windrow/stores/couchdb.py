@@ -148,7 +148,7 @@ class CouchDocuments:
         return number
 
     def _unexpected_response(self) -> StoreError:
-        return StoreError(f"{self._url}: the response is not one of CouchDB", hint="check the setting events.documents")
+        return StoreError(f"{self._url}: the response is not from CouchDB", hint="check the setting events.documents")
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
         if self._connection is None:

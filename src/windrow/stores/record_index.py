@@ -77,10 +77,7 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, the best first.
-
-        `kind` is their `type:` in searches.
-        """
+        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `build_clause`."""
         try:
             return self._find(query, kind, offset, limit, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched
@@ -116,7 +113,7 @@ class RecordIndex:
         return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index), suggestions, shown_forms)
 
     def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the documents that `find` finds, by facet. `kind` is their `type:` in searches."""
+        """Count the documents that `find` finds, by facet. For `kind` see `build_clause`."""
         try:
             return self._count_facets(query, kind, anew=False)
         except IndexDamaged:

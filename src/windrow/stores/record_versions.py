@@ -56,10 +56,9 @@ class Skipped(NamedTuple):
 
 
 class RecordVersion(NamedTuple):
-    """An observation of a record. `change` is new, changed, same or gone.
+    """An observation of a record. `change` is new, changed, same or gone; `json` is its value, or empty if gone.
 
-    `json` is its value, or empty if it is gone. `aside` is JSON that was stored beside this value when it was first
-    observed, or an empty text.
+    `aside` is JSON that was stored beside this value when it was first observed, or an empty text.
     """
 
     key: str

@@ -295,10 +295,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(query).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of attempts, in the order of attempts. Skipped ones are the last of their attempt.
-
-        `attempts` has at most a few hundred.
-        """
+        """Return the statements of a few hundred attempts, by attempt; the skipped ones of an attempt are last."""
         placeholders = ",".join("?" * len(attempts))
         observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
@@ -317,10 +314,9 @@ class RecordStore(SqliteStore):
         return sorted(statements, key=lambda statement: statement.attempt)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy the observations of sources that are no longer configured from an earlier store.
+        """Copy the observations of all sources except `sources`, sessions and takedowns from an earlier store.
 
-        `sources` are the configured sources. The captures of the copied sources cannot be read again. Sessions and
-        takedowns are copied as well.
+        The captures of the copied sources cannot be read again, because these sources are no longer configured.
         """
         with self._writing():
             copy_sessions(self._connection, old_store._connection)
@@ -366,15 +362,12 @@ class RecordStore(SqliteStore):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, the best first.
-
-        `kind` is their `type:` in searches.
-        """
+        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `build_clause`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
     def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the matches of a query by facet. `kind` is their `type:` in searches."""
+        """Count the matches of a query by facet. For `kind` see `build_clause`."""
         with self._guarded():
             return self._index().count_facets(query, kind)
 

@@ -369,7 +369,7 @@ def check_birth(findings: Findings, element: Node) -> None:
     if not birth_date:
         findings.report("BirthDateMissing", f"{_specimen_title(element)} has no DOB", element)
     elif not findings.today:
-        findings.skip_checks("the date of today is not known", "BirthDateInFuture")
+        findings.skip_checks("today's date is not known", "BirthDateInFuture")
     elif birth_date[:10] > findings.today:
         message = f"{_specimen_title(element)} has a DOB in the future: {quote(birth_date)}"
         findings.report("BirthDateInFuture", message, element)

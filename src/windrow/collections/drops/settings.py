@@ -63,11 +63,11 @@ CENTRE_TABLE = "drops.centre"
 
 SETTINGS = (
     Setting("drops.tracker", DATABASE, "tracker.sqlite", "the tracker: a file, or a database's address", written=True),
-    Setting("drops.tracker_secret", SECRET, "", "where the password of the tracker's database is"),
+    Setting("drops.tracker_secret", SECRET, "", "where the password of the tracker's database is stored"),
     Setting(
         "drops.store", DATABASE, "drops.sqlite", "the loaded records: a file, or a database's address", written=True
     ),
-    Setting("drops.store_secret", SECRET, "", "where the password of the records' database is"),
+    Setting("drops.store_secret", SECRET, "", "where the password of the records' database is stored"),
     Setting("drops.listers", count(1, 64), 10, "sources that are listed at one time", "--listers"),
     Setting("drops.downloaders", count(1, 64), 4, "transfers at one time", "--downloaders"),
     Setting(
@@ -82,13 +82,13 @@ SETTINGS = (
         "6 h",
         "time for all transfers together; the next run continues those that are not complete by then; 0: no limit",
     ),
-    Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
+    Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next one is tried", "--attempts"),
     Setting("drops.zip_name", PATTERN, "", "names of zips, with groups centre, date and inc; empty: the standard's"),
     Setting(
         "drops.xml_name", PATTERN, "", "names of XML files, with groups as for zips, and kind; empty: the standard's"
     ),
-    Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: the one shipped"),
-    Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: the one shipped"),
+    Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: windrow's own"),
+    Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: windrow's own"),
     Setting("drops.lists.status_codes", OPTIONAL_PATH, "", "the known status codes"),
     Setting("drops.lists.projects", OPTIONAL_PATH, "", "the known projects"),
     Setting("drops.lists.pipelines", OPTIONAL_PATH, "", "IMPReSS: the known pipelines, procedures and parameters"),

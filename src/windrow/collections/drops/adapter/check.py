@@ -49,7 +49,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         store.close()
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
-            message = f"has {counted(row_counts.get(item, 0), 'row')}, but {count} by the ledger"
+            message = f"has {counted(row_counts.get(item, 0), 'row')}, but the ledger has {count}"
             yield Fault(f"store, {key}", message, "windrow replay")
 
 
@@ -104,7 +104,7 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
             moved_counts[kind] -= expected_count - actual_count
             continue
         state = f"{PHASES[phase - 1]} {Status(status).name.lower()}"
-        message = f"has {counted(actual_count, 'row')} with the state {state}, but {expected_count} by the ledger"
+        message = f"has {counted(actual_count, 'row')} with the state {state}, but the ledger has {expected_count}"
         yield Fault(f"tracker, {kind}", message, REBUILD_HINT)
 
 

@@ -100,7 +100,7 @@ def _refuse_filled_server(workspace: Workspace) -> None:
 
 ADOPTED_SOURCE_NAME = "adopted"
 ADOPTED_AT = "unzip"
-ADOPTS = f"a folder of zips that are held already, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
+ADOPTS = f"a folder of zips that you already have, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
 
 
 def adopt(workspace: Workspace, folder: Path) -> Source:

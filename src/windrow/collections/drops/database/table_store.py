@@ -181,7 +181,7 @@ class TableStore:
             if missing:
                 raise StoreError(
                     f"the table {table.name} was created by another version of windrow and lacks {', '.join(missing)}",
-                    hint="windrow replay (for a store on a server, name an empty database in drops.store before)",
+                    hint="windrow replay (for a store on a server, first name an empty database in drops.store)",
                 )
 
     def census(self) -> dict[int, int]:

@@ -161,7 +161,7 @@ class Search:
         scorer = prepare_ranking(query, frequencies, document_count, now)
         matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
         notes = [
-            f"the filter '{leaf.typed}' matches {MAX_MATCHES:,} versions of pages or more; only so many are used"
+            f"the filter '{leaf.typed}' matches at least {MAX_MATCHES:,} versions of pages; others are ignored"
             for leaf in matches
             if len(matches[leaf]) == MAX_MATCHES
         ]
@@ -175,8 +175,8 @@ class Search:
                 break
         if is_cut:
             notes.append(
-                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked:"
-                " more words or a filter find the others"
+                f"the query matches at least {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages; others are not ranked:"
+                " to find them, add words or a filter"
             )
         if ranked_pages and attempt is not query:
             notes.append(

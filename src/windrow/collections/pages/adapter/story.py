@@ -215,8 +215,9 @@ class OutcomeTally(NamedTuple):
 class SiteOrigin(NamedTuple):
     """An origin, with counts of its addresses.
 
-    `pages` returned a body, `failing` failed at the last request, and `due` are due now. `robots` describes its present
-    robots.txt, or is empty. `delay` is the delay in seconds that the robots.txt sets, or null.
+    `pages` is the number of addresses that returned a body. `failing` is the number that failed at the last request,
+    `due` is the number that are due. `robots` describes its present robots.txt, or is empty. `delay` is the delay in
+    seconds that the robots.txt sets, or null.
     """
 
     origin: str
