@@ -294,7 +294,7 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
 
 
 def _dashes_exclude(all_tokens: list[Token]) -> bool:
-    """Return whether dashes exclude words: if something else is searched for and the query does not look pasted."""
+    """Return whether a dash excludes its word: the query has another term, and it does not look pasted."""
     has_other_terms = any(
         token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens

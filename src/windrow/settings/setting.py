@@ -139,7 +139,7 @@ ASKED = (
     Setting("secret_query", TEXT, "", "parameter of the address in which the secret is sent instead, such as api_key"),
     Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
-"""The settings of a source that requests are sent to, for a collection's `Configuration.source`."""
+"""The settings of a source that windrow sends requests to, for a collection's `Configuration.source`."""
 
 
 CAPTURED = (

@@ -310,7 +310,7 @@ class CouchDocuments:
             last_id = ids[-1]
 
     def rewind(self) -> None:
-        """Set the checkpoint of each database to 0; the documents stay."""
+        """Set the checkpoint of each database to 0, and keep the documents."""
         for database in self._databases:
             self._set_checkpoint(database, 0)
 

@@ -101,7 +101,7 @@ class DocumentStore(Protocol):
         ...
 
     def rewind(self) -> None:
-        """Set the checkpoint of each database to 0; the documents stay."""
+        """Set the checkpoint of each database to 0, and keep the documents."""
         ...
 
     def close(self) -> None:
@@ -374,7 +374,7 @@ class SqliteDocuments(SqliteStore):
                 yield document_id
 
     def rewind(self) -> None:
-        """Set the checkpoint of each database to 0; the documents stay."""
+        """Set the checkpoint of each database to 0, and keep the documents."""
         with self._writing():
             self._connection.execute("DELETE FROM windrow_meta")
 

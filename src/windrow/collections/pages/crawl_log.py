@@ -120,7 +120,7 @@ _IDENTITY_BYTES = 32
 
 
 def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -> bytes:
-    """Return the UUID of a crawl; `url_hash` is `windrow.digest.hash64` of its URL, `kind` a `CrawlType`.
+    """Return the UUID of a crawl; `url_hash` is the `hash64` of its URL, and `kind` is a `CrawlType`.
 
     >>> from datetime import UTC
     >>> make_crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]

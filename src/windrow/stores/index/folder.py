@@ -145,7 +145,7 @@ def remove_index(folder: Path) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
-    """Lock a folder, so that other processes do not write the index in it; the lock ends with the block or process.
+    """Lock a folder until the block ends, so that no other process writes the index in it.
 
     While another process has the lock, `wait` is called ten times a second; when it returns False, StoreUnreachable is
     raised.

@@ -86,7 +86,7 @@ EXPORTS = (
     Export(
         "tracker",
         ("mysql", "postgresql", "sqlite"),
-        "SQL that creates its tables and rows and drops nothing; load it into an empty database",
+        "SQL that creates its tables and rows, without DROP statements; load it into an empty database",
         tracker,
     ),
     Export("files", ("jsonl",), "a line for each XML file and its zip, with their phases and statuses", files),

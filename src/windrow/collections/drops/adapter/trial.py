@@ -174,7 +174,7 @@ class _TrialReader:
         return self._pool.run_alone(job).result
 
     def _preview_records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield a preview of every record, made of its first row, which has the number of the record."""
+        """Yield a preview of every record; it is made from the row whose number is the number of the record."""
         first_rows = {
             row[0]: (table, row[4:])
             for table, rows_of_table in rows.tables.items()

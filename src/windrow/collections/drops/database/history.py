@@ -172,10 +172,10 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission_id: int) -> None:
-    """Undo a publication: a version that it ended is valid again, until the time when its own version was ended.
+    """Undo a publication: its entities become invalid, and the entities that they ended become valid again.
 
-    If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is valid
-    again.
+    Such an entity then ends when the entity that ended it did, if that had ended. If an entity of the submission ended
+    or overrode several entities, only the one with the greatest sort key becomes valid again.
     """
     own_entity, old_entity, old_submission = schema.newer_entity, schema.older_entity, schema.submission
     query = (

@@ -136,7 +136,7 @@ def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[T
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield at most `_MAX_CHAIN` addresses that led to an address: first the one where it was found, last the seed."""
+    """Yield the addresses from the one that links to an address back to the seed, at most `_MAX_CHAIN`."""
     seen_ids: set[int] = set()
     while (
         address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN

@@ -317,7 +317,7 @@ class _Groups:
             )
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
-        """Add those of `members` whose ids are in `wanted_ids`; return their ids."""
+        """Add the members whose ids are in `wanted_ids`, and return their ids."""
         added_members = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
         self.members |= {member.id: member for member, _ in added_members}
         self._parents |= {member.id: parent_id for member, parent_id in added_members if parent_id is not None}

@@ -161,7 +161,7 @@ def hash_wording(summary: TextSummary | None) -> bytes:
 def write_wordings(
     connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], id_finder: IdFinder
 ) -> None:
-    """Insert the wordings of summaries into the table `windrow_wording`, except those that it already contains."""
+    """Insert the wordings of summaries that the table `windrow_wording` does not contain yet."""
     rows = []
     for summary in summaries:
         if summary.described is not None:

@@ -167,7 +167,7 @@ class IdFinder:
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
     def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return the ids of text piles by digest: piles of summaries, and those of `other_digests` that exist.
+        """Return, by digest, the ids of the text piles of summaries and of the existing piles of `other_digests`.
 
         New piles of summaries are inserted.
         """

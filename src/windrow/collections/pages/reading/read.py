@@ -276,7 +276,7 @@ def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDoc
 
 
 def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
-    """Return the reader of a media type; Markdown, often declared as plain text, is recognised by its file name."""
+    """Return the reader of a media type; Markdown that is declared as plain text is recognised by its file name."""
     path = url.partition("?")[0].partition("#")[0].lower()
     if essence == "text/plain" and path.endswith(_MARKDOWN_ENDINGS):
         return read_markdown
