@@ -128,7 +128,7 @@ UNREADABLE_LINES = _cap("UNREADABLE_LINES", 100, "unreadable lines of a listing"
 LIST_FILE_BYTES = _cap("LIST_FILE_BYTES", 64 * MIB, "bytes of a file that lists WARC files", _MEMORY, REFUSED)
 
 # news and events
-LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that loses posts", "a list may change at each", LEFT_OUT)
+LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that gets shorter", "a list may change at each", LEFT_OUT)
 POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", _BY_TIME)
 BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", _BY_TIME)
 NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)

@@ -169,7 +169,7 @@ TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Reasons of failed readings that may pass: later runs read the document again without an order of an operator."""
+"""Temporary reasons of failed readings: later runs read the document again, even if no operator asks for it."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
 """Reasons of failed readings that the bytes did not cause: the result is not recorded, and the task fails.

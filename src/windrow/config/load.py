@@ -129,7 +129,7 @@ def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequen
     for source in (source for source in sources if source.collection in collections and not source.unusable):
         for name in collections[source.collection].inputs(source).kept:
             if name.partition(":")[0] == source.collection:
-                problem = f"{name!r} belongs to the source's own collection; expected another, or a source of another"
+                problem = f"{name!r} is of the source's own collection; expected another collection, or a source of it"
             elif name not in known_inputs:
                 problem = f"{name!r} does not exist; expected a collection, or collection:source"
             else:

@@ -174,13 +174,13 @@ def read_secret_place(value: Any, root: Path) -> Secret | None:
 def _read_address(value: Any, root: Path) -> str:
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
+        raise ConfigError("the address may not contain a password; name its place in the setting that ends in `secret`")
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
+        raise ConfigError("the address may not contain a password; name its place in the setting that ends in `secret`")
     return text
 
 

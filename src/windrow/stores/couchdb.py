@@ -361,7 +361,7 @@ def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
 
 
 def _is_row(row: Any) -> bool:
-    """Return whether a row of a view has the form that is read. It may lack the document."""
+    """Return whether a row of a view has the expected form. The document may be missing."""
     if not isinstance(row, dict) or not isinstance(row.get("value", {}), dict | type(None)):
         return False
     document = row.get("doc")

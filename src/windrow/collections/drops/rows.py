@@ -28,7 +28,7 @@ MAX_TREE_BYTES = 1 << 20
 
 
 class ElementPlan(NamedTuple):
-    """How to read one element type of one namespace, prepared for speed; columns are given by their index."""
+    """A plan that makes it faster to read the elements of one tag; columns are given by their index."""
 
     table: str
     parent_table: str | None  # the content of the column `parent_table`, or None if the table has no such column

@@ -85,7 +85,7 @@ SETTINGS = (
     Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next one is tried", "--attempts"),
     Setting("drops.zip_name", PATTERN, "", "names of zips, with groups centre, date and inc; empty: the standard's"),
     Setting(
-        "drops.xml_name", PATTERN, "", "names of XML files, with groups as for zips, and kind; empty: the standard's"
+        "drops.xml_name", PATTERN, "", "XML file names, with groups centre, date, inc and kind; empty: the standard's"
     ),
     Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: windrow's own"),
     Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: windrow's own"),

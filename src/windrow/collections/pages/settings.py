@@ -102,7 +102,7 @@ SETTINGS = (
         "short name of the crawler's operator; the user agent begins with OPERATOR-crawler, as robots.txt may name it",
     ),
     Setting("pages.contact", TEXT, "", "web page or mailbox that the user agent names; empty: the workspace's contact"),
-    Setting("pages.user_agent", TEXT, "", "the whole user agent, in place of OPERATOR-crawler (for CONTACT)"),
+    Setting("pages.user_agent", TEXT, "", "the whole user agent; empty: OPERATOR-crawler (for CONTACT)"),
     Setting("pages.delay", DURATION, 1, "minimum time between two requests to a host, unless robots.txt sets another"),
     Setting(
         "pages.recrawl_interval",

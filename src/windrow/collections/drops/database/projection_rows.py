@@ -291,7 +291,7 @@ class IdLookup:
         self.clear_cache()
 
     def has_rows(self, connection: sa.Connection, table: str) -> bool:
-        """Tell whether the projection wrote a row of the table that it has not recorded as deleted."""
+        """Tell whether the table has rows that the projection wrote, according to its records."""
         conditions = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 

@@ -256,7 +256,7 @@ class GroupMember(NamedTuple):
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose the representatives of all groups that the generations `changed` belong or belonged to.
+    """Choose the representatives of all present and former groups of the generations `changed`.
 
     Works within the open transaction of `connection`; returns the number of changed rows of `windrow_representative`.
     """

@@ -57,7 +57,7 @@ from windrow.reasons import Reason
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Fields in which words are searched, with weights: text outside the main content describes a page less well."""
 PAST_WORDS = (("past", 1.0), ("past_rest", 0.4))
-"""The fields of past versions, duplicates and soft 404s that correspond to `WORDS`."""
+"""Like `WORDS`, but for past versions, duplicates and soft 404s."""
 FIELD_OF_KEY = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
 KINDS = {
     "html": ("text/html", "application/xhtml"),

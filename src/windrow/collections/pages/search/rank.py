@@ -105,7 +105,7 @@ def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
 
 
 def _score_address(query: RankingQuery, url: str) -> tuple[float, float]:
-    """Return the share of the query in the address, and 1.0 for a home page that the query names, otherwise 0.0."""
+    """Return which share of the query is in the address, and 1.0 if the query names this home page, otherwise 0.0."""
     address_words = first_words(address_text(url))
     share = sum(weight for word, weight in query.weights.items() if word in address_words) / query.total
     is_home_page = url.endswith("/") and url.count("/") == 3
