@@ -1,4 +1,4 @@
-"""The scope of a site: its origins, hosts and paths; and which query parameters are allowed, and which removed."""
+"""The scope of a site: its origins, hosts and paths, and the query parameters that are allowed or removed."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ ADOPTS = f"a folder of zips that you already have, with {', '.join(FOLDERS[:-1])
 
 
 def adopt(workspace: Workspace, folder: Path) -> Source:
-    """Return a source for zips on disk, in a folder that is or contains `add`, `edit` or `delete`.
+    """Return a source for zips on disk; `folder` is named `add`, `edit` or `delete`, or contains such folders.
 
     A run copies the zips into the archive and treats them like fetched ones; the folder is only read. The source
     belongs to the centre that made most of the zips. Raises UsageError if none of the three folders exists, or none of

@@ -170,7 +170,7 @@ def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterab
             difference = f"has the id {ids[0]}" if ids else f"is missing, and {present_name!r} has its id"
             raise StoreError(
                 f"{seed.table}: {name!r} {difference}; the standard gives it the id {seed.id}",
-                hint=f"give the rows of {seed.table} the standard's ids (references too), or name another database",
+                hint=f"give the rows of {seed.table} the standard's ids, also in references, or name another database",
             )
         connection.execute(table.insert().values(id=seed.id, **seed.values))
         added_counts[seed.table] = added_counts.get(seed.table, 0) + 1
@@ -316,7 +316,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return ids of a table by key: the ids of all `keys` that have one, and perhaps ids of other keys."""
+        """Return ids of a table by key. It has all `keys` that have an id, and may have other keys."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

@@ -112,7 +112,7 @@ UNCHANGED_SPELLING = Spelling(lambda text: text)
 
 
 class FillCounts(NamedTuple):
-    """The numbers of rows of the full-text table that were added, rewritten for another description, and removed."""
+    """The numbers of rows of the full-text table that were added, changed and removed."""
 
     added: int
     changed: int
