@@ -25,7 +25,7 @@ class Cap(NamedTuple):
 
     @property
     def rule(self) -> str:
-        """What a document, list or site has that exceeds the cap, for people.
+        """A description of input that exceeds the cap, for people.
 
         >>> PAGE_LINKS.rule
         'more than 20,000 links of a page'
@@ -42,7 +42,7 @@ class Cap(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """How many things a cap leaves out: at least so many if the remainder was not read."""
+    """The number of things that a cap leaves out. It is a minimum if the remainder was not read."""
 
     cap: Cap
     number: int
@@ -53,14 +53,14 @@ CAPS: list[Cap] = []
 
 
 def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting: str = "") -> Cap:
-    """Make a cap and add it to `CAPS`; the parameters are the fields of `Cap`."""
+    """Make a cap and add it to `CAPS`."""
     CAPS.append(Cap(name, number, counted, why, excess, setting))
     return CAPS[-1]
 
 
 _MEMORY = "memory: it is read as a whole"
-_HOSTILE = "hostile input: honest input is smaller"
-_BY_TIME = "a list of what is later is requested; if there is none, the source fails (`crawler_trap`)"
+_HOSTILE = "hostile input: normal input is smaller"
+_BY_TIME = "a list of later entries is requested; if there is none, the source fails (`crawler_trap`)"
 _FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
 
 # documents
@@ -128,7 +128,7 @@ UNREADABLE_LINES = _cap("UNREADABLE_LINES", 100, "unreadable lines of a listing"
 LIST_FILE_BYTES = _cap("LIST_FILE_BYTES", 64 * MIB, "bytes of a file that lists WARC files", _MEMORY, REFUSED)
 
 # news and events
-LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that loses posts", "a list may change at each", LEFT_OUT)
+LIST_ROUNDS = _cap("LIST_ROUNDS", 3, "readings of a list that gets shorter", "a list may change at each", LEFT_OUT)
 POST_PAGES = _cap("POST_PAGES", 100_000, "pages of a list of posts", "a server may never end", _BY_TIME)
 BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may never end", _BY_TIME)
 NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)

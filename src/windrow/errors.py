@@ -42,7 +42,7 @@ class WindrowError(Exception):
     hint = ""
 
     def __init__(self, message: str, *, hint: str = "", reason: Reason | None = None) -> None:
-        """Store the message, and a hint and a reason that replace those of the class unless they are empty or None."""
+        """Store the message. Without a hint or reason, the error has the hint or reason of its class."""
         super().__init__(message)
         self.hint = hint or self.hint
         self.reason = reason or self.reason
@@ -129,7 +129,7 @@ class StoreDamaged(StoreError):
     """A store's file is no longer a valid database."""
 
     reason = Reason.DISK_FAILED
-    hint = "move this file, and files whose names begin so, elsewhere; then: windrow run, which makes a new one"
+    hint = "move this file, and files whose names begin with its name, elsewhere; windrow run makes a new one"
 
 
 class IndexDamaged(StoreDamaged):

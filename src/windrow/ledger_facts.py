@@ -102,7 +102,7 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began or ceased to list a file, or listed it changed; or it was refused, or compared with a copy."""
+    """A source began or ceased to list a file, or listed it changed; or the file was refused or compared."""
 
     seq: int
     at: datetime
@@ -170,7 +170,7 @@ class Decided(NamedTuple):
 
 
 class DocumentRead(NamedTuple):
-    """A step read a document; `number` is its `Reading.count`, `md5` the document's MD5, or empty if not computed."""
+    """A step read a document. `number` is its `Reading.count`; `md5` is the document's MD5, or empty."""
 
     seq: int
     at: datetime
@@ -185,7 +185,7 @@ class DocumentRead(NamedTuple):
 
 
 class FindingMade(NamedTuple):
-    """A finding was made in an item, in the phase with the number `phase`; the last fields are those of `Finding`."""
+    """A finding was made in an item, in the phase with the number `phase`. The last fields are as in `Finding`."""
 
     seq: int
     at: datetime

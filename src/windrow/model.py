@@ -15,7 +15,7 @@ from windrow.reasons import Reason
 
 
 class Status(IntEnum):
-    """How far a phase got; the numbers are those of the tracker's table a_status."""
+    """How far a phase got. The numbers are as in the tracker's table a_status."""
 
     PENDING = 1
     RUNNING = 2
@@ -41,8 +41,8 @@ class Level(StrEnum):
 class Finding:
     """Something wrong or notable in a document.
 
-    `kind` is its class (`SchemaError`, `UnknownStatusCode`), `message` the details of this case. `line` and `column`
-    count from 1, and are None if unknown.
+    `kind` is its class (`SchemaError`, `UnknownStatusCode`), `message` describes this case. `line` and `column` count
+    from 1, and are None if unknown.
     """
 
     kind: str
@@ -64,7 +64,7 @@ class Secret:
 
 
 class Credential(NamedTuple):
-    """A secret, and where it is sent: after `prefix` in the field `header`, or else as parameter `query`."""
+    """A secret that is sent after `prefix` in the header `header`, or else as the parameter `query` of the address."""
 
     secret: Secret
     header: str = ""
@@ -73,9 +73,9 @@ class Credential(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """The private hosts and networks that may be requested; with `everything`, all may be.
+    """The private hosts and networks that may be requested. If `everything` is true, all may be requested.
 
-    `wiki.example` is this host only, `.lan.example` this host and all hosts below it.
+    `wiki.example` is this host only, `.lan.example` is this host and all hosts below it.
     """
 
     hosts: tuple[str, ...] = ()
@@ -96,11 +96,11 @@ class Site:
     port: int | None = None  # None: the usual port of the scheme
     username: str = ""
     secret: Secret | None = None
-    key: Secret | None = None  # sftp: the private key, of which `secret` is then the passphrase
+    key: Secret | None = None  # sftp: the private key; `secret` is then its passphrase
     base: str = "/"  # the folder below which all paths of the source are
     timeout: float = 60.0  # for one response, and for the next bytes of it
     listing_timeout: float = 300.0  # for one whole listing
-    min_rate: int = 1000  # least bytes per second of a transfer, measured over `timeout` seconds; 0: no minimum
+    min_rate: int = 1000  # minimum bytes per second of a transfer, over `timeout` seconds; 0: no minimum
     proxy: str = ""
     ca_bundle: str = ""
     passive: bool = True
@@ -142,7 +142,7 @@ class Source:
     attempts: int = 3
     pace: float = 0.0  # minimum time between two requests to its origin, in seconds
     options: Mapping[str, Any] = field(default_factory=dict)
-    most: int = 0  # most addresses requested in one run; 0: all that are due
+    most: int = 0  # maximum number of addresses requested in one run; 0: all that are due
     unusable: str = ""  # why its collection cannot be used; empty: it can
     credentials: tuple[Credential, ...] = ()  # sent to its own origin only, and not archived
 
@@ -152,7 +152,7 @@ MAX_INTEGER = 2**63 - 1
 
 
 class ListingEntry(NamedTuple):
-    """One line of a folder's listing; `modified` is aware and in UTC. None stands for what the server does not state.
+    """One line of a folder's listing. A field is None if the server does not state it; `modified` is aware and in UTC.
 
     An entry with a `reason` is a line that cannot be read: `name` is then the beginning of the line.
     """
@@ -186,9 +186,10 @@ class Offer(NamedTuple):
 
 
 class OfferingSource(NamedTuple):
-    """A source that lists a file, and the number and speed in bytes per second (None: unknown) of its transfers so far.
+    """A source that lists a file, with counts of its earlier transfers.
 
-    `owner` is the centre that runs the source; `attempts` includes the `failures`.
+    `owner` is the centre that runs the source; `attempts` includes the `failures`. `speed` is in bytes per second, or
+    None if it is unknown.
     """
 
     source: str
@@ -199,7 +200,7 @@ class OfferingSource(NamedTuple):
 
 
 class KnownCapture(NamedTuple):
-    """The earlier response of an address: its digest, WARC-Date and address; empty texts if it was never captured."""
+    """The earlier response of an address: digest, WARC-Date and address. All are empty if it was never captured."""
 
     digest: str = ""
     date: str = ""
@@ -207,7 +208,7 @@ class KnownCapture(NamedTuple):
 
 
 COMPARED_SIZE = 1 << 16
-"""How many bytes at a file's end are compared between two sources: a zip has its table of contents there."""
+"""The number of bytes at the end of a file that are compared between two sources: a zip has its contents there."""
 
 
 class ArchivePlace(NamedTuple):
@@ -232,8 +233,8 @@ class KeptResponse(NamedTuple):
 class Attachment(NamedTuple):
     """Archived bytes that are inserted at the offset `at` into a request's body while it is sent.
 
-    They are `length` bytes (-1: all) from `offset` on of the decoded body that `attempt` archived. `place` is where
-    this body is in the archive, None until it is looked up.
+    The bytes come from the decoded body that `attempt` archived: `length` bytes (-1: all) from `offset` on. `place` is
+    the place of this body in the archive, or None until it is looked up.
     """
 
     at: int
@@ -247,7 +248,7 @@ class HttpRequest(NamedTuple):
     """A request that is not a plain GET.
 
     `context` is a text that the discovery gets back with the answer, such as the page number of an API. `seconds` is
-    the limit for the whole response; 0 stands for the usual limit.
+    the limit for the whole response; 0 means the usual limit.
     """
 
     method: str = "GET"
@@ -259,10 +260,10 @@ class HttpRequest(NamedTuple):
 
 
 class FoundUrl(NamedTuple):
-    """An address that may be requested: `digest` is a 64-bit hash of the request; a lower `order` is requested earlier.
+    """An address that may be requested. `digest` is a 64-bit hash of the request; a lower `order` is requested earlier.
 
-    `kind` is the collection's number for the kind of content, `hinted` the time of the last change given in a sitemap
-    or feed; `request` is None for a plain GET.
+    `kind` is the collection's number for the kind of content. `hinted` is the time of the last change given in a
+    sitemap or feed, or None. `request` is None for a plain GET.
     """
 
     digest: int
@@ -304,7 +305,7 @@ class FetchJob(NamedTuple):
     kind: int = 0  # the collection's number for the kind of content
     last: KnownCapture = KnownCapture()  # the last capture; the record of an unchanged response refers to it
     validators: tuple[str, str] = ("", "")  # ETag and Last-Modified of the last capture
-    order: int = 0  # that of its address (`FoundUrl`)
+    order: int = 0  # as in `FoundUrl`
     request: HttpRequest | None = None  # None: a plain GET
     held: HeldAnswer | None = None  # used in place of a request
     file: ListedFile = ListedFile("")
@@ -317,7 +318,7 @@ class FetchJob(NamedTuple):
 class Attempt(NamedTuple):
     """One try to get an address or a listed file, and its result. Times are in UTC, durations in seconds.
 
-    `target` and `kind` are those of its job; `allowed` is whether the origin's robots.txt allows it. `status` is the
+    `target` and `kind` are as in its job; `allowed` is whether the origin's robots.txt allows it. `status` is the
     protocol's number (200, 226), None without a response or for a protocol without numbers. An attempt with a `reason`
     failed: no response came, or it was incomplete or could not be read.
     """
@@ -335,7 +336,7 @@ class Attempt(NamedTuple):
     validators: tuple[str, str] = ("", "")  # ETag, Last-Modified
     location: str = ""  # the target of a redirect
     received: int | None = None  # bytes transferred, if that is not the size of the archived body
-    checksum: str = ""  # that of the checksum file, `md5:...` or `sha256:...`, if it was checked
+    checksum: str = ""  # in the checksum file, `md5:...` or `sha256:...`, if it was checked
     retry: bool = False  # whether trying again may help, since no complete response came
     wait: float | None = None  # seconds for which the origin asked not to be requested
 
@@ -357,7 +358,7 @@ class CdxLine(NamedTuple):
     """The index entry of a capture: from a CDX or CDXJ file, a WARC file's record, or a collection of this workspace.
 
     `timestamp` is a valid UTC time of 14 digits. `digest` is as written in the index, mostly base 32 of SHA-1.
-    `length` is the size of the compressed record. None and empty texts stand for `-` and for missing fields; bytes that
+    `length` is the size of the compressed record. None and empty texts mean `-` and missing fields; bytes that
     are not UTF-8 are represented as in Python's file names (PEP 383). A capture of this workspace has an empty `key`
     and windrow's own digest.
     """
@@ -448,7 +449,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A field, with a short text, that changed; `before` or `after` is empty if the field did not or does not exist."""
+    """A field with a short text that changed. `before` or `after` is empty if the field did not or does not exist."""
 
     field: str
     before: str

@@ -26,7 +26,7 @@ class Reason(StrEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> Self | None:
-        """Return the reason that an older ledger calls `value`, or None if no reason was ever called so."""
+        """Return the reason that an older ledger calls `value`, or None if there is none."""
         from windrow.renamed import REASONS  # noqa: PLC0415 windrow.content imports no other package
 
         return cls(REASONS[value]) if isinstance(value, str) and value in REASONS else None
@@ -69,7 +69,7 @@ class Reason(StrEnum):
     PERMISSION_DENIED = "permission_denied", "the server or the file system does not allow reading it"
     NOT_FOUND = "not_found", "the server does not have it"
     GONE = "gone", "the server reported that it was removed permanently"
-    NO_TRANSPORT = "no_transport", "no transport for this kind of address, or no extra that is needed, is installed"
+    NO_TRANSPORT = "no_transport", "the transport for this kind of address, or an extra that it needs, is not installed"
     POLICY_DENIED = "policy_denied", "a rule of this workspace forbids the address"
     ROBOTS_DENIED = "robots_denied", "robots.txt of the host forbids the address"
     REDIRECTED = "redirected", "the server redirects to another address"
@@ -97,7 +97,7 @@ class Reason(StrEnum):
 
     # transfers
     INTERRUPTED = "interrupted", "the transfer was interrupted"
-    SIZE_MISMATCH = "size_mismatch", "the number of bytes received is not the one announced"
+    SIZE_MISMATCH = "size_mismatch", "the number of received bytes differs from the announced number"
     DIGEST_MISMATCH = "digest_mismatch", "the bytes do not match the checksum that the source lists"
     CONTENT_DIFFERS = "content_differs", "two sources list different content under one name"
     CONTENT_CHANGED = "content_changed", "the content of a known name has changed"
@@ -117,7 +117,7 @@ class Reason(StrEnum):
     BOMB_RATIO = "bomb_ratio", "it inflates beyond the allowed ratio"
     BOMB_TOTAL = "bomb_total", "it inflates to more bytes than the limit"
     BOMB_OVERLAP = "bomb_overlap", "members of the zip share the same bytes, as in a bomb"
-    DUPLICATE_MEMBER = "duplicate_member", "the zip has two members of one name"
+    DUPLICATE_MEMBER = "duplicate_member", "the zip has two members with the same name"
     UNSUPPORTED = "unsupported", "the format or compression method is not supported"
 
     NO_ORIGINAL = "no_original", "the bytes to which a revisit record refers are in none of the imported WARC files"
@@ -138,7 +138,7 @@ class Reason(StrEnum):
     ALREADY_EXTRACTED = "already_extracted", "the table has the result of another extractor, which is kept"
 
     # articles of news sites
-    BOT_WALL = "bot_wall", "the site returned a web page instead of data: it keeps programs out"
+    BOT_WALL = "bot_wall", "the site returned a web page instead of data: it blocks programs"
     PASSWORD_PROTECTED = "password_protected", "the article can only be read with a password"
     NO_TITLE = "no_title", "the article has no headline"
     NO_TEXT = "no_text", "the article has no text"
@@ -169,7 +169,7 @@ TRANSIENT_REASONS = frozenset({
     Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.DISK_FAILED, Reason.DISK_FULL,
     Reason.STORE_FAILED,
 })  # fmt: skip
-"""Reasons of failed readings that may pass: later runs read the document again without an order of an operator."""
+"""Temporary reasons of failed readings: later runs read the document again, even if no operator asks for it."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
 """Reasons of failed readings that the bytes did not cause: the result is not recorded, and the task fails.
@@ -197,7 +197,7 @@ _REASONS_BY_STATUS = {
 
 
 def reason_of_status(status: int, default: Reason = Reason.PROTOCOL_ERROR) -> Reason:
-    """Return the reason for an HTTP status that is not a success; `default` for one below 500 without its own reason.
+    """Return the reason for an HTTP status that is not a success; `default` for an unlisted status below 500.
 
     >>> reason_of_status(410).value, reason_of_status(503).value, reason_of_status(418).value
     ('gone', 'server_error', 'protocol_error')

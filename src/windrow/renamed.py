@@ -25,7 +25,7 @@ class RenamedWarning(FutureWarning):
 
 
 def current_name(table: Mapping[str, str], name: str, prefix: str = "") -> str:
-    """Return the new name of an old one, and warn with a message that begins with `prefix`; return others unchanged.
+    """Return the new name for an old name, with a warning that begins with `prefix`; return another name unchanged.
 
     >>> current_name({"pace": "delay"}, "timeout")
     'timeout'

@@ -82,7 +82,7 @@ def test_a_query_with_more_matches_than_are_ranked_has_a_note(search: Search, mo
     monkeypatch.setattr("windrow.collections.pages.adapter.search.BLOCK_SIZE", 5)
     assert search("walrus", now=NOW, limit=3).notes == (), "the first results are complete"
     (note,) = search("walrus", now=NOW, limit=50).notes
-    assert note.startswith("the query matches 10 versions of pages or more; only so many are ranked")
+    assert note.startswith("the query matches at least 10 versions of pages; others are not ranked")
     assert search("mayor", now=NOW, limit=50).notes == ()
 
 

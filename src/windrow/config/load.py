@@ -42,7 +42,7 @@ from windrow.settings.configuration import (
 from windrow.settings.setting import SOURCE_SETTINGS, WORKSPACE_SETTINGS, Setting, Value, is_name, variable_name
 
 SourceSettings = Mapping[str, Mapping[str, Setting]]
-"""The settings of a source by name, for each collection."""
+"""The settings that a source may have, by collection and name."""
 
 
 def settings_of_sources(collections: Mapping[str, Collection]) -> dict[str, dict[str, Setting]]:
@@ -113,7 +113,6 @@ def build_source(
 
 
 def _allowed_addresses(source: Source, file: str) -> Allowed:
-    """Return the private hosts and networks that a source may request: `private_hosts`, and its own IP address."""
     try:
         return read_allowed(source.options.get("private_hosts", ()), source.site.host)
     except ConfigError as error:
@@ -123,16 +122,14 @@ def _allowed_addresses(source: Source, file: str) -> Allowed:
 def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
     """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source.
 
-    A source whose collection is not known may be of any.
+    A source whose collection is not known may belong to any collection.
     """
     known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     known_inputs |= {f"{name}:{source.name}" for source in sources if not source.collection for name in collections}
     for source in (source for source in sources if source.collection in collections and not source.unusable):
         for name in collections[source.collection].inputs(source).kept:
             if name.partition(":")[0] == source.collection:
-                problem = (
-                    f"{name!r} is the collection of this source or in it; expected another, or a source of another"
-                )
+                problem = f"{name!r} is of the source's own collection; expected another collection, or a source of it"
             elif name not in known_inputs:
                 problem = f"{name!r} does not exist; expected a collection, or collection:source"
             else:
@@ -141,7 +138,6 @@ def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequen
 
 
 def _find_collection(table: SourceTable, context: Surroundings, source_settings: SourceSettings) -> Value:
-    """Return the value of a source's setting `collection`; raises ConfigError if it is missing."""
     setting = next(setting for setting in SOURCE_SETTINGS if setting.name == "collection")
     prefix = f"source.{table.name}."
     toml_values = {"collection": (table.tree["collection"], table.file)} if "collection" in table.tree else {}
@@ -188,11 +184,11 @@ def load(
 ) -> Workspace:
     """Return the configuration of the workspace at `root`.
 
-    `environ` is the environment (None: this process's), `flags` the values from the command line by setting
-    (`{"drops.attempts": 5}`; a value of None means not set), `collections` the usable collections by name (None: all
-    installed ones), `added` the tables of further sources by name. Raises ConfigError, which names file and setting,
-    for unknown settings, wrong values and contradictions. If `needed` names sources and collections, a wrong setting of
-    any other source only makes that source unusable.
+    `environ` is the environment, by default that of this process. `flags` are the values from the command line by
+    setting (`{"drops.attempts": 5}`; a value of None means not set). `collections` are the usable collections by name,
+    by default all installed ones. `added` are the tables of further sources by name. Raises ConfigError, which names
+    file and setting, for unknown settings, wrong values and contradictions. If `needed` names sources and collections,
+    a wrong setting of any other source only makes that source unusable.
     """
     root = root.resolve()
     usable = registry.installed() if collections is None else dict(collections)
@@ -265,7 +261,6 @@ def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict
 
 
 def _build_sections(usable: Mapping[str, Collection], given: Given) -> dict[str, Any]:
-    """Return the result of each collection's `Configuration.section`, by collection."""
     return {
         name: build(given._replace(rows={array: given.rows[array] for array in collection.configuration.tables}))
         for name, collection in usable.items()

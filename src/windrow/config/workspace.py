@@ -1,4 +1,4 @@
-"""The configuration as frozen values; reads its files, host keys and passwords, and checks its paths."""
+"""The configuration as frozen values. This module reads its files, host keys and passwords, and checks its paths."""
 
 from __future__ import annotations
 
@@ -99,8 +99,8 @@ class ConfigFiles(NamedTuple):
 def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None = None) -> Path:
     """Return the folder of the workspace.
 
-    It is the value of the `option` --workspace, or that of the variable WINDROW_WORKSPACE, or otherwise `start` or the
-    nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where it looked.
+    It is the value of the `option` --workspace, or the value of the variable WINDROW_WORKSPACE, or otherwise `start` or
+    the nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where it looked.
     """
     configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
     if configured_folder is not None:
@@ -135,7 +135,6 @@ def read_files(root: Path) -> ConfigFiles:
 
 
 def _source_files(folder: Path) -> list[Path]:
-    """Return the paths of sources/*.toml, sorted, without hidden files; raises ConfigError if one is not readable."""
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
         not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
@@ -165,10 +164,6 @@ class _NotToml(ConfigError):
 
 
 def _parse_file(path: Path, name: str) -> ConfigFile:
-    """Parse a TOML file, called `name` in messages; raises ConfigError if it is unreadable or another user's.
-
-    Raises _NotToml if it is not TOML.
-    """
     try:
         with path.open("rb") as file:
             _refuse_foreign_owner(file, path, name)
@@ -187,7 +182,7 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
 
 
 def _parse_source_file(path: Path) -> ConfigFile:
-    """Parse the file of a source, as `_parse_file` does; one that is not TOML has a `fault`, and an empty tree."""
+    """Parse the file of a source as `_parse_file` does. If it is not TOML, it has a `fault` and an empty tree."""
     name = f"{SOURCES_FOLDER}/{path.name}"
     try:
         return _parse_file(path, name)
@@ -222,8 +217,8 @@ def refuse_overlaps(
 ) -> None:
     """Raise ConfigError if a file or folder that windrow writes is the same as another one, is in it or contains it.
 
-    `written_settings` names the settings of what windrow writes; `values` are the workspace's values by setting,
-    `source_values` those of its sources. Files and folders that are only read may overlap each other.
+    `written_settings` names the settings of what windrow writes. `values` are the workspace's values by setting,
+    `source_values` are the values of its sources. Files and folders that are only read may overlap each other.
     """
     written_locations = [
         location
@@ -260,7 +255,7 @@ def refuse_overlaps(
 def _location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
     """Return the file or folder that a setting names; None for other settings, and for databases on a server.
 
-    With a `root`, the setting is known to name one, and a text without a scheme is a path below `root`.
+    If `root` is given, the setting must name a file or folder, and a text without a scheme is a path below `root`.
     """
     setting_value = value.value
     path: str | Path = ""
@@ -292,7 +287,6 @@ def _real_path(path: Path) -> str:
 
 
 def _describe_overlap(first: _Location, second: _Location) -> str:
-    """Return how two locations overlap, or an empty text if they do not."""
     path, other_path = first.path, second.path
     if path == other_path or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
@@ -306,12 +300,10 @@ def _describe_overlap(first: _Location, second: _Location) -> str:
 
 
 def _contains(folder: str, path: str) -> bool:
-    """Return whether a path is the folder itself or is below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 def _make_overlap_error(root: Path, location: _Location, problem: str) -> ConfigError:
-    """Return the error for a location with a problem, such as "is in sources (/w/sources)"."""
     if location.origin.startswith("env "):
         hint = f"unset {location.origin.removeprefix('env ')}"
     else:

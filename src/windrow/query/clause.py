@@ -29,8 +29,8 @@ from windrow.query.word_forms import WordForms
 class IndexField(NamedTuple):
     """A field of an index and its kind.
 
-    `words` is a text that is split into words and folded, `mark` a text that is matched whole, `facet` a mark by which
-    documents can also be counted, and `number` a whole number.
+    `words` is a text that is split and folded. A `mark` is matched whole. A `facet` is a mark by which documents can be
+    counted. A `number` is an integer.
     """
 
     name: str
@@ -44,9 +44,9 @@ class Everything:
 
 @dataclass(frozen=True, slots=True)
 class WordSequence:
-    """Words next to each other in one of the `fields`: (name, weight in the score).
+    """Words next to each other in one of `fields`, which are (name, weight in the score).
 
-    With `prefix`, the last word may be the beginning of a longer one. A text without words does not match.
+    If `prefix` is true, the last word may be the beginning of a longer one. A text without words does not match.
     """
 
     text: str
@@ -74,7 +74,7 @@ class MarkLike:
 
 @dataclass(frozen=True, slots=True)
 class NumberRange:
-    """The number in `field` is at least `low` and at most `high`; None: without this limit."""
+    """The number in `field` is at least `low` and at most `high`. None means that there is no limit."""
 
     field: str
     low: int | None = None
@@ -115,7 +115,7 @@ def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tre
 
 
 def require_some_terms(query: Query, count: int, leaf_clause: Callable[[Leaf], Clause]) -> Clause:
-    """Return a clause that requires at least `count` of a query's words and phrases, and all parts without such terms.
+    """Return a clause that requires at least `count` of a query's words and phrases, and all its other parts.
 
     `leaf_clause` returns the clause for a leaf.
     """
@@ -138,8 +138,8 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
     """Return the clause of `word_sequence` for a leaf; for a word, it also finds the other forms in `word_forms`.
 
-    A form is found in documents of its language, and in documents whose language is unknown. Other forms of phrases
-    and prefixes are not searched.
+    A form is searched in documents of its language, and in documents of an unknown language. Other and prefixes do
+    not have forms.
     """
     sequence = word_sequence(leaf, fields)
     if not isinstance(leaf, Word) or leaf.prefix or not word_forms.get(sequence.text):
@@ -162,7 +162,7 @@ UNKNOWN_LANGUAGE = "und"
 
 
 def language_marks(tag: str) -> list[tuple[str, str]]:
-    """Return the marks (field, mark) of a document with a language tag: the tag and each shorter tag.
+    """Return the marks of a document's language: its tag and each shorter tag.
 
     >>> language_marks("de-AT"), language_marks("")
     ([('lang', 'de'), ('lang', 'de-at')], [('lang', 'und')])
@@ -229,7 +229,7 @@ class IndexHit(NamedTuple):
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index: (field, text) of its texts, perhaps several for one field, and (field, number)."""
+    """A document for an index. `texts` are (field, text), perhaps several of a field; `numbers` are (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]
@@ -237,7 +237,7 @@ class IndexDocument(NamedTuple):
 
 
 class FacetCounts(NamedTuple):
-    """The number of `documents` that match a query, and for each facet their numbers by value.
+    """The number of `documents` that match a query, and the number of them with each value, by facet.
 
     Facets are `source`, `language`, `type` and `year`; `relaxed` is true if no document has all words of the query.
     """

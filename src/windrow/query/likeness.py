@@ -18,7 +18,7 @@ from windrow.query.tree import And, Node, Or, Phrase, Word, filters, join_parts,
 from windrow.query.word import composed, fold, index_words, needs_no_spaces, whole_word_pattern, words
 
 PROXIMITY_LENGTH = 6_000
-"""How many characters at the beginning of a text `proximity` reads."""
+"""The number of characters at the beginning of a text that `proximity` reads."""
 
 # A query with one of these words asks for recent pages.
 _RECENT_WORDS = set("latest newest news recent recently today current now breaking update updates".split())  # noqa: SIM905
@@ -26,7 +26,7 @@ _MAX_OCCURRENCES = 60  # occurrences of one word in one text
 
 
 class RankingQuery(NamedTuple):
-    """A query prepared for ranking: the weight of each folded word, greater for rare words, and the sum `total`."""
+    """A query prepared for ranking. `weights` of folded words are greater for rare words; `total` is their sum."""
 
     weights: Mapping[str, float]
     total: float
@@ -64,8 +64,8 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    Only the words of the query that the text has are considered, of which there must be two. The result is the square
-    root of their share of the length of the shortest part with all of them, times their share of the query's weight.
+    The result is computed from the shortest part of the text that has all of the query's words in the text. It is the
+    square root of the share of that part that the words fill, times the words' share of the query's total weight.
     """
     if len(query.weights) < 2:
         return 0.0
@@ -81,7 +81,7 @@ def proximity(query: RankingQuery, text: str) -> float:
 
 
 def _measure_shortest_part(occurrences: Sequence[tuple[int, int, str]], word_count: int) -> int:
-    """Return the length in characters of the shortest part of a text that has `word_count` different words.
+    """Return the length of the shortest part of a text with `word_count` different words.
 
     `occurrences` are (start, end, word) of all words, sorted.
     """
@@ -186,7 +186,7 @@ _MAX_HITS = 120  # hits in one text
 
 
 def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
-    """Return a regular expression that finds words and phrases in a folded text, or None if `terms` is without words.
+    """Return a regular expression that finds words and phrases in a folded text, or None if `terms` have no words.
 
     >>> term_pattern([Word("Café"), Phrase("green tea")]).findall("cafe with green  tea")
     ['cafe', 'green  tea']
@@ -202,7 +202,7 @@ def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
 
 
 def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the part of a text that has the most different hits, or the beginning of a text without hits.
+    """Return the part of a text that has the most different hits, or the beginning of the text if it has no hits.
 
     >>> snippet("Tea is a drink.", term_pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))
@@ -218,7 +218,7 @@ def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]
 
 
 def mark_hits(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return a whole text in pieces: those that match `hit_pattern`, and the text between them."""
+    """Return a whole text in pieces: the pieces that match `hit_pattern`, and the text between them."""
     composed_text = composed(text)
     return _split_at_hits(composed_text, find_hits(composed_text, hit_pattern), 0, len(composed_text))
 
@@ -236,11 +236,7 @@ def find_hits(text: str, hit_pattern: re.Pattern[str] | None) -> list[tuple[int,
 
 
 def _choose_start(text: str, spans: Sequence[tuple[int, int, str]]) -> int:
-    """Return the start of the part of a text that has the most different hits.
-
-    It is at most `_MAX_LEAD` characters before the part's first hit, at the beginning of a line or word if possible.
-    `spans` are (start, end, folded text) of the hits.
-    """
+    """Return where a snippet begins: near the first hit of the part of a text that has the most different hits."""
     best_start, most_hits = 0, 0
     for index, (start, _, _) in enumerate(spans):
         hits_shown = {

@@ -59,7 +59,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of a query; `text` is as typed, without the quotes of a phrase, or the dash if `is_negated`."""
+    """A token of a query. `text` is as typed, without the quotes of a phrase, or the dash if `is_negated`."""
 
     kind: TokenKind
     text: str
@@ -79,7 +79,7 @@ def tokens(text: str) -> list[Token]:
 
 
 class _Scanner:
-    """Splits a text from left to right; `offset` is that of the next character, `depth` counts open parentheses."""
+    """Splits a text from left to right. `depth` counts the open parentheses."""
 
     def __init__(self, text: str) -> None:
         self.text, self.offset, self.depth = text, 0, 0
@@ -97,7 +97,6 @@ class _Scanner:
                 yield from self._read_piece()
 
     def _read_opening(self) -> Iterator[Token]:
-        """Read an opening parenthesis; yield its token unless `MAX_DEPTH` parentheses are open already."""
         is_negated = self.text[self.offset] == "-"
         self.offset += 1 + is_negated
         if self.depth < MAX_DEPTH:
@@ -148,7 +147,7 @@ class _Scanner:
         return None
 
     def _read_filter(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter whose key begins at `start`, even with an invalid value, or None; skip a valid filter."""
+        """Return the filter whose key begins at `start`, or None. `offset` is moved only if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or key not in KEYS or (is_negated and key == "as-of"):
@@ -228,9 +227,9 @@ def looks_pasted(text: str) -> bool:
 
 
 MAX_QUERY_LENGTH = 2_000
-"""The most characters of a query; the remainder is left out, with a note."""
+"""The maximum number of characters of a query. The remainder is left out, with a note."""
 MAX_TERMS = 64
-"""The most words, phrases and filters of a query; the remainder is left out, with a note."""
+"""The maximum number of words, phrases and filters of a query. The remainder is left out, with a note."""
 
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
 _DASHED_WORD = re.compile(r"-[^\W\d_][\w+#*]")
@@ -286,7 +285,6 @@ _TERM_KINDS = {TokenKind.WORD, TokenKind.PHRASE, TokenKind.FILTER}
 
 
 def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
-    """Return the tokens up to the last word, phrase or filter that `MAX_TERMS` allows."""
     count = 0
     for index, token in enumerate(all_tokens):
         count += token.kind in _TERM_KINDS
@@ -296,7 +294,7 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
 
 
 def _dashes_exclude(all_tokens: list[Token]) -> bool:
-    """Return whether dashes exclude words: if something else is searched for and the query does not look pasted."""
+    """Return whether a dash excludes its word: the query has another term, and it does not look pasted."""
     has_other_terms = any(
         token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens
@@ -341,7 +339,7 @@ def _has_words(text: str) -> bool:
 
 
 class _TreeBuilder:
-    """Makes a tree from tokens; `index` is that of the next token. With `dashes_exclude`, a dash excludes its word."""
+    """Makes a tree from tokens. If `dashes_exclude` is true, a dash excludes the word after it."""
 
     def __init__(self, all_tokens: list[Token], *, dashes_exclude: bool) -> None:
         self.tokens, self.index, self.dashes_exclude = all_tokens, 0, dashes_exclude
@@ -392,5 +390,4 @@ class _TreeBuilder:
 
 
 def _make_word(text: str) -> Word | None:
-    """Return the word of a token, or None if it contains neither a letter nor a digit."""
     return Word(*split_star(text)) if _has_words(text) else None

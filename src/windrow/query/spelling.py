@@ -8,15 +8,15 @@ from typing import NamedTuple
 
 _ALPHABETS = ("abcdefghijklmnopqrstuvwxyz", "αβγδεζηθικλμνξοπρστυφχψω", "абвгдежзийклмнопрстуфхцчшщъыьэюя")
 MIN_LENGTH, MAX_LENGTH = 4, 30
-"""The least and greatest length of a word for which another is suggested: too many words are like a shorter one."""
+"""The minimum and maximum length of a word that is corrected: too many words are similar to a shorter word."""
 MAX_WORDS = 8
-"""The most words of a query for which others are suggested; a longer query is probably a copied passage."""
+"""If a query has more words, no other words are suggested: it is probably a copied passage."""
 _MIN_TWICE_LENGTH = 6
-"""The least length of a word for which words that differ from it in two places are suggested."""
+"""The minimum length of a word for which words that differ from it in two places are suggested."""
 
 
 class Suggestion(NamedTuple):
-    """A word, or two words in place of one, and the number of documents that have it, or the rarer of the two."""
+    """A word, or two words in place of one. `documents` is the number of documents with it, or with the rarer word."""
 
     text: str
     documents: int
@@ -25,8 +25,9 @@ class Suggestion(NamedTuple):
 def suggest_words(
     frequency: Mapping[str, int], count: Callable[[Iterable[str]], Mapping[str, int]]
 ) -> dict[str, Suggestion]:
-    """Return, by word that no document has, the most frequent word spelt nearly the same, or two words it consists of.
+    """Return suggestions for words that no document has, by word.
 
+    A suggestion is the most frequent word that is spelt nearly the same, or the two words that the word consists of.
     `frequency` is the number of documents by folded word of the query; `count` returns it for other words.
 
     >>> documents = {"harbour": 3, "tea": 2, "green": 5}
@@ -57,7 +58,6 @@ def _suggest(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> 
 
 
 def _drop_or_swap(word: str) -> Iterator[str]:
-    """Yield the words that are `word` without one letter, or with two neighbouring letters swapped."""
     for index in range(len(word)):
         yield word[:index] + word[index + 1 :]
         if index:
@@ -65,7 +65,6 @@ def _drop_or_swap(word: str) -> Iterator[str]:
 
 
 def _replace_or_insert(word: str, letters: str) -> Iterator[str]:
-    """Yield the words that are `word` with one letter replaced by another, or with one letter more."""
     for index in range(len(word) + 1):
         for letter in letters:
             yield word[:index] + letter + word[index:]
@@ -79,7 +78,7 @@ def _choose_most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | 
 
 
 def _split(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
-    """Return the two words of which the word consists, of at least two letters each, if documents have both."""
+    """Return the most frequent pair of words, of at least two letters each, that a word can be split into, or None."""
     pairs = [(word[:index], word[index:]) for index in range(2, len(word) - 1)]
     documents = count({part for pair in pairs for part in pair})
     frequencies = {f"{first} {second}": min(documents[first], documents[second]) for first, second in pairs}

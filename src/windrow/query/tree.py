@@ -98,7 +98,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks
 def read_host(text: str) -> HostFilter | None:
     """Return the value of a `host:` filter, a host name with an optional port, or None if it is not valid.
 
-    `.org` stands for every host whose name ends in .org, `www.` for every host whose name begins with www.
+    `.org` means every host whose name ends in .org, `www.` every host whose name begins with www.
 
     >>> read_host("Bücher.example")
     HostFilter(name='xn--bcher-kva.example', before=False, after=False, port=None)
@@ -117,7 +117,7 @@ def read_host(text: str) -> HostFilter | None:
 
 
 def read_site(text: str) -> HostFilter | None:
-    """Return the value of a `site:` filter, which stands for all hosts below its host too, or None if it is not valid.
+    """Return the value of a `site:` filter, which includes all hosts below its host; None if it is not valid.
 
     >>> read_site("https://Example.org:8443/")
     HostFilter(name='example.org', before=False, after=False, port=8443)
@@ -142,7 +142,6 @@ def read_target(text: str) -> LinkFilter | None:
 
 
 def _without_scheme(text: str) -> str:
-    """Return an address without its scheme and the slashes at its end."""
     return _SCHEME.sub("", text).rstrip("/")
 
 
@@ -217,7 +216,7 @@ Leaf = TypeVar("Leaf")
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word as typed; with `prefix`, it stands for all words that begin with it (`harv*`)."""
+    """A word as typed. If `prefix` is true, it means all words that begin with it (`harv*`)."""
 
     text: str
     prefix: bool = False
@@ -271,7 +270,7 @@ Node: TypeAlias = Tree[Word | Phrase | Filter]
 
 
 def join_parts(kind: type[And[Leaf] | Or[Leaf]], parts: list[Tree[Leaf]]) -> Tree[Leaf] | None:
-    """Join parts by And or Or, after replacing a part of the same kind by its parts; None if `parts` is empty.
+    """Join parts by And or Or, after replacing a part of the same kind by its parts; return None if there are no parts.
 
     A single part is returned unchanged.
 

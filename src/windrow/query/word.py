@@ -10,11 +10,11 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 MAX_WORD_LENGTH = 64
-"""The most characters of a word in an index: a longer word, which is mostly encoded data, is cut."""
+"""The maximum number of characters of a word in an index. A longer word, mostly encoded data, is cut."""
 
 _MAX_URL_LENGTH = 2_000  # characters of a URL that are searched
 MAX_CACHED_PIECES = 20_000
-"""The most pieces of text whose words `count_words` caches."""
+"""The maximum number of pieces of text whose words `count_words` caches."""
 
 _UNSPACED_SCRIPTS = (  # Thai, Chinese, Japanese, Korean: ranges of a regular expression
     "\u0e00-\u0e7f\u1100-\u11ff\u2e80-\u2fdf\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -54,7 +54,7 @@ def _is_of_word(letter: str) -> bool:
 
 
 class _WordLetters(dict[int, str]):
-    """A cache by code point: the folded letters of a character, or spaces for what does not belong to words."""
+    """The folded letters of characters by code point; characters that are not part of words become spaces."""
 
     def __missing__(self, code: int) -> str:
         letters = "".join(
@@ -66,7 +66,7 @@ class _WordLetters(dict[int, str]):
 
 
 class _FoldedLetters(dict[int, str]):
-    """A cache by code point: the folded character, or the character itself if folding does not give one letter."""
+    """Folded characters by code point; a character is kept if folding does not give exactly one letter."""
 
     def __missing__(self, code: int) -> str:
         folded = _fold_character(code)
@@ -149,7 +149,7 @@ def index_words(text: str) -> list[str]:
 def contains_words(text: str | None, consecutive_words: str) -> bool:
     """Return whether a text contains words next to each other, in this order; False for None.
 
-    `consecutive_words` are folded words with a space before each; unless a space is at the end, the last is a prefix.
+    `consecutive_words` are folded words with a space before each. Without a space at the end, the last one is a prefix.
 
     >>> contains_words("The Tea-House", " tea house "), contains_words("A teapot", " tea")
     (True, True)
@@ -159,14 +159,13 @@ def contains_words(text: str | None, consecutive_words: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _index_text(text: str) -> str:
-    """Return the words of a text, as indexes store them, with a space before and after each word."""
     return f" {' '.join(index_words(text))} "
 
 
 def indexable_text(text: str) -> str:
     """Return a text for an index, from which Tantivy and SQLite derive the same words.
 
-    Words are cut to `MAX_WORD_LENGTH` characters; as those of queries are too, a longer word is found by its beginning.
+    Words are cut to `MAX_WORD_LENGTH` characters, as are those of queries, so a longer word is found by its beginning.
     Letters that were added to Unicode after 2002 are replaced by their number.
 
     >>> indexable_text("東京 Café"), indexable_text("a_b C++")
@@ -230,7 +229,7 @@ _PIECE_WORDS = _PieceWords()
 
 
 def needs_no_spaces(word: str) -> bool:
-    """Return whether the script of a word is written without spaces between words, as in Chinese and Thai."""
+    """Return whether the script of a word is written without spaces between words, as in Chinese, Japanese and Thai."""
     return _UNSPACED_LETTER.match(word) is not None
 
 

@@ -15,14 +15,14 @@ STEMMERS: Mapping[str, str] = {
 }  # fmt: skip
 """Tantivy's stemmer by language (BCP 47)."""
 MIN_LENGTH = 4
-"""The least length of a word whose forms are searched; the stem of a shorter one is the beginning of too many words."""
+"""The minimum length of a word whose forms are searched. The stem of a shorter word begins too many words."""
 MAX_FORMS = WORD_FORMS.number
-"""The most forms of a word in one language that are searched: those in the most documents."""
-_MIN_PREFIX = 3  # characters with which a word, its stem and its forms must begin alike
+"""The maximum number of forms of a word in one language that are searched. The most frequent ones are used."""
+_MIN_PREFIX = 3
 _MAX_ENDING = 8  # characters by which a form may be longer than the word
 
 WordForms: TypeAlias = Mapping[str, Mapping[str, tuple[str, ...]]]
-"""The other forms of each word of a query by language; words and languages without other forms are left out."""
+"""The other forms of each word of a query by language. Words and languages without other forms are left out."""
 
 
 def find_word_forms(
@@ -33,8 +33,8 @@ def find_word_forms(
 ) -> WordForms:
     """Return the other forms of folded `words` in documents, those in the most documents first.
 
-    `languages` are those of the documents. `complete` returns the indexed words with a prefix, each with the number of
-    documents that have it, and `stem` the stems of words in a language. Short words have no other forms.
+    `languages` are the languages of the documents. `complete` returns the indexed words with a prefix, each with the
+    number of documents that have it. `stem` returns the stems of words in a language.
 
     >>> indexed = [("harbour", 3), ("harbours", 5), ("harbourmaster", 1)]
     >>> def stem(language, words): return [word.removesuffix("s") for word in words]
@@ -64,7 +64,6 @@ def _find_forms(
     complete: Callable[[str], Sequence[tuple[str, int]]],
     stem: Callable[[str, Sequence[str]], Sequence[str]],
 ) -> tuple[str, ...]:
-    """Return at most `MAX_FORMS` other forms of a word in one language, as `find_word_forms` does."""
     (word_stem,) = stem(language, [word])
     pairs = enumerate(zip(word, word_stem, strict=False))
     common_length = next((index for index, pair in pairs if pair[0] != pair[1]), min(len(word), len(word_stem)))

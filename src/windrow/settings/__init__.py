@@ -1,1 +1,1 @@
-"""Settings: the kinds of their values, and the layers that set them; collections declare their settings with these."""
+"""The kinds of values of settings, and the reading of settings from flags, the environment and TOML files."""

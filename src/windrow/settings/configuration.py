@@ -43,10 +43,10 @@ class SourceTable(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What `Configuration.section` is given: the workspace's folder `root`, and the values in its configuration.
+    """The argument of `Configuration.section`: the workspace's folder `root`, and the values in its configuration.
 
-    `values` contains every setting of the workspace by dotted name; `rows` contains, for each array of tables that
-    the collection declares, one mapping for each table. `file` is the name of the file, for error messages.
+    `values` contains every setting of the workspace by dotted name. `rows` contains one mapping for each table of each
+    array of tables that the collection declares. `file` is the name of the file, for error messages.
     """
 
     root: Path
@@ -61,7 +61,7 @@ class Surroundings(NamedTuple):
     root: Path  # the workspace's folder
     environ: Mapping[str, str]
     agent: str  # the user agent
-    values: Mapping[str, Value]  # those of the workspace
+    values: Mapping[str, Value]  # of the workspace's settings, by name
     keys: Mapping[str, tuple[str, ...]]  # trusted host keys by source
     section: Any = None  # the result of `Configuration.section`
 
@@ -120,7 +120,7 @@ _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "c
 def credentials_of(
     secret: Any, secret_header: str = "", secret_query: str = "", secret_prefix: str = ""
 ) -> tuple[Credential, ...]:
-    """Return a secret with the header or parameter it is sent in; () without one, or if it is the address's password.
+    """Return a secret with the header or parameter that it is sent in; () if it is the address's password or not set.
 
     Raises ConfigError if a header or a parameter is set without a secret, if both are set, if a prefix is set without
     them, or if one is not valid.
@@ -136,7 +136,7 @@ def credentials_of(
     if secret_header and (not _HEADER_NAME.fullmatch(secret_header) or secret_header.lower() in _RESERVED_HEADERS):
         raise ConfigError(f"`secret_header`: {secret_header[:40]!r} cannot be used as the header of a secret")
     if secret_query and (not re.fullmatch(r"[A-Za-z0-9._~-]+", secret_query) or secret_prefix):
-        raise ConfigError("`secret_query` may have only letters, digits, and . _ ~ -, and no `secret_prefix` with it")
+        raise ConfigError("`secret_query` may contain only letters, digits and . _ ~ -, and excludes `secret_prefix`")
     return (Credential(secret, secret_header, secret_query, secret_prefix),)
 
 
@@ -144,9 +144,10 @@ def credentials_of(
 class Service:
     """A service that a collection's steps may ask; `setting` is the dotted name of the setting with its address.
 
-    Its robots.txt is not read: the workspace's operator named the service. `delay` is the least pause between two
-    requests, in seconds; `connections` the most requests at a time; `seconds` the longest time for one answer;
-    `largest` its most bytes. A text in place of a number is the dotted name of the setting with that number.
+    Its robots.txt is not read: the workspace's operator named the service. `delay` is the minimum pause between two
+    requests, in seconds. `connections` is the maximum number of requests at a time, `seconds` is the maximum time for
+    one answer, and `largest` is its maximum size in bytes. A text in place of a number is the dotted name of the
+    setting with that number.
 
     A step gets every answer below 500 except redirects (3xx), denied access (401, 403, 407) and requests to come back
     later (408, 425, 429); it also gets an answer that is too large, with that reason. Anything else counts as failed
@@ -184,7 +185,7 @@ class Configuration:
     """The settings of a collection and of its sources.
 
     Names of `settings` are dotted and begin with the collection's name; `source` adds to the settings that all
-    sources have; `services` are those that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
+    sources have; `services` are the services that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
     `section` builds from the values what the adapter gets from `Workspace.section`, mostly with `filled`; `build`
     builds a source from its table. Both raise ConfigError.
     `template` is put into a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
@@ -223,7 +224,6 @@ def resolve_values(settings: Iterable[Setting], layers: Layers, root: Path) -> d
 
 
 def _resolve_value(setting: Setting, layers: Layers, root: Path) -> Value:
-    """Return a setting's value from its flag, its variable, a file, or its default, in this order."""
     name = layers.prefix + setting.name
     env_name = variable_name(name)
     if setting.name in layers.flags:
@@ -245,7 +245,6 @@ def _as_toml(setting: Setting, raw: Any) -> Any:
 
 
 def _hint_for(origin: str, root: Path) -> str:
-    """Return how to correct a value that came from `origin`."""
     if origin.endswith(".toml"):
         return f"edit {root / origin}"
     return f"unset {origin.removeprefix('env ')}" if origin.startswith("env ") else "windrow config"
@@ -256,8 +255,8 @@ def flatten_tables(
 ) -> dict[str, RawValue]:
     """Return the values in nested tables by dotted name; warn of old names, and return their values under the new ones.
 
-    Raises ConfigError for a name that is not one of `names`, is that of a table, or is set twice. `table_path` is the
-    dotted path of `tree` itself, with a dot at its end, for messages.
+    Raises ConfigError for a name that is not one of `names`, is the name of a table, or is set twice. `table_path` is
+    the dotted path of `tree` itself, with a dot at its end, for messages.
     """
     known_names = set(names)
     renamed = {old: new for old, new in SETTINGS.items() if new in known_names}
@@ -278,7 +277,6 @@ def flatten_tables(
 
 
 def _dotted_values(tree: Mapping[str, Any], tables: set[str], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted name, value) for each value in nested tables; `tables` are the dotted names of the tables."""
     for key, value in tree.items():
         name = prefix + key
         if name in tables and isinstance(value, dict):
@@ -302,8 +300,8 @@ def _unknown_setting(name: str, known_names: Iterable[str], file: str) -> Config
 def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[str, str]:
     """Return the environment with the variables of renamed settings under their new names, and warn of each of them.
 
-    If the variable with the new name is set too, the old one is left out without a warning. `prefixes` are those of the
-    settings' public names: "" and `source.NAME.` of each source.
+    If the variable with the new name is set too, the old one is left out without a warning. `prefixes` are the prefixes
+    of the settings' public names: "" and `source.NAME.` of each source.
     """
     new_names = {
         variable_name(prefix + old): variable_name(prefix + new) for prefix in prefixes for old, new in SETTINGS.items()
@@ -316,7 +314,7 @@ def with_new_names(environ: Mapping[str, str], prefixes: Iterable[str]) -> dict[
 
 
 def refuse_mistyped_variables(environ: Mapping[str, str], known_variables: Iterable[str]) -> None:
-    """Raise ConfigError if the name of an unknown variable, which starts with WINDROW_, is similar to a known one."""
+    """Raise ConfigError if an unknown variable that starts with WINDROW_ has nearly the name of a known one."""
     variables_by_suffix = {known_variable.removeprefix(PREFIX): known_variable for known_variable in known_variables}
     for env_name in sorted(environ):
         if not env_name.startswith(PREFIX) or env_name.removeprefix(PREFIX) in variables_by_suffix:

@@ -24,7 +24,7 @@ _MAX_SIZE = 2**62  # bytes
 
 
 def read_size(value: object) -> int:
-    """Return a number of bytes, given as such or as a text with a unit (kB: 1000, KiB: 1024); else raise ConfigError.
+    """Return the bytes in a number, or in a text with a unit (kB: 1000, KiB: 1024); else raise ConfigError.
 
     >>> read_size("64 MB"), read_size("1.5 GiB"), read_size(10)
     (64000000, 1610612736, 10)
@@ -55,7 +55,7 @@ def show_size(byte_count: int) -> str:
 
 
 def read_duration(value: object) -> float:
-    """Return seconds, given as such or as a text with units (w, d, h, m or min, s, ms, weeks); else raise ConfigError.
+    """Return the seconds in a number, or in a text with units (w, d, h, m, min, s, ms, weeks); else raise ConfigError.
 
     >>> read_duration("6h"), read_duration("1 h 30 min"), read_duration(0.5), read_duration("4 weeks")
     (21600.0, 5400.0, 0.5, 2419200.0)
@@ -156,7 +156,10 @@ def _read_pattern(value: Any, root: Path) -> str:
 
 
 def read_secret_place(value: Any, root: Path) -> Secret | None:
-    """Return where a secret is stored, or None for an empty text; raise ConfigError, without the value, for another."""
+    """Return where a secret is stored, or None for an empty text.
+
+    Raises ConfigError for any other text. The message does not contain the text.
+    """
     text = _read_text(value, root)
     if not text:
         return None
@@ -169,21 +172,19 @@ def read_secret_place(value: Any, root: Path) -> Secret | None:
 
 
 def _read_address(value: Any, root: Path) -> str:
-    """Return an address unchanged; raises ConfigError if it is not valid or contains a password."""
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
+        raise ConfigError("the address may not contain a password; name its place in the setting that ends in `secret`")
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address may not contain a password; a setting that ends in `secret` names its place")
+        raise ConfigError("the address may not contain a password; name its place in the setting that ends in `secret`")
     return text
 
 
 def _read_database(value: Any, root: Path) -> str:
-    """Return a database's address; a path is converted to the address of an SQLite database."""
     text = _read_address(value, root)
     if not text:
         raise ConfigError("expected a path or a database's address")

@@ -1,4 +1,4 @@
-"""The settings of a workspace and of every source, and those of sources that are crawled or read captures.
+"""The settings of a workspace, of every source, and of sources that are crawled or read captures of others.
 
 The loader, `windrow config` and the reference page use these and each collection's own settings.
 """
@@ -32,9 +32,9 @@ PREFIX = "WINDROW_"
 class Setting(NamedTuple):
     """One setting: its dotted name, the kind of its values, its default as in TOML, and its one-line help.
 
-    `flag` is the option that sets it, empty if there is none: of `windrow run` for a setting of the workspace, of
-    `windrow new source` for one of a source. A `written` setting names a file or folder that windrow writes; another
-    setting may not name it too.
+    `flag` is the option that sets it, or empty. It is an option of `windrow run` for a setting of the workspace, and of
+    `windrow new source` for a setting of a source. If `written` is true, the setting names a file or folder that
+    windrow writes, which no other setting may name.
     """
 
     name: str
@@ -57,7 +57,7 @@ class Setting(NamedTuple):
 class Value(NamedTuple):
     """One setting's value and its origin: `default`, a file's name, `env NAME` or `flag --NAME`.
 
-    `shown` is the value as a text for people; for a secret it says where that is stored.
+    `shown` is the value as a text for people; for a secret it says where the secret is stored.
     """
 
     name: str
@@ -87,19 +87,19 @@ WORKSPACE_SETTINGS = (
     Setting("ledger.path", PATH, "ledger.sqlite", "the file of the ledger", written=True),
     Setting("archive.folder", PATH, "archive", "where the captures are kept, as WARC files", written=True),
     Setting("archive.rollover_size", SIZE, "1 GiB", "a WARC file that has grown to this size is closed"),
-    Setting("limits.transfer_size", SIZE, _LIMITS.transfer_size, "most bytes of one transfer"),
-    Setting("limits.members", count(1, 10**7), _LIMITS.members, "most members of one zip"),
-    Setting("limits.member_size", SIZE, _LIMITS.member_size, "most bytes of one member, inflated"),
-    Setting("limits.total_size", SIZE, _LIMITS.total_size, "most bytes of all members of a zip, inflated"),
-    Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "most bytes that one compressed byte may inflate to"),
-    Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "most elements of one document"),
-    Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "most CPU time for reading one document"),
-    Setting("limits.memory", SIZE, _LIMITS.memory, "most memory for reading one document"),
-    Setting("limits.free_space", SIZE, _LIMITS.free_space, "room that must stay free on the disk"),
-    Setting("limits.answer_time", DURATION, _LIMITS.answer_time, "longest time for the whole response to one request"),
-    Setting("limits.pages", count(1, 10**6), _LIMITS.pages, "most pages that are read of one PDF"),
-    Setting("limits.characters", count(1, 10**9), _LIMITS.characters, "most characters that are read of one document"),
-    Setting("limits.links", count(1, 10**7), _LIMITS.links, "most links that are read of one page"),
+    Setting("limits.transfer_size", SIZE, _LIMITS.transfer_size, "maximum size of one transfer"),
+    Setting("limits.members", count(1, 10**7), _LIMITS.members, "maximum number of members of one zip"),
+    Setting("limits.member_size", SIZE, _LIMITS.member_size, "maximum size of one member, inflated"),
+    Setting("limits.total_size", SIZE, _LIMITS.total_size, "maximum size of all members of a zip, inflated"),
+    Setting("limits.ratio", count(1, 10**5), _LIMITS.ratio, "maximum ratio of inflated to compressed bytes"),
+    Setting("limits.elements", count(1, 10**10), _LIMITS.elements, "maximum number of elements of one document"),
+    Setting("limits.cpu_time", DURATION, _LIMITS.cpu_time, "maximum CPU time for reading one document"),
+    Setting("limits.memory", SIZE, _LIMITS.memory, "maximum memory for reading one document"),
+    Setting("limits.free_space", SIZE, _LIMITS.free_space, "space that must stay free on the disk"),
+    Setting("limits.answer_time", DURATION, _LIMITS.answer_time, "maximum time for the whole response to one request"),
+    Setting("limits.pages", count(1, 10**6), _LIMITS.pages, "maximum number of pages of one PDF"),
+    Setting("limits.characters", count(1, 10**9), _LIMITS.characters, "maximum number of characters of one document"),
+    Setting("limits.links", count(1, 10**7), _LIMITS.links, "maximum number of links of one page"),
     Setting("run.fetchers", count(0, 64), 0, "processes that fetch; 0: as many as suit the machine"),
     Setting("run.readers", count(0, 256), 0, "processes that read documents; 0: as many as suit the machine"),
     Setting("run.sandbox", SWITCH, True, "whether the processes that read documents may do nothing else"),
@@ -115,7 +115,7 @@ SOURCE_SETTINGS = (
     Setting(
         "state", choice("available", "maintenance", "removed"), "available", "only an available source is harvested"
     ),
-    Setting("timeout", DURATION, _SITE.timeout, "longest time without a reply or data from the server"),
+    Setting("timeout", DURATION, _SITE.timeout, "maximum time without a reply or data from the server"),
     Setting("proxy", URL, _SITE.proxy, "HTTP proxy to reach it through"),
     Setting("ca_bundle", OPTIONAL_PATH, _SITE.ca_bundle, "certificates to trust instead of the system's"),
     Setting(
@@ -126,15 +126,20 @@ SOURCE_SETTINGS = (
 
 
 ASKED = (
-    Setting("delay", DURATION, 1.0, "shortest pause between two requests, if its robots.txt sets none"),
-    Setting("max_requests_per_run", count(0, 10**9), 100_000, "most requests to it in one run; 0: all that are due"),
+    Setting("delay", DURATION, 1.0, "minimum pause between two requests, if its robots.txt does not set one"),
+    Setting(
+        "max_requests_per_run",
+        count(0, 10**9),
+        100_000,
+        "maximum number of requests to it in one run; 0: all that are due",
+    ),
     Setting("private_hosts", TEXTS, [], "hosts and networks that may be private, besides an IP address in `url`"),
     Setting("secret", SECRET, "", "place of a secret to send with each request: env:NAME or file:PATH"),
     Setting("secret_header", TEXT, "", "header in which the secret is sent, such as X-Api-Key"),
     Setting("secret_query", TEXT, "", "parameter of the address in which the secret is sent instead, such as api_key"),
     Setting("secret_prefix", TEXT, "", 'prefix of the secret in the header, such as "Bearer "'),
 )
-"""The settings of a source that requests are sent to, for a collection's `Configuration.source`."""
+"""The settings of a source that windrow sends requests to, for a collection's `Configuration.source`."""
 
 
 CAPTURED = (
@@ -155,5 +160,5 @@ CAPTURED = (
 
 
 def store_of(name: str) -> Setting:
-    """Return the setting, for `Configuration.settings`, with the file in which a collection keeps its records."""
+    """Return the setting that names the file with a collection's records, for `Configuration.settings`."""
     return Setting(f"{name}.store", PATH, f"{name}.db", "where its records are kept", written=True)

@@ -33,12 +33,10 @@ _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
 _Changes = dict[str, Mapping[str, Any] | None]
-"""Documents to write, by id; None stands for a document to remove."""
+"""Documents to write, by id. None means that the document is removed."""
 
 
 class _Response(NamedTuple):
-    """The status of a response, and the JSON value of its body."""
-
     status: int
     content: Any
 
@@ -102,10 +100,11 @@ class CouchDocuments:
     def _request(
         self, method: str, path: str, document: Any = None, *, good: tuple[int, ...] = (200,), shape: type = object
     ) -> _Response:
-        """Send a request with the JSON of `document`, after temporary failures again, `_MAX_ATTEMPTS` times in all.
+        """Send a request with the JSON of `document`; if it fails temporarily, send it again.
 
-        `good` are the accepted statuses; `shape` is the required type of the JSON of a response below status 300.
-        Raises StoreUnreachable after the last failure, and StoreError for any other response.
+        At most `_MAX_ATTEMPTS` requests are sent. `good` are the accepted statuses; `shape` is the required type of the
+        JSON of a response below status 300. Raises StoreUnreachable after the last failure, and StoreError for any
+        other response.
         """
         # CouchDB refuses a request with a lone surrogate, which the JSON of a source may contain.
         body = None if document is None else json.dumps(document, ensure_ascii=False).encode("utf-8", "replace")
@@ -149,10 +148,9 @@ class CouchDocuments:
         return number
 
     def _unexpected_response(self) -> StoreError:
-        return StoreError(f"{self._url}: the response is not one of CouchDB", hint="check the setting events.documents")
+        return StoreError(f"{self._url}: the response is not from CouchDB", hint="check the setting events.documents")
 
     def _send(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        """Send one request, connecting to the server if necessary; return the status and body of the response."""
         if self._connection is None:
             host, port = self._host_port
             if self._secure:
@@ -167,7 +165,7 @@ class CouchDocuments:
     # The methods of a document store.
 
     def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases; that of a new database is 0."""
+        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
         return min(map(self._checkpoint_of, self._databases))
 
     def _checkpoint_of(self, database: str) -> int:
@@ -187,10 +185,10 @@ class CouchDocuments:
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove those with the ids `removed`.
+        """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
 
-        Return, by id, why the server refused documents. A document that another client writes at the same time is
-        replaced as well, and conflicting revisions that a replication left are removed.
+        Return the reasons why the server refused documents, by id. A document that another client writes at the same
+        time is replaced as well, and conflicting revisions that a replication left are removed.
         """
         refused: dict[str, str] = {}
         changes: _Changes = dict.fromkeys(removed)
@@ -205,7 +203,7 @@ class CouchDocuments:
             self._set_checkpoint(database, max(checkpoint, self._checkpoint_of(database)))
 
     def _write_chunk(self, database: str, documents: _Changes) -> dict[str, str]:
-        """Write or remove the documents of one chunk; return, by id, why the server refused some of them."""
+        """Write or remove the documents of one chunk; return the reasons why the server refused documents, by id."""
         remaining, refused = dict(documents), dict[str, str]()
         for _ in range(_MAX_ATTEMPTS):
             existing = self._read_existing(database, list(remaining))
@@ -227,7 +225,7 @@ class CouchDocuments:
     def _write_bulk(self, database: str, revisions: list[dict[str, Any]], refused: dict[str, str]) -> set[str]:
         """Write revisions in one request; return the ids of documents that another client has written meanwhile.
 
-        Why the server refuses revisions is added to `refused`, by id.
+        The reasons for refused revisions are added to `refused`, by id.
         """
         if not revisions:
             return set()
@@ -245,10 +243,7 @@ class CouchDocuments:
     def _write_split(
         self, database: str, revisions: list[dict[str, Any]], response: _Response, refused: dict[str, str]
     ) -> set[str]:
-        """Write revisions that the server refused together in halves, until those that it refuses are found.
-
-        `response` is the refusal; the other parameters and the result are those of `_write_bulk`.
-        """
+        """Write refused revisions again in halves, until the revisions that the server refuses are found."""
         if len(revisions) > 1:
             half = len(revisions) // 2
             conflicting = self._write_bulk(database, revisions[:half], refused)
@@ -315,7 +310,7 @@ class CouchDocuments:
             last_id = ids[-1]
 
     def rewind(self) -> None:
-        """Set the checkpoint of each database to 0; the documents stay."""
+        """Set the checkpoint of each database to 0, and keep the documents."""
         for database in self._databases:
             self._set_checkpoint(database, 0)
 
@@ -329,7 +324,7 @@ class CouchDocuments:
 def _make_key(view: DocumentView, first: tuple[str, ...], next_field: str) -> Any:
     """Return a key of a view: a text if the view is sorted by one field, otherwise a list.
 
-    `first` are the values of the first fields, `next_field` that of the next field, unused if the view has no more.
+    `next_field` is the value of the field after `first`; it is ignored if there is none.
     """
     fields = [*first] if len(first) == len(view.by) else [*first, next_field]
     return fields[0] if len(view.by) == 1 else fields
@@ -347,12 +342,11 @@ def _map_function(view: DocumentView) -> str:
 
 
 def _map_functions(views: Any) -> dict[str, Any]:
-    """Return the map function of each view of a design document by name; an empty dict if `views` is not an object."""
     return {name: view.get("map") for name, view in views.items()} if isinstance(views, dict) else {}
 
 
 def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
-    """Yield the changes of each bulk write: at most `_CHUNK_SIZE` documents, and about `_MAX_BULK_BYTES` at most."""
+    """Yield the changes for each bulk write: at most `_CHUNK_SIZE` documents and about `_MAX_BULK_BYTES` bytes."""
     chunk: _Changes = {}
     size = 0
     for id_, document in documents.items():
@@ -367,10 +361,7 @@ def _split_into_chunks(documents: _Changes) -> Iterator[_Changes]:
 
 
 def _is_row(row: Any) -> bool:
-    """Return whether a row of a view has the form that is read: its `id` is a text, and its document is valid.
-
-    The row may lack the document, and if it has the field `error`, also `id`.
-    """
+    """Return whether a row of a view has the expected form. The document may be missing."""
     if not isinstance(row, dict) or not isinstance(row.get("value", {}), dict | type(None)):
         return False
     document = row.get("doc")
@@ -395,12 +386,11 @@ def _describe_refusal(refusal: Any) -> str:
 
 
 def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
-    """Return a document without the fields that the server adds."""
     return {name: content for name, content in document.items() if name not in {"_rev", "_conflicts"}}
 
 
 def _parse_error(content: bytes) -> Any:
-    """Return the JSON value of an error, or an object with its text if it is not JSON, which a proxy may send."""
+    """Return the JSON value of an error, or an object with its text, which a proxy may send."""
     try:
         return _parse_json(content, "")
     except StoreError:

@@ -22,7 +22,7 @@ DRIVER_EXTRAS = {"postgresql": "postgresql", "mariadb": "mariadb", "mysql": "mar
 """The extra that installs the driver of a backend, by the backend's name in SQLAlchemy."""
 
 READ_ONLY = {"windrow_reads": True}
-"""Execution options of a connection that only reads, which then does not wait for writers of an SQLite file."""
+"""Execution options of a connection that only reads. It does not wait for writers of an SQLite file."""
 
 _SQL_MODE = (
     "ANSI_QUOTES,STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"
@@ -33,7 +33,7 @@ _MARIADB_ARGUMENTS: dict[str, Any] = {
     "connect_timeout": 10,
 }
 _REFUSAL = "refusal"
-"""The key, in the `info` of a connection, of the error because of which an SQLite file can only be read."""
+"""The key in a connection's `info` for the error because of which its SQLite file can only be read."""
 _BUSY_TIMEOUT = 30_000  # milliseconds that SQLite waits for another writer
 _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 
@@ -42,9 +42,10 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
     """Make an SQLAlchemy engine for a database; no connection is opened yet.
 
     `url` is one of SQLAlchemy: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
-    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so that it need not be in a configuration (None: use
-    that of the URL). With `durable`, transactions that SQLite has committed survive a power cut, otherwise only a crash
-    of the program. Raises ConfigError for an invalid URL, and MissingExtra if the driver is not installed.
+    `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so that it need not be in a configuration; if it is
+    None, that of the URL is used. If `durable` is true, transactions that SQLite has committed survive a power cut,
+    otherwise only a crash of the program. Raises ConfigError for an invalid URL, and MissingExtra if the driver is not
+    installed.
     """
     try:
         parsed = sa.make_url(url)
@@ -68,7 +69,6 @@ def connect(url: str, password: str | None = None, *, durable: bool = True) -> s
 
 
 def _sqlite_engine(url: sa.URL, *, durable: bool) -> sa.Engine:
-    """Make an engine for an SQLite file; for `durable` see `connect`."""
     engine = sa.create_engine(url, connect_args={"timeout": _BUSY_TIMEOUT / 1000}, hide_parameters=True)
     pragmas = (
         "foreign_keys = ON",
@@ -178,7 +178,7 @@ _TEMPORARY_CODES = {
 
 
 def with_database(url: str, database: str) -> str:
-    """Return `url` with the name `database`, unless it names a database or is of SQLite; ConfigError if not valid.
+    """Return `url` with the database name `database`, unless it has a name already or is an SQLite URL.
 
     >>> with_database("mariadb+pymysql://app@db.example.org", "phenodcc_tracker")
     'mariadb+pymysql://app@db.example.org/phenodcc_tracker'
@@ -214,7 +214,6 @@ def open_or_create(url: str, password: str | None) -> sa.Engine:
 
 
 def _create_database(url: str, password: str | None, name: str) -> None:
-    """Create the database `name` on the server of `url`; raise StoreError if that fails."""
     parsed = sa.make_url(url)
     is_mariadb = parsed.get_backend_name() != "postgresql"
     # PostgreSQL needs a database to connect to; `postgres` always exists.

@@ -28,9 +28,9 @@ class DocumentView(NamedTuple):
 
 
 class DocumentDatabase(NamedTuple):
-    """A database: equal texts of the field `once` are stored only once; the fields `texts` are searched.
+    """A database. Equal texts of the field `once` are stored only once; the fields `texts` are searched.
 
-    In search results, documents with all words in the first of `texts` precede the others; in both groups, documents
+    In search results, documents with all words in the first of `texts` precede the others. In both groups, documents
     with the latest time in the field `newest` are first. An empty text or tuple means that there is no such field.
     """
 
@@ -48,7 +48,8 @@ class DocumentDatabase(NamedTuple):
 class ViewRange(NamedTuple):
     """A range of a view: its first fields equal `first`; its next field is at least `start` and less than `end`.
 
-    An empty `end` means without an upper bound. `skip` documents are left out first, and at most `limit` are returned.
+    An empty `end` means that there is no upper bound. `skip` documents are left out first, and at most `limit` are
+    returned.
     """
 
     first: tuple[str, ...] = ()
@@ -67,7 +68,7 @@ class DocumentStore(Protocol):
     """Databases of documents, each with a checkpoint. A repeated write changes nothing."""
 
     def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases; that of a new database is 0."""
+        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
         ...
 
     def set_checkpoint(self, checkpoint: int) -> None:
@@ -77,9 +78,9 @@ class DocumentStore(Protocol):
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove those with the ids `removed`.
+        """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
 
-        Return, by id, why the store refused documents because of their content.
+        Return the reasons why the store refused documents because of their content, by id.
         """
         ...
 
@@ -100,7 +101,7 @@ class DocumentStore(Protocol):
         ...
 
     def rewind(self) -> None:
-        """Set the checkpoint of each database to 0; the documents stay."""
+        """Set the checkpoint of each database to 0, and keep the documents."""
         ...
 
     def close(self) -> None:
@@ -124,7 +125,6 @@ _NO_DIGIT = re.compile("[^0-9]")
 
 
 def _range_conditions(view: DocumentView, bounds: ViewRange) -> tuple[str, list[Any]]:
-    """Return the condition in SQL of the documents in a range of a view, and its parameters."""
     columns = [_json_field(field) for field in view.by]
     conditions = [f"{column} = ?" for column in columns[: len(bounds.first)]]
     parameters: list[Any] = [*bounds.first]
@@ -145,7 +145,6 @@ class SqliteDocuments(SqliteStore):
     """`windrow.stores.documents.DocumentStore` in an SQLite file, with a table for each database."""
 
     def __init__(self, path: Path, databases: Sequence[DocumentDatabase]) -> None:
-        """Open the file and create its tables."""
         self._databases = {check_name(database.name): database for database in databases}
         super().__init__(path)
         with close_on_failure(self.close), self._guarded():
@@ -181,7 +180,7 @@ class SqliteDocuments(SqliteStore):
         return self._connection.execute(query, (name,)).fetchone() is not None
 
     def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases; that of a new database is 0."""
+        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
         with self._guarded():
             checkpoints = dict(self._connection.execute("SELECT name, value FROM windrow_meta"))
         return min(int(checkpoints.get(_checkpoint_name(database), 0)) for database in self._databases)
@@ -197,7 +196,10 @@ class SqliteDocuments(SqliteStore):
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed: Iterable[str] = ()
     ) -> Mapping[str, str]:
-        """Write documents, replacing those with the same ids, and remove those with the ids `removed`; refuse none."""
+        """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
+
+        Return an empty mapping: all documents are accepted.
+        """
         declared = self._databases[database]
         with self._writing():
             for document_id in removed:
@@ -207,7 +209,6 @@ class SqliteDocuments(SqliteStore):
         return {}
 
     def _write_document(self, database: DocumentDatabase, document: Mapping[str, Any]) -> None:
-        """Write a document, its text in the field `once`, and its search entry."""
         run, table = self._connection.execute, database.name
         body, document_id, text_digest = dict(document), str(document["_id"]), ""
         if database.once and isinstance(text := body.get(database.once), str):
@@ -237,9 +238,10 @@ class SqliteDocuments(SqliteStore):
             run(f'INSERT INTO "{table}_search" ({names}) VALUES ({placeholders})', (row, *texts))
 
     def _row_number(self, database: DocumentDatabase, document: Mapping[str, Any], current: int | None) -> int | None:
-        """Return a row number for a document, higher for a later time; `current` is its present one, None if new.
+        """Return a row number for a document, or None if SQLite may choose it. `current` is the present row number.
 
-        None is returned if SQLite may choose the number. FTS5 returns matches in the order of rows without reading all.
+        Later documents have higher numbers, because FTS5 returns matches in the order of rows without reading all of
+        them.
         """
         if not database.newest:
             return current
@@ -251,10 +253,9 @@ class SqliteDocuments(SqliteStore):
             last_row = self._connection.execute(query, (base, base + _ROWS_PER_SECOND)).fetchone()[0]
             if last_row is None or last_row < base + _ROWS_PER_SECOND - 1:
                 return base if last_row is None else int(last_row) + 1
-            base += _ROWS_PER_SECOND  # the last row of this second is taken: use those of the next second
+            base += _ROWS_PER_SECOND  # the last row of this second is taken: use the next second
 
     def _remove(self, database: DocumentDatabase, document_id: str) -> None:
-        """Remove a document, if it exists, with its text in the field `once` and its search entry."""
         run, table = self._connection.execute, database.name
         deleted = run(f'DELETE FROM "{table}" WHERE id = ? RETURNING rowid, once', (document_id,)).fetchone()
         if deleted is None:
@@ -305,10 +306,10 @@ class SqliteDocuments(SqliteStore):
     def search(
         self, database: str, text: str, view: str = "", bounds: ViewRange = FIRST_THOUSAND
     ) -> Iterator[StoredDocument]:
-        """Yield documents in the range `bounds` of a view with all words of a text, in the order of `DocumentDatabase`.
+        """Yield documents that have all words of a text, in the order of `DocumentDatabase`.
 
-        Any text is valid; the bounds are times. A ranking by the rarity of words would have to read every document with
-        one of the words.
+        `bounds` is a range of the view `view`, with times as bounds. Any text is valid. A ranking by the rarity of
+        words would have to read every document with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word
@@ -344,7 +345,6 @@ class SqliteDocuments(SqliteStore):
             yield from self._read_documents(database, "WHERE d.rowid = ?", [row])
 
     def _read_documents(self, database: str, clauses: str, parameters: Sequence[Any]) -> Iterator[StoredDocument]:
-        """Yield the documents that a query with these clauses selects, with their texts in the field `once`."""
         long_field = self._databases[database].once
         join, column = "", "NULL"
         if long_field:
@@ -374,7 +374,7 @@ class SqliteDocuments(SqliteStore):
                 yield document_id
 
     def rewind(self) -> None:
-        """Set the checkpoint of each database to 0; the documents stay."""
+        """Set the checkpoint of each database to 0, and keep the documents."""
         with self._writing():
             self._connection.execute("DELETE FROM windrow_meta")
 
@@ -406,7 +406,7 @@ def _by_row_number(database: DocumentDatabase, documents: Iterable[Mapping[str, 
 
 
 def _first_row(time: str) -> int:
-    """Return the first row number for documents of a second; for a time without seconds, that of its first second.
+    """Return the first row number for documents of a second. A time without seconds means its first second.
 
     >>> _first_row("2026-10") < _first_row("2026-10-05T12:30:00Z") < _first_row("2026-10-05T12:30:01Z")
     True
@@ -415,7 +415,6 @@ def _first_row(time: str) -> int:
 
 
 def _schema(database: DocumentDatabase) -> str:
-    """Return the SQL that creates the tables and indexes of a database."""
     name = database.name
     columns = "number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, body TEXT NOT NULL, once TEXT NOT NULL"
     statements = [

@@ -1,4 +1,4 @@
-"""A store of records that lists late attempts: those whose observations changed after they had been settled.
+"""A store of records that lists late attempts: attempts whose observations changed after they had been settled.
 
 It also lists the documents made from its records that another store refuses.
 """
@@ -55,9 +55,9 @@ AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o
 
 
 class RefusedDocument(NamedTuple):
-    """A document that its store refused: that of the record `key`, or one about requests.
+    """A document that its store refused. It is made from the record `key`, or is about requests.
 
-    `attempt` is 0 for a record, and otherwise the first attempt of these requests; `key` is then empty.
+    `attempt` is 0 for a record. Otherwise it is the first attempt of the requests, and `key` is empty.
     """
 
     key: str
@@ -73,19 +73,18 @@ class LateAttemptStore(RecordStore):
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file and create its tables."""
         super().__init__(path)
         with close_on_failure(self._connection.close), self._guarded():
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 
     def late_attempts(self, limit: int = -1) -> list[int]:
-        """Return the first `limit` listed attempts; -1: all of them."""
+        """Return the first `limit` listed attempts, or all of them if `limit` is -1."""
         query = "SELECT DISTINCT attempt FROM late_statement ORDER BY attempt LIMIT ?"
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return, by key of each record that these listed attempts observe or observed, its deleted values."""
+        """Return the deleted values of each record that the listed `attempts` observe or observed, by key."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -93,12 +92,12 @@ class LateAttemptStore(RecordStore):
         return deleted_values
 
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
-        """Return these listed attempts, and of each of their records the first attempt that is not listed."""
+        """Return the listed `attempts`, and for each of their records the first attempt that is not listed."""
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
-        """Return whether a statement is the latest of those on its record."""
+        """Return whether a statement is the latest one on its record."""
         query = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
@@ -114,19 +113,19 @@ class LateAttemptStore(RecordStore):
             )
 
     def count_skipped(self, attempts: tuple[int, int], ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count by reason the records that could not be read from the attempts (first, last).
+        """Count the records that could not be read from the attempts (first, last), by reason.
 
-        `ignored` maps reasons to messages: a record that was skipped with this reason and message is not counted; an
-        empty message stands for all.
+        `ignored` maps reasons to messages. A record that was skipped with one of these reasons and its message is not
+        counted; an empty message means any message.
         """
         query = f"SELECT reason, count(*) FROM skipped WHERE attempt BETWEEN ? AND ? AND {_NOT_IGNORED} GROUP BY reason"
         with self._guarded():
             return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
 
     def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count by reason the skipped records, of each address only those of the last attempt that skipped any.
+        """Count skipped records by reason. For each address, only the last attempt that skipped records counts.
 
-        Addresses at which a later attempt observed a record are left out; for `ignored` see `count_skipped`.
+        Addresses at which a later attempt observed a record are left out. For `ignored` see `count_skipped`.
         """
         with self._guarded():
             return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))
@@ -138,7 +137,7 @@ class LateAttemptStore(RecordStore):
             return [RefusedDocument(*row) for row in self._connection.execute(query)]
 
     def replace_refused(self, written: Iterable[tuple[str, int]], refused: Iterable[RefusedDocument]) -> None:
-        """Remove the documents `written`, given as (key, attempt), from the refused ones, and add `refused`."""
+        """Remove the documents `written`, given as (key, attempt), from the refused documents, and add `refused`."""
         refused = [*refused]
         if not refused and not self.refused_documents():
             return
@@ -147,7 +146,7 @@ class LateAttemptStore(RecordStore):
             self._connection.executemany("INSERT OR REPLACE INTO refused_document VALUES (?, ?, ?, ?)", refused)
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove attempts from the list, and what was read of them; return the number of removed observations."""
+        """Remove attempts from the list, with all that was read from them; return the count of observations."""
         numbers = [*attempts]
         count = super().forget(numbers)
         self.remove_late_attempts(numbers)

@@ -69,10 +69,10 @@ _TITLE_FIELDS = ("title", "headline", "name", "summary")  # fields that may cont
 
 
 class Entry(NamedTuple):
-    """The current state of a record, for search results; times are in UNIX seconds.
+    """The current state of a record, for search results. Times are in UNIX seconds.
 
-    `published` is when it was first observed, `updated` since when it has its present value, `source` the source that
-    observed it last; `text` is searched.
+    `published` is when it was first observed. `updated` is the time since which it has its present value. `source` is
+    the source that observed it last. `text` is searched.
     """
 
     key: str
@@ -87,10 +87,10 @@ class Entry(NamedTuple):
 
 
 class FoundEntries(NamedTuple):
-    """The entries that a search found; `relaxed` is true if none of them has all words of the query.
+    """The entries that a search found. `relaxed` is true if none of them has all words of the query.
 
-    `frequency` is the number of documents by word, `documents` that of all documents in the index. `suggestions` are
-    for words that no document has. `forms` are the other forms of words that were searched too.
+    `frequency` is the number of documents by word; `documents` is the number of all documents in the index.
+    `suggestions` are for words that no document has. `forms` are the other forms of words that were searched too.
     """
 
     entries: tuple[Entry, ...]
@@ -102,7 +102,7 @@ class FoundEntries(NamedTuple):
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
-    """Return the current state of the record with the id `record`, and this `score`; None if it is gone."""
+    """Return the current state of the record with the id `record`, with this `score`; None if the record is gone."""
     row = connection.execute(_CURRENT_ENTRY, (record,)).fetchone()
     if row is None:
         return None
@@ -123,7 +123,7 @@ def _to_seconds(time: str) -> int:
 
 
 def index_document(record: int, entry: Entry) -> IndexDocument:
-    """Return the document for the index of the record with the id `record`."""
+    """Return the index document of a record. `record` is its id."""
     title, address = indexable_text(entry.title), indexable_text(address_text(entry.url))
     main = [*[title] * TITLE_WEIGHT, *[indexable_text(entry.key)] * KEY_WEIGHT, address, indexable_text(entry.text)]
     texts = [*(("main", text) for text in main), ("title", title), ("address", address)]
@@ -134,7 +134,6 @@ def index_document(record: int, entry: Entry) -> IndexDocument:
 
 
 def _read_language(json_text: str) -> str:
-    """Return a record's field `language`, or an empty text if that is not a text."""
     record = json.loads(json_text)
     language = record.get("language") if isinstance(record, dict) else None
     return language if isinstance(language, str) else ""
@@ -148,9 +147,9 @@ def compute_stamp(document: IndexDocument) -> int:
 def build_clause(
     connection: sqlite3.Connection, query: Query, kind: str, share: float, word_forms: WordForms = MappingProxyType({})
 ) -> Clause:
-    """Return the clause of a query; with a `share` below 1, only this share of the words is required.
+    """Return the clause of a query. If `share` is below 1, only this share of the words is required.
 
-    `kind` is the value of the filter `type:` that stands for these records. Words that are not excluded may have one of
+    `kind` is the value of the filter `type:` that selects these records. Words that are not excluded may have one of
     their `word_forms`.
     """
     if query.root is None:
@@ -164,10 +163,7 @@ def build_clause(
 def _leaf_clauses(
     connection: sqlite3.Connection, kind: str, word_forms: WordForms, terms: frozenset[Leaf]
 ) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing.
-
-    Only `terms` may have other forms: excluding a word does not exclude its forms.
-    """
+    """Return a function that returns the clause of a leaf. Only `terms` may have other forms."""
 
     def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):

@@ -1,7 +1,7 @@
 """The search index of a store of records, in a folder beside its file.
 
 The store lists changed records in the transaction of the change, and the stamps of indexed records after the index was
-committed. So an old index can be updated; one that is missing, damaged or of another file is built again.
+committed. So an old index can be updated. An index that is missing, damaged or of another file is built again.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ class RecordIndex:
     """The search index of a store."""
 
     def __init__(self, store: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
-        """Take the store's file and a connection to it in autocommit mode; the methods open the index.
+        """Take the store's file, and a connection to it in autocommit mode. The methods open the index.
 
-        With `read_only`, the index in its folder is not written.
+        If `read_only` is true, the index in its folder is not written.
         """
         self.folder = index_folder(store)
         self._in_place = not read_only
@@ -77,14 +77,13 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches from `offset` on, the best first; the filter `type:` calls them `kind`."""
+        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `build_clause`."""
         try:
             return self._find(query, kind, offset, limit, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched
             return self._find(query, kind, offset, limit, anew=True)
 
     def _find(self, query: Query, kind: str, offset: int, limit: int, *, anew: bool) -> FoundEntries:
-        """Open the index and search it; with `anew`, a new index replaces the damaged one."""
         index = self._open_to_search(anew=anew)
         try:
             return self._search(index, query, kind, offset, limit)
@@ -92,7 +91,6 @@ class RecordIndex:
             index.close()
 
     def _search(self, index: FullTextIndex, query: Query, kind: str, offset: int, limit: int) -> FoundEntries:
-        """Search the open index: first for all words of the query, then for smaller shares of the words."""
         query_words = dict.fromkeys(word for term in searched_terms(query.root) for word in words(term.text))
         frequency = {word: index.frequency(" ".join(index_words(word)), "main") for word in query_words}
         if query.nothing or query.as_of is not None:
@@ -115,7 +113,7 @@ class RecordIndex:
         return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index), suggestions, shown_forms)
 
     def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the documents that `find` finds, by facet; the filter `type:` calls them `kind`."""
+        """Count the documents that `find` finds, by facet. For `kind` see `build_clause`."""
         try:
             return self._count_facets(query, kind, anew=False)
         except IndexDamaged:
@@ -139,7 +137,6 @@ class RecordIndex:
         return NO_FACETS
 
     def _open_to_search(self, *, anew: bool) -> FullTextIndex:
-        """Open the index, up to date; with `anew`, a new index replaces the damaged one."""
         return open_for_search(
             self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
         )
@@ -193,7 +190,7 @@ class RecordIndex:
     def _changed_documents(
         self, records: Iterable[int], known_stamps: dict[int, int], stamps: dict[int, int], removed: list[int]
     ) -> Iterator[IndexDocument]:
-        """Yield the documents of changed records; add their stamps to `stamps`, the ids of gone ones to `removed`."""
+        """Yield the documents of changed records; add their stamps to `stamps`, and gone records to `removed`."""
         for record in records:
             document = self._make_document(record)
             if document is None:

@@ -66,7 +66,7 @@ JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value;
 
 
 def key_of_named(connection: sqlite3.Connection, observation: Observation) -> str:
-    """Return the key of the record that has the key or one of the names of an observation; empty if none has."""
+    """Return the key of the record that has the key or a name of an observation, or an empty text if there is none."""
     placeholders = ",".join("?" * len(observation.names))
     row = connection.execute(
         f"SELECT key FROM record WHERE key = ? OR id IN (SELECT record FROM other_name WHERE name IN ({placeholders}))",

@@ -46,7 +46,7 @@ SELECT key, json FROM (
 
 
 class Skipped(NamedTuple):
-    """A document, with an empty `key`, or an entry in it, from which no record could be read, and the reason."""
+    """A document, or an entry in it, from which no record could be read. `key` is empty for a whole document."""
 
     attempt: int
     key: str
@@ -56,7 +56,7 @@ class Skipped(NamedTuple):
 
 
 class RecordVersion(NamedTuple):
-    """An observation of a record: `change` is new, changed, same or gone, `json` its value, or empty if it is gone.
+    """An observation of a record. `change` is new, changed, same or gone; `json` is its value, or empty if gone.
 
     `digest` is that of the value with its texts for the search, not of bytes. `aside` is JSON that was stored beside
     this value when it was first observed, or an empty text.
@@ -163,6 +163,9 @@ def copy_completed(connection: sqlite3.Connection, old_connection: sqlite3.Conne
 def latest_values(
     connection: sqlite3.Connection, keys: Sequence[str], before: int
 ) -> Mapping[str, Mapping[str, Any] | None]:
-    """Return the latest values of records by key, of attempts before `before` (0: of all); None for a gone record."""
+    """Return the latest values of records by key; None for a gone record.
+
+    If `before` is not 0, only attempts before it are considered.
+    """
     rows = connection.execute(_LATEST_VALUES, (json.dumps([*keys]), before)).fetchall()
     return {key: json.loads(json_text) if json_text else None for key, json_text in rows}

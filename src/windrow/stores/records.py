@@ -62,9 +62,9 @@ _CHUNK_SIZE = 400  # attempts per query
 
 
 class AttemptStatement(NamedTuple):
-    """What an attempt showed about a key: the record as JSON, or an empty text if it is gone or has a `reason`.
+    """What an attempt recorded of a key. `json` is the record, or empty if it is gone or was skipped.
 
-    `reason` is why it was skipped (None: it was not), `aside` is JSON that is stored beside the record, or empty.
+    `reason` is why it was skipped, or None. `aside` is JSON that is stored beside the record, or empty.
     """
 
     attempt: int
@@ -81,7 +81,6 @@ class RecordStore(SqliteStore):
     """`windrow.engine.run.VersionStore` in an SQLite file."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file, and create its tables unless `read_only`."""
         super().__init__(path, SCHEMA, read_only=read_only)
         self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
         if not self._read_only:
@@ -104,7 +103,7 @@ class RecordStore(SqliteStore):
         return str(row[0]).removeprefix("v") if row else ""
 
     def set_reader_version(self, version: str) -> None:
-        """Record the version of the step that reads the records, before any is written."""
+        """Record the version of the step that reads the records, before any record is written."""
         with self._writing():
             # The column has numeric affinity: without the "v", SQLite would store "2.10" as a number.
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('read_by', ?)", (f"v{version}",))
@@ -114,7 +113,7 @@ class RecordStore(SqliteStore):
         return self._meta("checkpoint")
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """If no session is recorded yet, record the last attempt of each that `read_last_attempts` returns."""
+        """If no session is recorded yet, record the last attempts of sessions that `read_last_attempts` returns."""
         with self._writing():
             note_earlier_sessions(self._connection, read_last_attempts)
 
@@ -203,7 +202,7 @@ class RecordStore(SqliteStore):
         return {record} | gone_records
 
     def _mark_unindexed(self, records: Iterable[int]) -> None:
-        """Mark records, given by their ids, as unindexed, and remove those without an observation."""
+        """Mark records as unindexed, and remove records without an observation."""
         for record in records:
             if self._connection.execute(_LATEST_VALUE, (record,)).fetchone() is None:
                 remove_record(self._connection, record)
@@ -222,7 +221,7 @@ class RecordStore(SqliteStore):
         return int(count), int(first)
 
     def pending_asks(self, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
-        """Return the asks that `attempts` wait for, by attempt; there may be a few hundred attempts."""
+        """Return the asks that these attempts wait for, by attempt. `attempts` has at most a few hundred."""
         return self._read_asks(f"attempt IN ({','.join('?' * len(attempts))}) ORDER BY attempt", attempts)
 
     def _read_asks(self, condition: str, attempts: Sequence[int]) -> dict[int, list[PendingAsk]]:
@@ -231,7 +230,7 @@ class RecordStore(SqliteStore):
         return {attempt: [PendingAsk(*ask) for ask in json.loads(asks)] for attempt, asks in rows}
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Remove values that are not in an observation any more, and return their number; the parameters are unused."""
+        """Remove values that no observation has any more, and return their number. The parameters are not used."""
         del at, pulse
         with self._writing():
             return self._connection.execute(_DELETE_UNUSED_VALUES).rowcount
@@ -296,7 +295,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(query).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of a few hundred attempts, in order; the skipped ones of each attempt are last."""
+        """Return the statements of a few hundred attempts, by attempt; the skipped ones of an attempt are last."""
         placeholders = ",".join("?" * len(attempts))
         observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
@@ -315,9 +314,9 @@ class RecordStore(SqliteStore):
         return sorted(statements, key=lambda statement: statement.attempt)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy the observations of all sources except `sources`, the configured ones, from an earlier store.
+        """Copy the observations of all sources except `sources`, sessions and takedowns from an earlier store.
 
-        The captures of the copied sources cannot be read again. Sessions and takedowns are copied as well.
+        The captures of the copied sources cannot be read again, because these sources are no longer configured.
         """
         with self._writing():
             copy_sessions(self._connection, old_store._connection)
@@ -331,15 +330,15 @@ class RecordStore(SqliteStore):
         self.finish(0, lambda: True)
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None for a gone record; keys without a record are left out.
+        """Return the values of records by key, None for a gone record. Keys without a record are left out.
 
-        Only attempts before the attempt `before` are considered, or for 0 all attempts.
+        If `before` is not 0, only attempts before it are considered.
         """
         with self._guarded():
             return latest_values(self._connection, keys, before)
 
     def entries_of_other_sources(self, sources: Collection[str]) -> Iterator[AttemptObservations]:
-        """Yield the observations of other sources than `sources` by attempt, in the order of attempts."""
+        """Yield the observations of all sources except `sources`, in the order of attempts."""
         query = """
             SELECT o.attempt, r.key, o.at, o.source, o.url, v.json, coalesce(v.text, ''), coalesce(v.aside, ''),
                 CASE WHEN v.json IS NULL THEN '[]' ELSE
@@ -363,12 +362,12 @@ class RecordStore(SqliteStore):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches from `offset` on, the best first; the filter `type:` calls them `kind`."""
+        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `build_clause`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
     def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the matches of a query by facet; the filter `type:` calls them `kind`."""
+        """Count the matches of a query by facet. For `kind` see `build_clause`."""
         with self._guarded():
             return self._index().count_facets(query, kind)
 
@@ -389,7 +388,7 @@ class RecordStore(SqliteStore):
         return sorted({version.key for _, version in self.written_versions((after + 1, last))}), last
 
     def changed_keys(self, attempts: tuple[int, int]) -> list[str]:
-        """Return the keys of the records that the attempts (first, last) changed, whenever that was written."""
+        """Return the keys of the records that the attempts (first, last) changed, whichever session wrote that."""
         query = """
             SELECT key FROM record WHERE id IN (
                 SELECT o.record FROM observation o WHERE o.attempt BETWEEN ? AND ? AND o.value IS NOT (
@@ -402,7 +401,7 @@ class RecordStore(SqliteStore):
             return [key for (key,) in self._connection.execute(query, attempts)]
 
     def count_records(self, attempts: Sequence[int], without: tuple[str, str] = ("", "")) -> dict[int, tuple[int, int]]:
-        """Return, by attempt, how many records it observed, and how many of these it was the first to observe.
+        """Return the number of records that each attempt observed, and how many of them it was the first to observe.
 
         `without` is a field and a value: a record whose field has this value is not counted.
         """
@@ -419,7 +418,7 @@ class RecordStore(SqliteStore):
     def skipped(self, key: str = "", url: str = "", attempts: Sequence[int] = ()) -> list[Skipped]:
         """Return the skipped documents and entries with the key `key`, with the address `url`, or of `attempts`.
 
-        An empty key or address is ignored. One that meets several of these conditions is returned several times.
+        An empty key or address is ignored. A document or entry that meets several conditions is returned several times.
         """
         query = "SELECT attempt, key, url, reason, message FROM skipped WHERE {} ORDER BY attempt, key"
         rows = [*self._rows_of_attempts(query.format("attempt IN ({placeholders})"), attempts)]
@@ -432,7 +431,7 @@ class RecordStore(SqliteStore):
         ]
 
     def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
-        """Run a query for `_CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each."""
+        """Run a query for `_CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each attempt."""
         with self._guarded():
             for start in range(0, len(attempts), _CHUNK_SIZE):
                 chunk = attempts[start : start + _CHUNK_SIZE]
@@ -468,7 +467,7 @@ class RecordStore(SqliteStore):
             yield from self._index().faults()
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove what was read of attempts, and overwrite it in the file; return the number of removed observations."""
+        """Remove what was read from attempts, and overwrite it in the file; return the number of observations."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)
         with self._writing():

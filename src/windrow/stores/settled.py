@@ -13,7 +13,7 @@ WRITTEN_ATTEMPTS = """
 SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) + 1,
     coalesce((SELECT max(upto) FROM windrow_settled WHERE session <= ?2), 0)
 """
-"""Selects the first and last attempt that the sessions (first, last) wrote; if none, the last is less."""
+"""Selects the first and last attempt that the sessions (first, last) wrote. Without any, the last is less."""
 
 _RECORD_LAST_ATTEMPT = (
     "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
@@ -27,7 +27,7 @@ def note_sessions(connection: sqlite3.Connection, sessions: Mapping[int, int]) -
 
 
 def note_earlier_sessions(connection: sqlite3.Connection, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-    """If no session is recorded yet, record the last attempt of each that `read_last_attempts` returns."""
+    """If no session is recorded yet, record the last attempts of sessions that `read_last_attempts` returns."""
     if connection.execute("SELECT 1 FROM windrow_settled").fetchone() is None:
         note_sessions(connection, read_last_attempts())
 
@@ -43,6 +43,6 @@ def copy_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connec
 
 
 def attempts_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
-    """Return the first and last attempt that the sessions (first, last) wrote; if none, the last is less."""
+    """Return the first and last attempt that the sessions (first, last) wrote. Without any, the last is less."""
     first, last = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
     return int(first), int(last)

@@ -73,8 +73,8 @@ def open_or_read(
 ) -> tuple[sqlite3.Connection, sqlite3.Error | None]:
     """Open a file for writing, or only for reading if it exists and cannot be written; return the connection.
 
-    It cannot be written without permission, on a disk that is read-only, or on a full disk. This error is returned too,
-    and None if the file was opened for writing.
+    A file cannot be written without permission, or if its disk is read-only or full. The second value is the error that
+    prevents writing, or None if the file was opened for writing.
     """
     refusal: sqlite3.Error | None = None
     if not path.is_file() or os.access(path, os.W_OK):
@@ -174,7 +174,7 @@ def remove_scratch(folder: Path, databases: Iterable[str]) -> None:
 
 
 LOCK_TIMEOUT = 30.0
-"""Seconds for which `empty_wal` waits for other processes to end their transactions."""
+"""The number of seconds that `empty_wal` waits for other processes to end their transactions."""
 _POLL_INTERVAL = 0.2  # seconds
 
 
@@ -230,7 +230,6 @@ class SqliteStore:
                 yield
 
     def _integrity_faults(self) -> Iterator[str]:
-        """Yield a message for each fault that SQLite finds in the file."""
         with self._guarded():
             for (message,) in self._connection.execute("PRAGMA integrity_check"):
                 if message != "ok":
@@ -274,7 +273,7 @@ class SqliteReader:
     """Reads an SQLite file; each thread has a connection, which stays open until `close`."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Prepare to read a file; `functions` are those that SQL may call, by name. `reading` opens the file."""
+        """Prepare to read a file, which `reading` opens. SQL may call `functions` by their names."""
         self.path = path
         self._functions = functions or {}
         self._local = threading.local()
@@ -282,7 +281,7 @@ class SqliteReader:
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
-        """Read in one transaction, so that the block reads one state of the file, as do the blocks nested in it."""
+        """Read in one transaction. The block, and the blocks nested in it, read one state of the file."""
         with self._guarded():
             if getattr(self._local, "is_reading", False):
                 yield self._local.connection
@@ -303,7 +302,6 @@ class SqliteReader:
         self._local = threading.local()
 
     def _connection(self) -> sqlite3.Connection:
-        """Return the connection of this thread, opening it if there is none."""
         connection = getattr(self._local, "connection", None)
         if connection is None:
             connection = open_read_only(self.path, "mode=rw", "mode=ro")  # `rw` can recover the log of a crash

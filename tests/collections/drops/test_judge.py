@@ -284,7 +284,7 @@ def test_missing_lists_are_named_in_one_note() -> None:
     ):
         assert words in note.message
     (note,) = read(specimens(mouse("s"), mouse("b", baseline=True, strain="x")), {}, today="").findings
-    for words in ("the list `strains` is not configured", "the date of today is not known: BirthDateInFuture"):
+    for words in ("the list `strains` is not configured", "today's date is not known: BirthDateInFuture"):
         assert words in note.message
 
 

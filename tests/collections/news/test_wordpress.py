@@ -194,7 +194,7 @@ def test_a_list_that_loses_posts_at_every_reading_is_counted_with_the_cap(tmp_pa
         answer = Answer(request, 200, fields, io.BytesIO(b'[{"id": 7}]'), datetime(2026, 11, 22, tzinfo=UTC))
         return [(count.reason, count.rule, count.addresses) for count in follow(source, {}, answer).left_out]
 
-    assert left_out(5) == [("capped", "more than 3 readings of a list that loses posts", 1)]
+    assert left_out(5) == [("capped", "more than 3 readings of a list that gets shorter", 1)]
     assert left_out(1) == []
 
 

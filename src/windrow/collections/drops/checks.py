@@ -1,8 +1,8 @@
 """Integrity checks of lines, experiments, parameters, mice and embryos. Faults are added to `findings`.
 
 `rule` is the definition of a parameter in the list of pipelines. If that list is not configured, `rule` is None, and
-only checks that do not need it are run. Of a parameter with a status, only the status is checked. `associable_ids` are
-the ids of the parameters of a procedure with which its media may be associated.
+only checks that do not need it are run. If a parameter has a status, only the status is checked. `associable_ids` are
+the ids of the parameters with which the media parameters of the same procedure may be associated.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the number and names of a series' increments; the first rule has the names' type, as in the standard."""
+    """Check the number and the names of increments. As in the standard, the first rule has the type of all names."""
     if not rule.increments:
         return
     first_rule, title = rule.increments[0], _title(element)
@@ -127,7 +127,6 @@ def _check_increments(findings: Findings, element: Node, values: list[Node], rul
 
 
 def _check_associations(findings: Findings, element: Node, associable_ids: set[str]) -> None:
-    """Check that a media parameter is associated only with parameters whose ids are `associable_ids`."""
     for association in element.iter("{*}parameterAssociation"):
         target = association.get("parameterID", "")
         if target not in associable_ids:
@@ -206,7 +205,7 @@ def check_experiment(findings: Findings, element: Node, pipeline: Pipeline | Non
 
 
 def _check_status_codes(findings: Findings, element: Node, record_title: str) -> bool:
-    """Check the status codes of a record, named `record_title` in messages; return whether it has any."""
+    """Check the status codes of a record; return whether it has any. `record_title` names it in messages."""
     codes = find_children(element, "statusCode")
     for status in codes:
         findings.check_status(status.text or "", status, record_title)
@@ -214,7 +213,7 @@ def _check_status_codes(findings: Findings, element: Node, record_title: str) ->
 
 
 def _check_procedure_of(findings: Findings, element: Node, pipeline: Pipeline | None, record_title: str) -> None:
-    """Check the procedure in a record, named `record_title` in messages, or report that it has none."""
+    """Check the procedure of a record, or report that it has none. `record_title` names the record in messages."""
     procedure_element = find_child(element, "procedure")
     if procedure_element is None:
         findings.report("ProcedureMissing", f"{record_title} has neither status code nor procedure", element)
@@ -258,7 +257,6 @@ def check_procedure(findings: Findings, element: Node, pipeline: Pipeline | None
 
 
 def _report_missing(findings: Findings, element: Node, procedure: Procedure, submitted_ids: set[str]) -> None:
-    """Report the required parameters of a procedure whose ids are not among `submitted_ids`."""
     missing_ids = sorted(name for name, rule in procedure.items() if rule.required and name not in submitted_ids)
     if missing_ids:
         id_list = ", ".join(missing_ids[:50]) + (f" and {len(missing_ids) - 50} more" if len(missing_ids) > 50 else "")
@@ -267,7 +265,6 @@ def _report_missing(findings: Findings, element: Node, procedure: Procedure, sub
 
 
 def _report_repeated_parameters(findings: Findings, parameters: list[tuple[str, str, Node]]) -> None:
-    """Report the pairs of parameterID and sequenceID that occur more than once, at the line of the second one."""
     occurrences: dict[tuple[str, str | None], list[Node]] = {}
     for _, parameter_id, parameter in parameters:
         occurrences.setdefault((parameter_id, parameter.get("sequenceID")), []).append(parameter)
@@ -372,7 +369,7 @@ def check_birth(findings: Findings, element: Node) -> None:
     if not birth_date:
         findings.report("BirthDateMissing", f"{_specimen_title(element)} has no DOB", element)
     elif not findings.today:
-        findings.skip_checks("the date of today is not known", "BirthDateInFuture")
+        findings.skip_checks("today's date is not known", "BirthDateInFuture")
     elif birth_date[:10] > findings.today:
         message = f"{_specimen_title(element)} has a DOB in the future: {quote(birth_date)}"
         findings.report("BirthDateInFuture", message, element)

@@ -26,8 +26,8 @@ def plan(source: Source, entries: Sequence[ListingEntry], options: Mapping[str, 
     """Return offers for the zips in a listing and for entries that the listing refused, in the order of the listing.
 
     An offer that is refused has a reason. In `options`, `centres` are the declared short names (a sequence, or a text
-    with commas), and `zip_name` is a pattern that replaces the convention's. The source is not used, because a source
-    may list zips of any centre.
+    with commas), and `zip_name` is a pattern that replaces that of the convention. The source is not used, because a
+    source may list zips of any centre.
     """
     del source
     centres = declared_centres(options)
@@ -105,20 +105,18 @@ def _make_offer(
 
 
 def _folder(entry: ListingEntry) -> str:
-    """Return the folder of a listed entry without leading and trailing slashes."""
     return entry.folder.strip("/")
 
 
 def _is_unsafe(name: str) -> bool:
-    """Return whether a name must not be stored, because it has a slash or a character that is not printable."""
     return "/" in name or not name.isprintable()
 
 
 def estimate_success(source: OfferingSource) -> float:
     """Estimate the probability (0 to 1) that the next attempt at a source succeeds.
 
-    By Laplace's rule, one success and one failure are added to the counts, so that the estimate for a source that was
-    never tried is between that for a good one and that for a bad one.
+    By Laplace's rule, one success and one failure are added to the counts. So a source that was never tried has an
+    estimate between that of a good source and that of a bad source.
 
     >>> estimate_success(OfferingSource("good", attempts=9)), estimate_success(OfferingSource("new"))
     (0.9090909090909091, 0.5)
@@ -127,9 +125,9 @@ def estimate_success(source: OfferingSource) -> float:
 
 
 def prefer(producer: str, sources: Sequence[OfferingSource]) -> list[OfferingSource]:
-    """Sort the sources that offer a zip: those of the centre that made it (`producer`) come first.
+    """Sort the sources that offer a zip: sources of the centre that made it (`producer`) come first.
 
-    Within both groups, the order is that of estimated success, speed and name.
+    Within both groups, sources are sorted by estimated success, speed and name.
 
     >>> [source.source for source in prefer("H", [OfferingSource("far", "J", 9), OfferingSource("near", "h", 9, 9)])]
     ['near', 'far']

@@ -30,7 +30,7 @@ class ColumnKind(StrEnum):
 
 
 MAX_NAME_LENGTH = 255
-"""The most characters of a value whose column has the kind `NAME`."""
+"""The maximum number of characters of a value in a column of the kind `NAME`."""
 
 
 class Column(NamedTuple):
@@ -85,7 +85,7 @@ class ElementField(NamedTuple):
 
 
 class Element(NamedTuple):
-    """A type of element: table, fields, the (name, table) of the elements in it, and its kind of record, or empty."""
+    """A type of element. `children` are (name, table) of elements in it; `entity` is its kind of record, or empty."""
 
     table: str
     fields: tuple[ElementField, ...]

@@ -2,8 +2,8 @@
 
 The checks are those of the standard's integrity validator. A question to the store (was this specimen submitted?) is
 returned as a `StoreLookUp`. If a list is not configured, the finding `CheckNotRun` names the checks that need it. The
-finding for an unknown pipeline is fatal, that for an unknown project is a warning, and all other faults are errors. In
-a document that deletes records, only the identifiers are checked.
+finding for an unknown pipeline is fatal, the finding for an unknown project is a warning, and all other faults are
+errors. In a document that deletes records, only the identifiers are checked.
 """
 
 from __future__ import annotations
@@ -53,7 +53,6 @@ def judge(task: Task) -> Reading:
 
 
 def _check_identifiers(findings: Findings, record: Node) -> None:
-    """Check that the ids of a record, its procedures and its specimens are not empty or surrounded by blanks."""
     for name in IDENTIFYING_ATTRIBUTES.get(local_name(record), ()):
         findings.check_identifier(name, record.get(name, ""), record)
     for element in record:

@@ -25,7 +25,7 @@ XML_PATTERN = (
     r"\.(?P<kind>specimen|experiment)\.impc\.xml"
 )
 MAX_NAME_LENGTH = 128
-"""The most characters of a file name that fit into the tracker's columns."""
+"""The maximum number of characters of a file name that fits into the tracker's columns."""
 MAX_INCREMENT = 2**63 - 1
 """The greatest increment that every database can store."""
 UNSAFE_PATTERN = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff/\\]|\.\.|\A[A-Za-z]:")
@@ -71,7 +71,7 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP_PATTERN)
 
 
 def spell_centre_as_declared(name: str, centre: str, pattern: str = ZIP_PATTERN) -> str:
-    """Return a zip's name with `centre`, the declared spelling, in place of its own; an invalid name is not changed.
+    """Return a zip's name with its centre spelt as `centre`, the declared spelling; keep an invalid name.
 
     >>> spell_centre_as_declared("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'
@@ -132,7 +132,6 @@ def compile_xml_pattern(pattern: str) -> re.Pattern[str]:
 
 
 def _compile_pattern(pattern: str, setting: str, required_groups: set[str]) -> re.Pattern[str]:
-    """Compile the pattern in a setting; raise ConfigError if it is malformed or lacks one of the required groups."""
     try:
         compiled = re.compile(pattern, re.ASCII)
     except (re.error, OverflowError, RecursionError, ValueError) as error:
@@ -160,5 +159,4 @@ def _match_name(name: str, pattern: re.Pattern[str]) -> re.Match[str] | Reason:
 
 
 def _parse_date(match: re.Match[str]) -> date:
-    """Return the date in a matched name; raise ValueError if it is not a day of the calendar."""
     return date.fromisoformat(match["date"])

@@ -81,7 +81,6 @@ _MAX_CACHED_LISTS = 32
 
 
 def _read_list(name: str, resource: Resource) -> Any:
-    """Return the parsed list, from the cache if it was parsed before; raise StepError if it cannot be parsed."""
     key = (name, resource.digest)
     if key not in _parsed_lists:
         if len(_parsed_lists) >= _MAX_CACHED_LISTS:
@@ -98,7 +97,6 @@ def _parse_xml(content: bytes) -> Node:
 
 
 def _required_attribute(element: Node, name: str) -> str:
-    """Return the text of an attribute; raise StepError if the element lacks it."""
     if name not in element.attrib:
         raise StepError(f"the element {element.tag} lacks the attribute {name}")
     return str(element.attrib[name])
@@ -131,7 +129,7 @@ def _read_strains(content: bytes) -> frozenset[str]:
 
 
 def _read_pipelines(content: bytes) -> dict[str, Pipeline]:
-    """Return the pipelines by key; a pipeline has its procedures by key, and a procedure its parameters by key."""
+    """Return the pipelines by key; a pipeline contains procedures by key, and a procedure parameters by key."""
     return {
         _required_attribute(pipeline, "pipeline_key"): {
             _required_attribute(procedure, "procedure_key"): {
@@ -162,7 +160,6 @@ def _read_parameter(element: Node) -> ParameterRule:
 
 
 def _read_colonies(content: bytes) -> dict[str, Colony]:
-    """Return the colonies by name."""
     colonies = {}
     for attempt in _parse_xml(content).iter("{*}phenotypeAttempt"):
         genotype = attempt.find("{*}genotypicInformation")
@@ -284,7 +281,7 @@ class Findings:
 
     @property
     def listed(self) -> tuple[Finding, ...]:
-        """The findings in the order of the document, then the number of those only counted, and the checks not run."""
+        """The findings in the order of the document, then the number of further findings, and the checks not run."""
         notes = []
         if self._omitted_count:
             notes.append(Finding("MoreFindings", f"{self._omitted_count} more findings are not listed", Level.NOTE))

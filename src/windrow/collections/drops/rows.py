@@ -24,11 +24,11 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 ROOT_DEPTH, CENTRE_DEPTH, RECORD_DEPTH = 1, 2, 3
 MAX_TREE_BYTES = 1 << 20
-"""The largest document that is parsed as a whole: its tree takes some ten times as much memory."""
+"""The maximum size of a document that is parsed as a whole. Its tree takes about ten times as much memory."""
 
 
 class ElementPlan(NamedTuple):
-    """How to read one element type of one namespace, prepared for speed; columns are given by their index."""
+    """A plan that makes it faster to read the elements of one tag; columns are given by their index."""
 
     table: str
     parent_table: str | None  # the content of the column `parent_table`, or None if the table has no such column
@@ -97,7 +97,6 @@ class RowReader:
                 depth -= 1
 
     def _plan_for(self, root: Node) -> ElementPlan:
-        """Return the plan for the kind of document with this root element; raise StepError for any other element."""
         for kind, tag in ROOT_TAGS.items():
             if root.tag == tag:
                 namespace = tag.partition("}")[0] + "}"
@@ -105,13 +104,13 @@ class RowReader:
         raise StepError(f"the root element {root.tag} is not that of specimens or experiments", Reason.WRONG_ROOT)
 
     def _add_centre(self, plan: ElementPlan, element: Node) -> tuple[int, str]:
-        """Add the row of a centre; return the row's number and the centre's id."""
+        """Add the row of a centre; return its row number and id."""
         row_number = self._row_count
         self._add_row(plan, element, None, None, len(self._tables[plan.table]))
         return row_number, element.get("centreID", "")
 
     def _add_record(self, plan: ElementPlan, element: Node, centre: tuple[int, str], ordinal: int) -> None:
-        """Add the rows and entity of a record in `centre` (row number, id); raise StepError with a line if refused."""
+        """Add the rows and the entity of a record in `centre` (row number, id); an error has the record's line."""
         record_plan = plan.children.get(element.tag)
         if record_plan is None:
             raise _make_unexpected_error(element)
@@ -129,8 +128,7 @@ class RowReader:
     ) -> None:
         """Add an element's row, followed by the rows of the elements in it unless it is a centre.
 
-        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre. Raises
-        StepError if there are too many elements, or one that has neither table nor column.
+        `parent_row` and `entity_row` are the row numbers of its parent and its record, None for a centre.
         """
         row_number = self._row_count
         if row_number >= self._max_elements:
@@ -167,7 +165,7 @@ class RowReader:
 
 @lru_cache(maxsize=256)
 def prepare_plan(namespace: str, table: str, containing_table: str = "") -> ElementPlan:
-    """Return the plan for the elements of `table` whose parents are in `containing_table`, with those of its children.
+    """Return the plan for the elements of `table` in elements of `containing_table`, with the plans of their children.
 
     `namespace` is in braces, or empty. `containing_table` is empty for a centre.
     """
@@ -197,7 +195,7 @@ def prepare_plan(namespace: str, table: str, containing_table: str = "") -> Elem
 
 
 def _free_read_records(element: Node) -> None:
-    """Free the memory of a record and of the records before it; those that the parser has read after it are kept."""
+    """Free the memory of a record and of the records before it."""
     element.clear()
     parent = element.getparent()
     while parent is not None and element.getprevious() is not None:

@@ -63,11 +63,11 @@ CENTRE_TABLE = "drops.centre"
 
 SETTINGS = (
     Setting("drops.tracker", DATABASE, "tracker.sqlite", "the tracker: a file, or a database's address", written=True),
-    Setting("drops.tracker_secret", SECRET, "", "where the password of the tracker's database is"),
+    Setting("drops.tracker_secret", SECRET, "", "where the password of the tracker's database is stored"),
     Setting(
         "drops.store", DATABASE, "drops.sqlite", "the loaded records: a file, or a database's address", written=True
     ),
-    Setting("drops.store_secret", SECRET, "", "where the password of the records' database is"),
+    Setting("drops.store_secret", SECRET, "", "where the password of the records' database is stored"),
     Setting("drops.listers", count(1, 64), 10, "sources that are listed at one time", "--listers"),
     Setting("drops.downloaders", count(1, 64), 4, "transfers at one time", "--downloaders"),
     Setting(
@@ -82,13 +82,13 @@ SETTINGS = (
         "6 h",
         "time for all transfers together; the next run continues those that are not complete by then; 0: no limit",
     ),
-    Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next", "--attempts"),
+    Setting("drops.attempts", count(1, 20), 3, "attempts at one source before the next one is tried", "--attempts"),
     Setting("drops.zip_name", PATTERN, "", "names of zips, with groups centre, date and inc; empty: the standard's"),
     Setting(
-        "drops.xml_name", PATTERN, "", "names of XML files, with groups as for zips, and kind; empty: the standard's"
+        "drops.xml_name", PATTERN, "", "XML file names, with groups centre, date, inc and kind; empty: the standard's"
     ),
-    Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: the one shipped"),
-    Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: the one shipped"),
+    Setting("drops.schemas.specimen", OPTIONAL_PATH, "", "XSD of specimen documents; empty: windrow's own"),
+    Setting("drops.schemas.experiment", OPTIONAL_PATH, "", "XSD of experiment documents; empty: windrow's own"),
     Setting("drops.lists.status_codes", OPTIONAL_PATH, "", "the known status codes"),
     Setting("drops.lists.projects", OPTIONAL_PATH, "", "the known projects"),
     Setting("drops.lists.pipelines", OPTIONAL_PATH, "", "IMPReSS: the known pipelines, procedures and parameters"),
@@ -109,12 +109,12 @@ SOURCE_SETTINGS = (
     Setting("secret", SECRET, "", "where its password is: env:NAME or file:PATH", "--secret"),
     Setting("ssh_key", SECRET, "", "where its private SSH key is: file:PATH or env:NAME", "--ssh-key"),
     Setting("connections", count(1, 64), _DEFAULT_SOURCE.connections, "connections at one time"),
-    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as drops.attempts"),
-    Setting("delay", DURATION, _DEFAULT_SOURCE.pace, "least time between two requests to its host"),
+    Setting("attempts", count(0, 20), 0, "attempts at one transfer; 0: as in drops.attempts"),
+    Setting("delay", DURATION, _DEFAULT_SOURCE.pace, "minimum time between two requests to its host"),
     Setting(
-        "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "longest time for the whole listing of a folder"
+        "listing_timeout", DURATION, _DEFAULT_SITE.listing_timeout, "maximum time for the whole listing of a folder"
     ),
-    Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "minimum bytes a second of its transfers; 0: no minimum"),
+    Setting("min_rate", SIZE, _DEFAULT_SITE.min_rate, "minimum speed of its transfers, in bytes per second; 0: none"),
     Setting("passive", SWITCH, _DEFAULT_SITE.passive, "FTP: windrow opens the data connection"),
     Setting("host_keys", TEXTS, [], "SFTP: pinned host keys, beside those that were trusted"),
     Setting("manifest", TEXT, _DEFAULT_SITE.manifest, "HTTPS: path of a list of names, in place of an index page"),
@@ -135,7 +135,7 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declared values; it is inactive if its centre is. --attempts overrides its attempts."""
+    """Build a source from its declared values. It is inactive if its centre is; --attempts overrides its attempts."""
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(
@@ -181,7 +181,6 @@ def build_settings(given: Given) -> Drops:
 
 
 def _read_centres(given: Given) -> tuple[Centre, ...]:
-    """Read the tables [[drops.centre]]; raise ConfigError if a short name is empty or given twice."""
     centres: dict[str, Centre] = {}
     for values in given.rows[CENTRE_TABLE]:
         centre = Centre(**{name: value.value for name, value in values.items()})
@@ -193,7 +192,6 @@ def _read_centres(given: Given) -> tuple[Centre, ...]:
 
 
 def _read_file_setting(given: Given, setting_name: str) -> Path | None:
-    """Return the path in a setting, or None if it is not set; raise ConfigError if it is not a file."""
     setting = given.values[setting_name]
     path: Path | None = setting.value
     if path is not None and not path.is_file():

@@ -1,8 +1,8 @@
 """The states (phase and status) of zips and XML files in the tracker, derived from the ledger: pure functions.
 
 The ledger does not store states. The state of a zip follows from the attempts to fetch it, the reading of its step and
-the states of its XML files; that of an XML file follows from the readings of its steps. Decisions of operators change
-both.
+the states of its XML files. The state of an XML file follows from the readings of its steps. Decisions of operators
+change both.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ class StateEvent(NamedTuple):
     """An event that changes the state of a zip or an XML file.
 
     `seq` is its number on the ledger; `event` is `attempt`, `end` (of an attempt), `start` (of a step), `reading` or
-    `decision`. `step` is that of a start or a reading. `reason` is why an attempt or a reading failed, or what the
-    operator decided. `checksum` is not empty if the bytes of a successful attempt were compared with one in a side-car.
+    `decision`. `step` is the step of a start or a reading. `reason` says why an attempt or a reading failed, or what
+    the operator decided. `checksum` is not empty if the bytes of a successful attempt were compared with a checksum in
+    a side-car.
     """
 
     seq: int
@@ -38,14 +39,17 @@ class StateEvent(NamedTuple):
 
 
 class ZipStates(NamedTuple):
-    """The state of a zip, and the states of the attempts to fetch it by their numbers on the ledger."""
+    """The state of a zip, and, by number on the ledger, the states of the attempts to fetch it."""
 
     state: State
     attempt_states: Mapping[int, State]
 
     @property
     def shown(self) -> State:
-        """The state that the tracker shows: of the latest attempt, even if a retry was ordered, or the zip's own."""
+        """The state that the tracker shows: that of the latest attempt, or the zip's own if there are no attempts.
+
+        It remains that of the latest attempt when a retry is ordered.
+        """
         return self.attempt_states[max(self.attempt_states)] if self.attempt_states else self.state
 
 
@@ -85,8 +89,8 @@ def zip_states(
 ) -> ZipStates:
     """Return the states of a zip and its attempts after some events; `refusal` is why its name was refused, or None.
 
-    `xml_counts` has the numbers of XML files in their present states. `xml_counts_before(seq)` returns those before the
-    event with this number: a cancelled zip keeps the state that it had then, even if a replay has read its files since.
+    `xml_counts` has the numbers of XML files in their present states. `xml_counts_before(seq)` returns the numbers
+    before the event `seq`: a cancelled zip keeps the state that it had then, even if a replay has read its files since.
     Without this function, it keeps the state that follows from `xml_counts`.
 
     >>> zip_states(None, [StateEvent(1, "attempt"), StateEvent(2, "end")], {}).state
@@ -131,12 +135,11 @@ def _state_after_attempt(event: StateEvent) -> State:
 
 
 def _state_after_step(event: StateEvent) -> State:
-    """Return the state of a zip or an XML file after a step was started or has finished."""
     if event.event == "start":
         return phase_id(event.step), Status.RUNNING
     return phase_of_step(event.step), Status.FAILED if event.reason else Status.DONE
 
 
 def phase_of_step(step: str) -> int:
-    """Return the phase id of a step; an empty text stands for the check of an XML file's name, which has no step."""
+    """Return the phase id of a step. An empty text means the check of an XML file's name, which has no step."""
     return phase_id(step) if step else XML_NAME

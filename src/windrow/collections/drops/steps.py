@@ -26,7 +26,7 @@ from windrow.reasons import Reason
 
 XML_SUFFIX = ".xml"
 MAX_LISTED_FINDINGS = STORED_FINDINGS.number
-"""The most findings of one zip or XML file that are listed; the others are only counted."""
+"""The maximum number of findings of one zip or XML file that are listed. The others are only counted."""
 
 
 class NameRules(NamedTuple):
@@ -49,7 +49,7 @@ class NameRules(NamedTuple):
     def make_rank(self, name_parts: XmlName, name: str) -> str:
         """Return the rank of the XML file called `name`.
 
-        Specimens are loaded before experiments. Within each kind, the order is that of the zip's date and increment,
+        Specimens are loaded before experiments. Within each kind, files are ordered by the zip's date and increment,
         its folder (add, edit, delete), the XML file's own date and increment, and its name.
         """
         zip_date, increment = (str(self.zip_parts.date), self.zip_parts.inc) if self.zip_parts else ("", 0)
@@ -136,8 +136,8 @@ def unzip(task: Task) -> Reading:
 
     If the zip itself has a fault (it is cut off, encrypted or a bomb), the reading has the reason and no members. If
     no member can be used, the reading has a reason and the members. Entries that are left out by rule are listed as
-    findings; XML files with an invalid name are members with a reason. `md5` is that of the zip, and `count` the number
-    of its entries.
+    findings; XML files with an invalid name are members with a reason. `md5` is the MD5 of the zip, and `count` is
+    the number of its entries.
     """
     md5 = _md5(task.view)
     findings: list[Finding] = []
@@ -196,17 +196,13 @@ _latest_schemas: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
-    """Raise StepError if an entry has a fault that is not in `HARMLESS_REASONS`: then the whole zip is refused."""
     for entry in entries:
         if entry.reason and entry.reason not in HARMLESS_REASONS:
             raise StepError(f"{entry.name[:200]!r}: {entry.refusal}", entry.reason)
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return [its member], or [] if it is left out; raise StepError for an archive or a faulty entry.
-
-    Adds a finding if the entry is left out or its name is refused.
-    """
+    """Inflate an entry; return a list with its member, or an empty list and add a finding if it is left out."""
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)
@@ -226,7 +222,6 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findin
 
 
 def _kind_in_name(task: Task) -> DocumentKind:
-    """Return the kind of document that an XML file's name states; raise StepError if the name is not valid."""
     name = task.item.member or task.item.key.rpartition("/")[2]
     match = names.compile_xml_pattern(task.options.get("xml_name") or names.XML_PATTERN).fullmatch(name)
     kind = _KINDS_BY_NAME.get(match["kind"]) if match else None
@@ -236,20 +231,17 @@ def _kind_in_name(task: Task) -> DocumentKind:
 
 
 def _check_root(text: xml.XmlText, kind: DocumentKind) -> None:
-    """Raise StepError if the root element is not that of the kind in the file's name."""
     if text.root != ROOT_NAMES[kind]:
         xml.build_tree(text.content)  # raises the error of a text that is not well-formed, which matters more
         raise StepError(f"the root element is {text.root[:100]!r}, not {ROOT_NAMES[kind]!r}", Reason.WRONG_ROOT)
 
 
 def _findings_after_error(error: StepError, findings: list[Finding]) -> tuple[Finding, ...]:
-    """Return a finding for the error that ended the reading, followed by the earlier findings."""
     error_finding = Finding(finding_kind(error.reason), str(error)[:1000], Level.ERROR, error.line, error.column)
     return limit_findings([error_finding, *findings])
 
 
 def _md5(view: BinaryIO) -> str:
-    """Return the MD5 of all bytes of the view, in hexadecimal."""
     md5 = hashlib.md5(usedforsecurity=False)
     view.seek(0)
     while block := view.read(BLOCK_BYTES):

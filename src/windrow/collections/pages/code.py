@@ -61,7 +61,7 @@ class InformationSource(IntEnum):
 
 
 class Locality(IntEnum):
-    """Whether a link leads to its own page, within the site, or out of it."""
+    """Whether a link leads to its own page, to another page of the site, or out of the site."""
 
     SELF = 0
     IN = 1
@@ -107,7 +107,7 @@ iso jar jpe jpeg jpg js jxl m4a m4v map mid mjs mkv mov mp3 mp4 mpeg mpg msi odp
 ps psd rar rpm svg swf tar tgz tif tiff torrent ttf wasm wav webm webp wma wmv woff woff2 xls xlsx xpi xz z zip zst
 """
 SKIPPED_ENDINGS = frozenset(_UNREADABLE_ENDINGS.split())
-"""Endings of the names of files that have no reader and are not requested."""
+"""Endings of file names for which there is no reader. Addresses with these endings are not requested."""
 
 
 class Mime(NamedTuple):
@@ -125,7 +125,7 @@ class Mime(NamedTuple):
 
 
 def parse_mime(text: str) -> Mime | None:
-    """Parse a Content-Type (RFC 9110, section 8.3.1; suffixes: RFC 6838, section 4.2.8); None if it is malformed.
+    """Parse a Content-Type (RFC 9110, section 8.3.1, and RFC 6838, section 4.2.8); return None if it is malformed.
 
     Names are converted to lower case; only the first of repeated parameters is used (WHATWG MIME Sniffing, 4.4).
 
@@ -137,7 +137,7 @@ def parse_mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_short_mime(text: str) -> Mime | None:
-    """Parse a Content-Type, shortened so that the cache stays small."""
+    """Parse a Content-Type. It was shortened before, so that the cache stays small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

@@ -77,7 +77,7 @@ _CODE_OF_REASON = {
 
 
 def map_outcome(status: int | None, reason: Reason | None) -> ExitCode:
-    """Return the exit code of a request; `status` is None without an answer, `reason` is None without a failure.
+    """Return the exit code of a request. `status` is None if there is no answer, `reason` is None if nothing failed.
 
     The status decides for redirects, 304 and errors; otherwise the reason decides, for example an unknown file type, a
     broken connection or a refusal before the request. A page that asks not to be indexed or kept counts as crawled.
@@ -116,11 +116,11 @@ def classify_answer(status: int | None, reason: Reason | None, media_type: str) 
 
 
 _IDENTITY_BYTES = 32
-"""Bytes of the identity of a version without text; the identity of a text pile is its digest of 64 bytes."""
+"""The number of bytes of the identity of a version without text. The identity of a text pile has 64 bytes."""
 
 
 def make_crawl_uuid(started: datetime, session: int, url_hash: int, kind: int) -> bytes:
-    """Return the UUID of a crawl; `url_hash` is `windrow.digest.hash64` of its URL, `kind` a `CrawlType`.
+    """Return the UUID of a crawl; `url_hash` is the `hash64` of its URL, and `kind` is a `CrawlType`.
 
     >>> from datetime import UTC
     >>> make_crawl_uuid(datetime(2026, 1, 2, tzinfo=UTC), 1, 7, 0).hex()[:16]
@@ -145,7 +145,10 @@ def _make_uuid7(moment: datetime, name: str) -> bytes:
 
 
 def identify_file(media_type: Mime | None, size: int | None, validator: str) -> bytes:
-    """Return the identity of a file without text; `validator` is the digest of its bytes or, if not kept, its ETag."""
+    """Return the identity of a file without text.
+
+    `validator` is the digest of its bytes, or its ETag if they were not kept.
+    """
     return _hash_parts("file", media_type.essence if media_type else "", str(size), validator)
 
 
@@ -167,7 +170,7 @@ NOT_REQUESTED = frozenset({ExitCode.ROBOTS_DENIED, ExitCode.POLICY_DENIED})
 """Exit codes of crawls that were refused before a request was sent."""
 
 MAX_MESSAGE_LENGTH = 2_000
-"""The most characters of a message that are stored."""
+"""The maximum number of characters of a stored message. Longer messages are cut."""
 
 
 def log_attempt(recorded: RecordedAttempt, agent_name: str) -> LoggedCrawl:
@@ -205,12 +208,12 @@ def is_text(media_type: str) -> bool:
 
 
 def _map_crawl_type(kind: int) -> int:
-    """Return the standard's crawl type; sitemaps and assets get FILE_CRAWL, as METADATA_CRAWL means a HEAD request."""
+    """Return the standard's crawl type. Sitemaps and assets get FILE_CRAWL, as METADATA_CRAWL means a HEAD request."""
     return int(CrawlType.ROBOTSTXT_FETCH if kind == CrawlType.ROBOTSTXT_FETCH else CrawlType.FILE_CRAWL)
 
 
 def _find_duration(attempt: Attempt) -> int | None:
-    """Return the duration of an attempt in milliseconds; None if it is not known, as for WARC files of other tools."""
+    """Return the duration of an attempt in milliseconds, or None if it is unknown, as for WARC files of other tools."""
     return round(attempt.seconds * 1000) if attempt.seconds or attempt.status is None else None
 
 
@@ -220,10 +223,7 @@ def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
 
 
 def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    """Return the file that an attempt received; None if the status is not 2xx, or if nothing was kept.
-
-    `modified` is the header Last-Modified in UNIX seconds.
-    """
+    """Return the file that an attempt received. `modified` is the header Last-Modified in UNIX seconds."""
     capture = attempt.kept
     if capture is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
@@ -231,10 +231,7 @@ def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
 
 
 def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    """Return the redirect to a web address that an attempt received; None if it did not receive one.
-
-    `modified` is the header Last-Modified in UNIX seconds.
-    """
+    """Return the redirect that an attempt received. `modified` is the header Last-Modified in UNIX seconds."""
     target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if target is None or not target.url:
         return None

@@ -16,7 +16,7 @@ SIZE = "size"
 
 
 class VersionContents(NamedTuple):
-    """The contents of one version: its short texts, as (name, text), its main content and its other text.
+    """The contents of one version. `texts` are its short texts as (name, text), `text` is its main content.
 
     Names are `title`, `description`, `redirect` and so on. `text` and `other_text` have a line for each paragraph.
     """
@@ -27,7 +27,7 @@ class VersionContents(NamedTuple):
 
 
 def _find_redirect(contents: VersionContents) -> str:
-    """Return the target of a version that is a redirect without content, or an empty text for another version."""
+    """Return the target of a redirect without content, or an empty text."""
     short_texts = dict(contents.texts)
     return "" if short_texts.get("kind") or _has_text(contents) else short_texts.get(REDIRECT, "")
 
@@ -38,7 +38,7 @@ def _has_text(contents: VersionContents) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The difference of two versions: their changed short texts, the main text line by line, and numbers of lines.
+    """The difference of two versions. `changes` are the changed short texts, `lines` are lines of the main text.
 
     `added` and `removed` count lines of the main text; `elsewhere` counts added and removed lines of the other text.
     """
@@ -74,7 +74,7 @@ class Difference:
 
 
 def compare_versions(before: VersionContents, after: VersionContents, *, context: int = 2) -> Difference:
-    r"""Compare two versions of a page; if both exist and only one is a redirect, only the redirect is compared.
+    r"""Compare two versions of a page. If both exist and only one of them is a redirect, only the redirect is compared.
 
     `context` is the number of unchanged lines that are shown around each change.
 
@@ -98,7 +98,6 @@ def compare_versions(before: VersionContents, after: VersionContents, *, context
 
 
 def _describe_change(change: TextChange) -> str:
-    """Describe the change of a short text in a few words."""
     if change.field == REDIRECT and not change.before:
         return f"now redirects to {change.after}"
     if change.field == REDIRECT and not change.after:

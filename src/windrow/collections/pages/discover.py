@@ -54,7 +54,6 @@ def seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # noqa
 
 
 def _normalise_own_urls(policy: Policy, texts: Iterable[str]) -> list[str]:
-    """Normalise addresses, and return the ones on the site's hosts."""
     return [url for text in texts if (url := normalise(text).url) and policy.scope.owns(parts(url))]
 
 
@@ -75,8 +74,8 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> SiteRules:
 def schedule_attempt(source: Source, attempt: Attempt, interval: int, failures: int) -> tuple[int | None, int]:
     """Return the time when an address is due again (UNIX seconds) and its next interval, both in whole seconds.
 
-    `interval` is its present interval, `failures` the number of failures in a row including this attempt. The setting
-    `every` fixes both, except that failures may be repeated earlier and sitemaps are due every day.
+    `interval` is its present interval; `failures` is the number of failures in a row, including this attempt. The
+    setting `every` fixes both values, except that failures may be repeated earlier and sitemaps are due every day.
     """
     every = source.options.get("every")
     due, next_interval = site_rules.schedule_attempt(

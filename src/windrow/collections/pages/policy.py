@@ -39,7 +39,7 @@ _MAX_YEARS_AHEAD = 1  # of the present year
 
 
 def describe_trap(address: Parts, year: int) -> str:
-    """Return what makes an address look like a crawler trap, otherwise an empty text; `year` is the present year.
+    """Return what makes an address look like a crawler trap, or an empty text. `year` is the present year.
 
     >>> from windrow.formats.url import parts
     >>> describe_trap(parts("https://example.org/events/2099/07/"), 2026)
@@ -53,7 +53,6 @@ def describe_trap(address: Parts, year: int) -> str:
 
 
 def _describe_bad_path(path: str) -> str:
-    """Return what is wrong with a path: too many, too long or repeated segments; otherwise an empty text."""
     segments = [segment for segment in path.split("/") if segment]
     if len(path) <= _MAX_SEGMENT_LENGTH and len(set(segments)) == len(segments) <= _MAX_SEGMENTS:
         return ""
@@ -66,7 +65,6 @@ def _describe_bad_path(path: str) -> str:
 
 
 def _describe_bad_query(query: str | None) -> str:
-    """Return what is wrong with a query: too many or repeated parameters; otherwise an empty text."""
     if not query:
         return ""
     parameters = scope.list_parameter_names(query)
@@ -77,7 +75,6 @@ def _describe_bad_query(query: str | None) -> str:
 
 
 def _describe_bad_date(address: Parts, year: int) -> str:
-    """Describe the first date that is before 1900 or too far ahead of `year`; return an empty text without one."""
     matches = _DATE_IN_PATH.findall(address.path) + (_DATE_IN_QUERY.findall(address.query) if address.query else [])
     for in_path, in_query in matches:
         date_year = int(in_path or in_query)
@@ -149,9 +146,10 @@ class NoveltyCount:
 
 
 class PolicyVerdict(NamedTuple):
-    """Whether an address may be requested: `reason` is None if it may, otherwise the reason why not.
+    """Whether an address may be requested. `reason` is why it may not be requested, or None if it may.
 
-    `rule` is the deciding rule as written; `line` is its line in robots.txt, counted from 1, and None for other rules.
+    `rule` is the deciding rule as written. `line` is the line of the rule in robots.txt, counted from 1, or None for
+    another rule.
     """
 
     reason: Reason | None = None
@@ -244,7 +242,7 @@ class Policy:
         return verdict if verdict.reason else judge_by_robots(url, robots)
 
     def _judge_query(self, address: Parts, path_and_query: str) -> PolicyVerdict:
-        """Judge the query of an address: one rule must allow all its parameters."""
+        """Judge the query of an address. One rule must allow all its parameters."""
         parameters = scope.list_parameter_names(address.query)
         rules = self.parameter_rules
         if any(rule.pattern.matches(path_and_query) and rule.allows(parameters) for rule in rules):

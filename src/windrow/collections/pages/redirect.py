@@ -1,13 +1,13 @@
 """Redirects and canonical addresses of a page, and the interval after which the page is requested again.
 
-A redirect is never followed: it is recorded, and its target becomes a candidate like that of a link. So a loop of
+A redirect is never followed: it is recorded, and its target becomes a candidate like the target of a link. So a loop of
 redirects ends when its first address is reached again.
 
 The interval of a page starts as the site's `recrawl_interval`. An attempt that finds another text or description halves
 it. An attempt that finds the same text and description, even if the bytes differ, lengthens it by half, but to at most
 one and a half times the time since the last change, so that many attempts on one day count like one. The interval is
 between a day and a year (or the configured interval, if that is outside this range). The first attempt, and an attempt
-without content (4xx, 5xx, failure), do not change it. If the site sets `every`, the interval is always that.
+without content (4xx, 5xx, failure), do not change it. If the site sets `every`, the interval is always `every`.
 
 If a page changed after its last attempt, according to a sitemap or feed, it is due, but not earlier than a day after
 that attempt: some sites give the present time as the change date of every page.
@@ -35,7 +35,7 @@ _SEPARATOR = re.compile(r"\s*+(?:,|\Z)")
 
 
 class RedirectTarget(NamedTuple):
-    """The target of a redirect; if it is not another web address, `url` is empty and `reason` is set."""
+    """The target of a redirect. If it is not another web address, `url` is empty and `reason` is set."""
 
     url: str
     fragment: str | None = None
@@ -78,10 +78,10 @@ def resolve_refresh(header: str, base: str) -> Resolved | None:
 
 
 def find_canonical(page: str, hrefs: Iterable[str]) -> str:
-    """Return the canonical address that a page names for itself (RFC 6596), or an empty text without another address.
+    """Return the canonical address that a page names for itself (RFC 6596), or an empty text if there is none.
 
     `page` is its normalised address, `hrefs` are the references of all `link rel=canonical` and of the Link header.
-    References that are not web addresses are ignored. If the remaining ones differ, the result is empty.
+    References that are not web addresses are ignored. If the other references differ, the result is empty.
 
     >>> find_canonical("https://example.org/a?x", ["/a", "https://example.org/a#top"])
     'https://example.org/a'

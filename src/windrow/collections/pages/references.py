@@ -34,9 +34,10 @@ class References:
     """Reads the references of documents for one user agent."""
 
     def __init__(self, agent: str, *, feeds: bool = True, max_links: int = PAGE_LINKS.number) -> None:
-        """Apply the robots directives for the user agent `agent`; without `feeds`, the feeds of pages are left out.
+        """Follow the robots directives for the user agent `agent`.
 
-        `max_links` is the most references of a document that are returned; the step summarise reports pages with more.
+        If `feeds` is false, the feeds of pages are left out. `max_links` is the maximum number of references that are
+        returned for a page. The step `summarise` reports pages with more references.
         """
         self._agent = agent
         self._includes_feeds = feeds
@@ -64,7 +65,6 @@ class References:
         return self._read_page(url, decode(body, lower_fields.get("content-type", "")).text)
 
     def _read_page(self, url: str, text: str) -> tuple[str, list[str]]:
-        """Return the base address of an HTML page, and its references as written."""
         base, directives = "", robots.NO_DIRECTIVES
         references: list[str] = []
         for node in parse(text).css(_LINK_SELECTOR):
@@ -82,7 +82,7 @@ class References:
         return base or url, [] if directives.nofollow else references
 
     def _find_references(self, tag: str, attributes: Mapping[str, str | None]) -> Iterator[str]:
-        """Yield the reference of an element with the name `tag` if a crawl may follow it."""
+        """Yield the reference of an element if a crawl may follow it."""
         rel = attributes.get("rel") or ""
         reference = attributes.get("href" if tag not in {"iframe", "frame"} else "src")
         if not reference or (rel and robots.is_nofollow(rel)):
@@ -97,13 +97,14 @@ class References:
 
 
 ReadReferences = Callable[[str, Mapping[str, str], bytes], tuple[str, list[str]]]
-"""Takes the address, the header fields and the body of a page; returns its base and its references as written."""
+"""A function that takes the address, the header fields and the body of a page. It returns its base and its references.
+"""
 
 MAX_REMEMBERED_ITEMS = 1 << 16
-"""The most tags and references that all `LinkMemo` objects of a process contain together."""
+"""The maximum number of tags and references in all `LinkMemo` objects of a process together."""
 
 MAX_SCANNED_BYTES = 1 << 20
-"""The most bytes of a page that is scanned for tags."""
+"""The maximum number of bytes of a page that is scanned for tags."""
 
 _MAX_TAG_BYTES = 400  # of a tag that is remembered
 _MARKER = b"/end-of-tag-"
@@ -121,7 +122,6 @@ class LinkMemo:
     __slots__ = ("__weakref__", "_folder_tags", "_known_references", "_read", "_site_tags")
 
     def __init__(self, read: ReadReferences) -> None:
-        """Remember the references that `read` returns; it is called for pages with unknown tags."""
         self._read = read
         self._site_tags: set[bytes] = set()  # tags with the same references on every page
         self._folder_tags: dict[str, set[bytes]] = {}  # tags with the same references on every page of a folder
@@ -135,7 +135,7 @@ class LinkMemo:
         self._known_references.clear()
 
     def __call__(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base of a page, and the references not returned before; [] if all its tags are known."""
+        """Return the base address of a page, and its references that were not returned before."""
         possible_tags = self._scan_tags(fields, body)
         if possible_tags and self._site_tags.issuperset(possible_tags):
             return url, []
@@ -155,14 +155,14 @@ class LinkMemo:
         return base, new_references
 
     def _scan_tags(self, fields: Mapping[str, str], body: bytes) -> list[bytes]:
-        """Return the tags that may contain references, or no tags if a scan of bytes cannot find them all."""
+        """Return the tags that may contain references, or an empty list if a scan of bytes cannot find all of them."""
         is_html = "html" in fields.get("content-type", "").partition(";")[0].lower()
         if not is_html or len(body) > MAX_SCANNED_BYTES or b"\x00" in body or b"\x1b" in body:
             return []
         return _POSSIBLE_TAG.findall(body)
 
     def _learn_tags(self, folder: str, tags: Iterable[bytes], url: str, page_references: set[str]) -> None:
-        """Remember the tags that, parsed outside the page, have only references that the page has too.
+        """Remember each tag that, when it is parsed outside the page, has only references that the page has too.
 
         `url` and `page_references` are the address and all references of the page. All tags are parsed together, each
         followed by a link as a marker: if the marker is found as a reference, the tag before it was complete.
@@ -186,7 +186,7 @@ class LinkMemo:
             pending = []
 
     def _remember_tag(self, folder: str, tag: bytes, references: list[str]) -> None:
-        """Remember a tag for all pages of the origin, or only for those of a folder if its references are relative.
+        """Remember a tag for all pages of the origin, or only for the pages of a folder if its references are relative.
 
         A tag with a reference that begins with `?` is not remembered.
         """
@@ -198,14 +198,13 @@ class LinkMemo:
 
 
 class _SharedLimit:
-    """The limit on the number of items in all memos together: when it is exceeded, all memos are cleared."""
+    """The limit on the number of items in all memos together. When it is exceeded, all memos are cleared."""
 
     def __init__(self) -> None:
         self.memos: WeakSet[LinkMemo] = WeakSet()
         self._left = MAX_REMEMBERED_ITEMS
 
     def count(self, added_count: int) -> None:
-        """Subtract the number of added items from the limit; clear all memos if it is exceeded."""
         self._left -= added_count
         if self._left < 0:
             self._left = MAX_REMEMBERED_ITEMS
@@ -271,10 +270,7 @@ def find_assets(url: str, fields: Mapping[str, str], body: bytes) -> FoundAssets
 
 
 def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap]) -> FoundAssets:
-    """Return the normalised addresses of references, without invalid ones, `data:` and `#`; add to `left_out`.
-
-    At most `_MAX_ASSET_REFERENCES` references are resolved; the others count as assets that are left out.
-    """
+    """Return the normalised addresses of references. References beyond the caps are added to `left_out`."""
     urls = (
         normalise(reference.strip(), base).url
         for reference in references[:_MAX_ASSET_REFERENCES]
@@ -288,7 +284,7 @@ def _resolve_addresses(base: str, references: list[str], left_out: Counter[Cap])
 
 
 def _find_page_assets(url: str, text: str, left_out: Counter[Cap]) -> tuple[str, list[str]]:
-    """Return the base address of an HTML page, and the references to its assets; count what caps leave out."""
+    """Return the base address of an HTML page, and the references to its assets."""
     base = ""
     references: list[str] = []
     for node in parse(text).css(_ASSET_SELECTOR):
@@ -315,7 +311,6 @@ def _is_loaded(attributes: Mapping[str, str | None]) -> bool:
 
 
 def _find_style_addresses(text: str, left_out: Counter[Cap]) -> list[str]:
-    """Return the references in a style sheet or in a `style` attribute; add what caps leave out to `left_out`."""
     left_out[STYLE_CHARACTERS] += max(0, len(text) - STYLE_CHARACTERS.number)
     without_comments = _COMMENT.sub(" ", text[: STYLE_CHARACTERS.number])
     addresses = (next(filter(None, match.groups()), "") for match in _STYLE_ADDRESS.finditer(without_comments))

@@ -1,4 +1,4 @@
-"""The scope of a site: its origins, hosts and paths; and which query parameters are allowed, and which removed."""
+"""The scope of a site: its origins, hosts and paths, and the query parameters that are allowed or removed."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The scope of one site: `seeds` are normalised addresses, `origins` those that the seeds stand for.
+    """The scope of one site. `seeds` are normalised addresses; `origins` are all origins that the seeds include.
 
-    `hosts` are further hosts, each a pattern (`example.net`, `.example.net` or `*`) and a port (None: 80 and 443).
-    If `paths` is empty, all paths belong to the site.
+    `hosts` are further hosts, each a pattern (`example.net`, `.example.net` or `*`) and a port (None for the usual
+    ports). If `paths` is empty, all paths belong to the site.
     """
 
     seeds: tuple[str, ...]
@@ -53,7 +53,7 @@ class Scope:
 
 
 def parse_host(text: str) -> tuple[str, int | None]:
-    """Return the pattern and port of an entry of `hosts` (port None: 80 and 443), or raise ConfigError.
+    """Return the pattern and the port of an entry of `hosts`. The port is None for the usual ports, 80 and 443.
 
     >>> parse_host("example.org:8080"), parse_host(".example.org"), parse_host("example.org:443")
     (('example.org', 8080), ('.example.org', None), ('example.org', None))
@@ -71,7 +71,7 @@ _HOST_WITH_PORT = re.compile(r"([^:\[\]]*|\[[^\[\]]*\]):([0-9]{1,5})")
 def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[str] = ()) -> Scope:
     """Make the scope of a site from its seeds (whole addresses), hosts (`example.org`, `.example.org:8080`) and paths.
 
-    A seed on the usual port stands for http and https, and for its host name with and without `www.`. Paths are
+    A seed on the usual port includes http and https, and its host name with and without `www.`. Paths are
     patterns as in robots.txt. Raises ConfigError if a value is malformed, if there are no seeds, or if a seed matches
     none of the paths.
 
@@ -101,7 +101,7 @@ def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[
 
 
 def _list_origins(address: Parts) -> tuple[str, ...]:
-    """Return the origins that a seed stands for: several on the usual port, only its own on another port."""
+    """Return the origins that a seed includes: several on the usual port, only its own on another port."""
     if address.port is not None:
         return (address.origin,)
     return tuple(
@@ -112,7 +112,7 @@ def _list_origins(address: Parts) -> tuple[str, ...]:
 
 
 def _list_alternative_names(host_name: str) -> tuple[str, ...]:
-    """Return the other name under which most sites answer: with `www.` or without it; () if there is none.
+    """Return the host name with `www.` added or removed, since most sites answer for both; else an empty tuple.
 
     >>> [_list_alternative_names(name) for name in ("example.org", "www.example.org", "127.0.0.1", "www.org")]
     [('www.example.org',), ('example.org',), (), ()]
@@ -139,7 +139,7 @@ def spell_path(address: Parts) -> str:
 
 
 def find_locality(page: Parts, link: Parts, site: Scope | None = None) -> Locality:
-    """Return whether a link, given by its target, leads to the page itself, within the site, or out of it.
+    """Return whether a link leads to the page itself, within the site, or out of it. `link` is the link's target.
 
     Without `site`, a link is IN if it has the page's host and port; http and https count as one scheme, and their usual
     ports as one port. If the page belongs to `site`, a link is IN if it belongs to the site too, whatever its host.
@@ -175,9 +175,9 @@ _PARAMETER_NAME = re.compile(r"[^\s&=*?#/]+\*?|\*")
 
 @dataclass(frozen=True, slots=True)
 class AllowedParameters:
-    """One rule of `url_query_parameters`: the parameters allowed together on addresses that match a pattern.
+    """A rule of `url_query_parameters`: parameters that are allowed together on addresses that match a pattern.
 
-    `text` is the rule as written; `prefixes` are the names that it writes with a final `*`, without the `*`.
+    `text` is the rule as written. `prefixes` are the names that end in `*` in the rule, without the `*`.
     """
 
     text: str
@@ -191,7 +191,7 @@ class AllowedParameters:
 
 
 def parse_parameter_rule(text: str) -> AllowedParameters:
-    """Parse a rule of `url_query_parameters`: names, after the pattern of a path if the rule is for some paths only.
+    """Parse a rule of `url_query_parameters`: names of parameters, perhaps after the pattern of a path.
 
     Raises ConfigError if the rule is malformed.
 
@@ -235,7 +235,6 @@ def clean_address(url: str) -> str:
 
 
 def _is_meaningless(parameter: str) -> bool:
-    """Return whether a parameter, as in `name=value`, is a session id or a tracking parameter."""
     name, _, value = parameter.partition("=")
     name = name.lower()
     if (

@@ -22,10 +22,10 @@ from windrow.settings.setting import Setting, Value
 
 @dataclass(frozen=True, slots=True)
 class Pages:
-    """The settings of the collection as a whole; the settings of a site are in its source.
+    """The settings of the collection as a whole. The settings of a site are in its source.
 
-    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. With
-    `file_text`, the source texts of pages are copied into the crawler database. `limits` apply to one page.
+    The user agent is composed of `operator`, `contact` and `user_agent`; crawls require the first two. If `file_text`
+    is true, the source texts of pages are copied into the crawler database. `limits` apply to one page.
     """
 
     operator: str
@@ -102,8 +102,8 @@ SETTINGS = (
         "short name of the crawler's operator; the user agent begins with OPERATOR-crawler, as robots.txt may name it",
     ),
     Setting("pages.contact", TEXT, "", "web page or mailbox that the user agent names; empty: the workspace's contact"),
-    Setting("pages.user_agent", TEXT, "", "the whole user agent, in place of OPERATOR-crawler (for CONTACT)"),
-    Setting("pages.delay", DURATION, 1, "least time between two requests to a host, unless robots.txt sets another"),
+    Setting("pages.user_agent", TEXT, "", "the whole user agent; empty: OPERATOR-crawler (for CONTACT)"),
+    Setting("pages.delay", DURATION, 1, "minimum time between two requests to a host, unless robots.txt sets another"),
     Setting(
         "pages.recrawl_interval",
         DURATION,
@@ -111,7 +111,10 @@ SETTINGS = (
         "time between two requests for a page, until its changes are known",
     ),
     Setting(
-        "pages.max_commands_per_run", count(0, 10**9), 100_000, "most pages of a site that one run requests; 0: all due"
+        "pages.max_commands_per_run",
+        count(0, 10**9),
+        100_000,
+        "maximum number of pages of a site in one run; 0: all due",
     ),
     Setting("pages.do_not_crawl", DENY_RULES, [], "paths, or hosts and paths, that are not requested on any site"),
     Setting("pages.url_query_parameters", PARAMETER_RULES, [], "query parameters allowed in addresses of all sites"),
@@ -129,26 +132,23 @@ SETTINGS = (
     ),
     Setting("pages.file_text", SWITCH, False, "also copy source texts from the archive into the crawler database"),
     Setting("pages.index", PATH, "index", "the folder of the search index", written=True),
-    Setting("pages.limits.transfer_size", SIZE, LIMITS.transfer_size, "most bytes of one answer, as transferred"),
-    Setting("pages.limits.member_size", SIZE, LIMITS.member_size, "most bytes of one answer, decompressed"),
-    Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "most decompressed bytes for each compressed byte"),
-    Setting("pages.limits.answer_time", DURATION, LIMITS.answer_time, "longest time for one whole answer"),
-    Setting("pages.limits.cpu_time", DURATION, LIMITS.cpu_time, "most CPU time to read one page"),
-    Setting("pages.limits.memory", SIZE, LIMITS.memory, "most memory to read one page"),
-    Setting("pages.limits.pages", count(1, 10**6), LIMITS.pages, "most pages that are read of one PDF"),
+    Setting("pages.limits.transfer_size", SIZE, LIMITS.transfer_size, "maximum size of one answer, as transferred"),
+    Setting("pages.limits.member_size", SIZE, LIMITS.member_size, "maximum size of one answer, decompressed"),
+    Setting("pages.limits.ratio", count(1, 10**5), LIMITS.ratio, "maximum ratio of decompressed to compressed bytes"),
+    Setting("pages.limits.answer_time", DURATION, LIMITS.answer_time, "maximum time for one whole answer"),
+    Setting("pages.limits.cpu_time", DURATION, LIMITS.cpu_time, "maximum CPU time for reading one page"),
+    Setting("pages.limits.memory", SIZE, LIMITS.memory, "maximum memory for reading one page"),
+    Setting("pages.limits.pages", count(1, 10**6), LIMITS.pages, "maximum number of pages of one PDF"),
     Setting(
-        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "most characters that are read of a PDF or text"
+        "pages.limits.characters", count(1, 10**9), LIMITS.characters, "maximum number of characters of a PDF or text"
     ),
-    Setting("pages.limits.links", count(1, 10**7), LIMITS.links, "most links of one page that are stored and followed"),
+    Setting("pages.limits.links", count(1, 10**7), LIMITS.links, "maximum number of links of one page"),
 )
 
 SOURCE_SETTINGS = (
     Setting("seeds", ADDRESSES, [], "addresses where the crawl of the site begins; default: `url`"),
     Setting(
-        "hosts",
-        HOSTS,
-        [],
-        "more hosts of the site, or HOST:PORT; .example.org: that host and all below it, *: any",
+        "hosts", HOSTS, [], "more hosts of the site, or HOST:PORT; .example.org: that host and all below it, *: any"
     ),
     Setting("paths", PATHS, [], "the only paths that are requested, written as in robots.txt; empty: all"),
     Setting("sitemaps", ADDRESSES, [], "sitemaps of the site in addition to those that robots.txt names"),
@@ -156,7 +156,7 @@ SOURCE_SETTINGS = (
     Setting("do_not_crawl", DENY_RULES, [], "paths or hosts that are not requested, in addition to pages.do_not_crawl"),
     Setting("url_query_parameters", PARAMETER_RULES, [], "parameters allowed besides pages.url_query_parameters"),
     Setting(
-        "delay", OPTIONAL_DURATION, "", "least time between two requests to one of its hosts; empty: as pages.delay"
+        "delay", OPTIONAL_DURATION, "", "minimum time between two requests to one of its hosts; empty: as pages.delay"
     ),
     Setting(
         "recrawl_interval",
@@ -167,16 +167,16 @@ SOURCE_SETTINGS = (
     Setting(
         "every", OPTIONAL_DURATION, "", "fixed time between two requests for a page; empty: adapted to its changes"
     ),
-    Setting("max_commands_per_run", count(0, 10**9), 0, "most of its pages that one run requests; 0: as in [pages]"),
+    Setting("max_commands_per_run", count(0, 10**9), 0, "maximum number of its pages in one run; 0: as in [pages]"),
     Setting("assets", SWITCH, False, "also keep the images, styles, scripts and fonts of its pages, from any host"),
     Setting(
-        "max_assets_per_run", count(1, 10**9), ASSETS_OF_ORIGIN.number, "most assets that one run requests for a host"
+        "max_assets_per_run", count(1, 10**9), ASSETS_OF_ORIGIN.number, "maximum number of assets of a host in one run"
     ),
     Setting(
         "max_sitemaps_per_run",
         count(1, 10**9),
         SITEMAPS_OF_ORIGIN.number,
-        "most sitemaps that one run requests for a host",
+        "maximum number of sitemaps of a host in one run",
     ),
     Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
@@ -190,7 +190,7 @@ _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
     """Make a source from its table in TOML and the settings of [pages]; raise ConfigError if the site is invalid.
 
-    The rules and private hosts of both are joined; other settings of [pages] are used if the table does not set them.
+    Rules and private hosts are the sum of both. Other settings of [pages] are used if the table does not set them.
     """
 
     def get_default(name: str) -> Any:
@@ -231,7 +231,6 @@ def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> tuple[str, ...]:
-    """Return the addresses in `url` and `seeds`; raise ConfigError without any, or for a bad `url`."""
     url_setting = values["url"]
     try:
         refuse_password(url_setting.value)

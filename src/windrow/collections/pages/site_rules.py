@@ -34,13 +34,13 @@ from windrow.model import Attempt, FetchJob, FoundUrl, LeftOut
 from windrow.reasons import Reason
 
 SITEMAP = CrawlType.METADATA_CRAWL
-"""Crawl type of a sitemap: read for its addresses, not a document."""
+"""Crawl type of a sitemap. Its addresses are read, but it is not a document."""
 
 MAX_DEPTH = SITEMAP_LEVELS.number
-"""The most levels of sitemaps: an index, an index in it, the sitemaps in that one."""
+"""The maximum number of levels of sitemaps: an index, the indexes that it names, and the sitemaps that these name."""
 
 MAX_LEFT_OUT = REPORTED_ADDRESSES.number
-"""The most addresses of one answer that are reported as left out by their rule; the others are counted together."""
+"""The maximum number of addresses of one answer that are reported as left out. Others are only counted."""
 
 FEEDS = frozenset((
     "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json", "application/xml",
@@ -66,11 +66,11 @@ _RETRY_REASONS = pace.UNREACHED | {
 class CrawlOptions:
     """How a site is crawled: what is allowed, with which user agent, and how fast.
 
-    `delay` is the least time in seconds between two requests if robots.txt does not set one; without `polite`, slow
-    answers do not increase it. Without `sitemaps`, the sitemaps that robots.txt names are ignored; without `hints`, a
-    change date in a sitemap or feed does not make a page due. With `assets`, the assets of pages are stored too, from
-    any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the most sitemaps and assets that one run
-    requests for an origin; they may be on other hosts.
+    `delay` is the minimum time in seconds between two requests if robots.txt does not set one. If `polite` is false,
+    slow answers do not increase it. If `sitemaps` is false, the sitemaps that robots.txt names are ignored. If `hints`
+    is false, a change date in a sitemap or feed does not make a page due. If `assets` is true, the assets of pages are
+    stored too, from any host whose robots.txt allows it. `max_sitemaps` and `max_assets` are the maximum numbers of
+    sitemaps and assets that one run requests from an origin.
     """
 
     policy: Policy
@@ -137,13 +137,15 @@ class SiteRules:
         return self._offer_sitemaps(url, 0, map(UrlHint, robots_rules.sitemaps))
 
     def _forget_verdicts(self) -> None:
-        """Forget all remembered verdicts and links, because the rules have changed."""
         self._rule_set = next(_RULE_SET_NUMBERS)
         self._followed.clear()
         self._link_memo.forget()
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect from `base`, after `hops` others, or "" if it must not be followed."""
+        """Return the target of a redirect from `base`, or "" if it must not be followed.
+
+        `hops` counts earlier redirects.
+        """
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, now: float) -> float:
@@ -181,7 +183,7 @@ class SiteRules:
         return self.verdict(url, kind).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request at once that failed for `reason`; `tries` counts its attempts so far."""
+        """Tell whether to repeat at once a request that failed for `reason`; `tries` counts its attempts so far."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
@@ -240,7 +242,7 @@ class SiteRules:
         return [page._replace(hinted=entry.modified if use_dates else None) for entry, page in pages if page]
 
     def _note_unread_hints(self, job: FetchJob, hint_list: UrlHints) -> None:
-        """Record how many entries of a sitemap or feed a cap leaves out, and what of a sitemap is unusable, and why."""
+        """Record what is left out of a sitemap or feed, and why a sitemap cannot be read or is read only in part."""
         self._note_excess(SITEMAP_ENTRIES, job.url, hint_list.left_out)
         if job.kind != SITEMAP:
             return
@@ -253,7 +255,6 @@ class SiteRules:
             self._left_out.append(LeftOut(digest, job.url, Reason.BAD_ADDRESS, rule, hint_list.refused))
 
     def _offer_indexed(self, job: FetchJob, index: UrlHints) -> list[FoundUrl]:
-        """Return the sitemaps that an index names, or an empty list if the index is in the last level."""
         depth = job.order + 1
         if depth >= MAX_DEPTH:
             self._note_excess(SITEMAP_LEVELS, job.url, len(index.entries))
@@ -266,7 +267,6 @@ class SiteRules:
         return self._offer_assets(job, fields, body) if self._options.assets and is_page else []
 
     def _offer_assets(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
-        """Return the assets that a page or style sheet names, within the caps."""
         depth = job.order + 1 if job.kind == ASSET else 0
         assets = find_assets(job.url, fields, body)
         if depth > ASSET_LEVELS.number:
@@ -282,7 +282,7 @@ class SiteRules:
         return allowed_assets
 
     def _make_asset(self, url: str, depth: int) -> FoundUrl | None:
-        """Return an asset, or None if a rule of this site forbids it; another origin checks its own robots.txt."""
+        """Return an asset, or None if a rule of this site forbids it. Another origin checks its own robots.txt."""
         address = parts(url)
         is_own = address.origin == self._origin
         verdict = self.verdict(url, ASSET) if is_own else self._options.policy.judge_by_deny_rules(address)
@@ -293,7 +293,8 @@ class SiteRules:
     def follow(self, base: str, reference: str, kind: int = CrawlType.FILE_CRAWL) -> FoundUrl | None:
         """Resolve a reference against the address `base`; return None if it is not a web address or a rule forbids it.
 
-        For a target on another origin, its rules check robots.txt. An asset beyond the cap of a run is None, too.
+        For a target on another origin, the rules of that origin check robots.txt. When a run has requested the maximum
+        number of assets, None is returned for further assets.
         """
         if kind == ASSET:
             target = normalise(reference, base).url
@@ -312,7 +313,7 @@ class SiteRules:
         return page
 
     def left_out(self) -> list[LeftOut]:
-        """Return what was left out since the last call: by caps, and addresses on the site's hosts by rules.
+        """Return what was left out since the last call: own addresses that rules forbid, and what caps leave out.
 
         At most `MAX_LEFT_OUT` entries are returned one by one; one more entry counts what the others left out.
         """
@@ -328,19 +329,17 @@ class SiteRules:
             self._left_out.append(LeftOut(hash64(url), url, verdict.reason, describe_verdict(verdict)))
 
     def _note_excess(self, cap: Cap, url: str, number: int) -> None:
-        """Record that a cap leaves out `number` things of the document at `url`, unless `number` is below 1."""
         if number > 0:
             self._left_out.append(_make_left_out(cap, url, number))
 
     def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
-        """Return a sitemap if it is on one of the site's hosts, otherwise None."""
         address = parts(url)
         if not self._options.policy.scope.owns(address):
             return None
         return FoundUrl(hash64(url), address.origin, url, depth, SITEMAP, modified)
 
     def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
-        """Return the sitemaps in `entries` of the document at `url`, in the level `depth`, until the cap of a run."""
+        """Return the sitemaps of the site among `entries`, at most as many as are left in this run."""
         # The sitemaps are created one by one: an index may name thousands more than are returned.
         sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
         offered_sitemaps = list(islice(filter(None, sitemaps), self._sitemaps_left))
@@ -371,17 +370,17 @@ class SiteRules:
 
 
 def _make_left_out(cap: Cap, url: str, number: int) -> LeftOut:
-    """Return what a cap leaves out at `url`, with a digest of its own: `url` itself may be left out, too."""
+    """Return what a cap leaves out at an address. It has a digest of its own, because the address may be a page too."""
     return LeftOut(hash64(f"{cap.name} {url}"), url, Reason.CAPPED, cap.rule, number)
 
 
 def schedule_attempt(attempt: Attempt, interval: float, failures: int, start_interval: float) -> tuple[float, float]:
     """Return the time when an address is due again (UNIX seconds), and its next interval in seconds.
 
-    `interval` is its current interval (0 before the first attempt), `failures` the number of failures in a row
-    including this attempt, and `start_interval` the site's configured interval. The interval is not changed here, but
-    by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
-    address is due in one hour, then two, four and so on, but not later than after the interval; another 4xx counts like
+    `interval` is its current interval (0 before the first attempt), `failures` is the number of failures in a row
+    including this attempt, and `start_interval` is the site's configured interval. The interval is not changed here,
+    but by `redirect.compute_interval` when the content has been read. After a 429, a 5xx or a failed connection the
+    address is due in one hour, then two, four and so on, but not later than after the interval. Another 4xx counts like
     a page. A sitemap is due every day.
     """
     present_interval = interval or start_interval

@@ -44,7 +44,7 @@ from windrow.model import Attempt, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
 
 MAX_DOCUMENT_BYTES = PAGE_BYTES.number
-"""The most bytes of a document that is read, after decompression."""
+"""The maximum number of bytes of a document that is read, after decompression."""
 
 _HTTP_NOT_MODIFIED = 304
 _SIGHT_OF_STATUS = {_HTTP_NOT_MODIFIED: Sight.SAME, 404: Sight.MISSING, 410: Sight.GONE}
@@ -59,7 +59,6 @@ def needs_body(recorded: RecordedAttempt) -> bool:
 
 
 def _is_document(attempt: Attempt) -> bool:
-    """Return whether the answer is a whole document: a 2xx other than 204, 205 and 206."""
     return attempt.status is not None and 200 <= attempt.status < 300 and attempt.status not in _NOT_DOCUMENTS
 
 
@@ -91,15 +90,12 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (UNIX seconds) from which on searches must not find a page; None if the page does not set one."""
+    """Return the time (UNIX seconds) from which on searches must not find a page, or None if it does not set one."""
     return summary.until
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source without the host `*`: with it, links to any host would count as internal.
-
-    Return None without a source, and for a source without seeds.
-    """
+    """Return the scope of a source without the host `*`: with it, links to any host would count as internal."""
     if source is None or "seeds" not in source.options:
         return None
     options = source.options
@@ -128,7 +124,6 @@ def _has_hiding_directive(fields: Mapping[str, str]) -> bool:
 
 
 def _read_body(task: Task) -> bytes:
-    """Return the stored body; raise StepError if it is longer than `MAX_DOCUMENT_BYTES`."""
     content = task.view.read(MAX_DOCUMENT_BYTES + 1)
     if len(content) > MAX_DOCUMENT_BYTES:
         raise StepError(f"the body is longer than {MAX_DOCUMENT_BYTES} bytes", Reason.TOO_LARGE)
@@ -170,7 +165,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of `header`, the header `Refresh`, or else of the `meta` refresh, if that is another page."""
+    """Return the target of the header `Refresh` or else of the `meta` refresh; None if it is not another page."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -183,7 +178,7 @@ def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | 
 
 
 def _remove_late_times(description: Description, answered_at: datetime) -> Description:
-    """Return a description without times of more than a day after the answer, which cannot be correct.
+    """Return a description without times that are more than a day after the answer, because a page cannot know them.
 
     All times are kept if `answered_at` is `_EPOCH`, which means that the time of the answer is unknown.
     """
@@ -221,12 +216,12 @@ def read_directives(page: PageDocument, fields: Mapping[str, str], agent: str) -
 
 
 def find_answer_time(fields: Mapping[str, str], visited: datetime | None) -> datetime:
-    """Return the time in an answer's header Date or else `visited`, the time of the attempt, or else `_EPOCH`."""
+    """Return the time in the header Date; if it is missing, `visited` (the time of the attempt), or else `_EPOCH`."""
     return read_utc_time(fields.get("date", "")) or visited or _EPOCH
 
 
 def _summarise_file(media_type: Mime | None, size: int | None, validator: str, reason: Reason) -> TextSummary:
-    """Summarise a file without text; `validator` is the digest of its bytes or, if they were not kept, its ETag."""
+    """Summarise a file without text. `validator` is the digest of its bytes, or its ETag if they were not kept."""
     identity = crawl_log.identify_file(media_type, size, validator)
     return TextSummary(identity, reason.value, size=size, mime=media_type)
 
@@ -243,7 +238,6 @@ def _replace_surrogates(value: Any) -> Any:
 
 
 def _collect_texts(values: tuple[Any, ...]) -> list[str]:
-    """Return the texts in a tuple, and in the tuples that are its elements."""
     rows = [value if isinstance(value, tuple) else (value,) for value in values]
     return [value for row in rows for value in row if isinstance(value, str)]
 

@@ -84,7 +84,7 @@ _MOVE_HINT = "move what is there elsewhere, move the store, or set another folde
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:
-    """Return whether a folder, whose files have these names, is empty, an index, or an unfinished index."""
+    """Return whether a folder is empty, an index, or an unfinished index. `names` are the names of its files."""
     text_folder = folder / TEXT_FOLDER
     if TEXT_FOLDER in names and (text_folder.is_symlink() or not text_folder.is_dir()):
         return False
@@ -96,7 +96,6 @@ def _is_ours(folder: Path, names: list[str]) -> bool:
 
 
 def _is_note(path: Path) -> bool:
-    """Return whether the file at a path is the note of an index."""
     if path.is_symlink() or not path.is_file() or path.stat().st_size > 1 << 20:
         return False
     try:
@@ -146,7 +145,7 @@ def remove_index(folder: Path) -> None:
 
 @contextmanager
 def lock_folder(folder: Path, wait: Callable[[], bool]) -> Iterator[None]:
-    """Lock a folder, so that other processes do not write the index in it; the lock ends with the block or process.
+    """Lock a folder until the block ends, so that no other process writes the index in it.
 
     While another process has the lock, `wait` is called ten times a second; when it returns False, StoreUnreachable is
     raised.
@@ -173,9 +172,9 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def link_files(folder: Path, into: Path) -> None:
-    """Make an index in the folder `into` of links to the files of the index in `folder`.
+    """Make an index in the folder `into` from links to the files of the index in `folder`.
 
-    Tantivy does not change the files that are linked; the other files, which are small, are copied.
+    Tantivy does not change the files that are linked. The other files, which are small, are copied.
     """
     text_folder = into / TEXT_FOLDER
     text_folder.mkdir()

@@ -1,7 +1,7 @@
 """A full-text index of documents with integer ids, in a folder.
 
-An index can always be built from its store: one that is missing, damaged or of another version is built again. One that
-cannot be read or written in its folder is opened in a scratch folder that has links to its files.
+An index can always be built from its store: if it is missing, damaged or of another version, it is built again. If it
+cannot be read or written in its folder, it is opened in a scratch folder that has links to its files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class FullTextIndex:
     """
 
     def __init__(self, folder: Path, fields: Sequence[IndexField], version: str, *, fresh: bool = False) -> None:
-        """Open the index, or with `fresh`, replace it by an empty one.
+        """Open the index. If `fresh` is true, replace it by an empty index.
 
         `version` is the version of the documents. Raises IndexDamaged if the folder does not contain an undamaged index
         of this version, StoreError if the index cannot be read, and ConfigError if the folder is not for an index.
@@ -89,7 +89,7 @@ class FullTextIndex:
 
     @classmethod
     def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index in a scratch folder, through links to the files in `folder`, or an empty one for None."""
+        """Open an index in a scratch folder, through links to the files in `folder`; an empty index for None."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
         with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
@@ -104,11 +104,10 @@ class FullTextIndex:
         return self._scratch is not None
 
     def __len__(self) -> int:
-        """Count the documents."""
         return int(self._index.searcher().num_docs)
 
     def write(self, documents: Iterable[IndexDocument], removed: Iterable[int] = ()) -> int:
-        """Write documents, replacing those with the same ids, and remove those with the ids `removed`.
+        """Write documents, which replace documents with the same ids, and remove documents with the ids `removed`.
 
         Return the number of documents written. A crash leaves either all changes or none of them. Each write changes
         `commit`. `removed` is read after `documents`.
@@ -142,9 +141,10 @@ class FullTextIndex:
         self._index.reload()
 
     def search(self, clause: Clause, limit: int, *, offset: int = 0, newest: str = "") -> list[IndexHit]:
-        """Return at most `limit` matches of a clause from `offset` on, by score, or by the number field `newest`.
+        """Return at most `limit` matches of a clause after `offset`, by score or by the number field `newest`.
 
-        The largest numbers are first, and equal ones in the order of the index, so that pages do not overlap.
+        The largest numbers are first. Matches with the same number are in the order of the index, so that pages do not
+        overlap.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -157,7 +157,7 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first `limit` matches of a clause: by score if `scored`, then by the largest `field`, then by id.
+        """Return the first `limit` matches of a clause, by score if `scored`, then by the largest `field`, then by id.
 
         The order in which the documents were written does not matter.
         """
@@ -181,7 +181,7 @@ class FullTextIndex:
         return [IndexHit(id_, -negated if scored else 0.0) for negated, _, id_ in sort_keys[:limit]]
 
     def frequency(self, word: str, field: str) -> int:
-        """Return the number of documents that have a word in a field; of several words, that of the rarest."""
+        """Return the number of documents that have a word in a field; for several words, the number of the rarest."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
@@ -200,7 +200,7 @@ class FullTextIndex:
             return suggest_words(frequency, count)
 
     def find_word_forms(self, words: Iterable[str], field: str) -> WordForms:
-        """Return the other forms of folded words in a field, by the languages of the documents."""
+        """Return the other forms of folded words in a field, in the most frequent languages of the documents."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             counts = {tag: count for tag, count in searcher.terms_with_prefix("lang", "") if tag in STEMMERS}
@@ -211,10 +211,10 @@ class FullTextIndex:
     def count_by_facet(
         self, clause: Clause, fields: Sequence[str], time_field: str
     ) -> tuple[int, list[dict[str, int]]]:
-        """Count the documents that match a clause: all, then by mark of each of `fields`, then by year of `time_field`.
+        """Count the documents that match a clause: all, by mark of each of `fields`, and by year of `time_field`.
 
-        The times are in UNIX seconds; those outside `FACET_YEARS` are counted as `other`, as are the least frequent
-        marks after the first `MAX_FACET_VALUES`.
+        The times are in UNIX seconds. Times outside `FACET_YEARS` are counted as `other`, and so are marks after the
+        `MAX_FACET_VALUES` most frequent ones.
         """
         aggregations: dict[str, Any] = {
             name: {"terms": {"field": name, "size": MAX_FACET_VALUES}} for name in fields
@@ -254,7 +254,6 @@ class FullTextIndex:
         return tantivy_document
 
     def _open(self) -> Any:
-        """Open or create Tantivy's index with the schema of the fields."""
         builder = tantivy.SchemaBuilder()
         for name, kind in self._fields.items():
             if kind == "words":
@@ -275,11 +274,11 @@ class FullTextIndex:
 
 
 MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
-"""The most languages in which forms of a word are searched: those that most documents have."""
+"""The maximum number of languages in which forms of a word are searched. The most frequent ones are used."""
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted."""
 MAX_FACET_VALUES = FACET_VALUES.number
-"""The most values of a facet that are counted one by one, the most frequent first."""
+"""The maximum number of values of a facet that are counted one by one. The most frequent ones are."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
 _YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
 _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STARTS, strict=False)}
@@ -292,7 +291,6 @@ def find_forms(index: FullTextIndex, query: Query) -> WordForms:
 
 
 def _stem(language: str, words: Sequence[str]) -> list[str]:
-    """Return the stems of words in a language of `STEMMERS`."""
     return list(_stemmer(STEMMERS[language]).analyze(" ".join(words)))
 
 
@@ -310,10 +308,10 @@ def open_for_writing(
     wait: Callable[[], bool] = lambda: False,
     anew: bool = False,
 ) -> Iterator[FullTextIndex]:
-    """Lock and open the index in a folder; replace it by an empty one if it cannot be used, or with `anew`.
+    """Lock and open the index in a folder. An index that cannot be used is replaced by an empty one.
 
-    For `wait` see `lock_folder`. Raises StoreError if the index cannot be written, and ConfigError if the folder is not
-    for an index.
+    If `anew` is true, it is replaced in any case. For `wait` see `lock_folder`. Raises StoreError if the index cannot
+    be written, and ConfigError if the folder is not for an index.
     """
     refuse_foreign(folder)
     with _map_errors(folder), lock_folder(folder, wait):
@@ -345,7 +343,7 @@ def fill_index(
     folder: Path, fields: Sequence[IndexField], version: str, fill: Callable[[FullTextIndex], Filled],
     wait: Callable[[], bool],
 ) -> Filled:  # fmt: skip
-    """Lock the index in a folder, update it by `fill`, and return the result; if it is damaged, fill an empty one.
+    """Lock the index in a folder, and return what `fill` returns for it. If it is damaged, an empty index is filled.
 
     For `wait` see `lock_folder`.
     """
@@ -364,8 +362,8 @@ def open_for_search(
 ) -> FullTextIndex:  # fmt: skip
     """Open an index for searches, after `fill` has updated it if it is new or `is_behind` returns True.
 
-    If it cannot be written in its folder, or if `in_place` is false, it is updated in a scratch folder. With `anew` the
-    present index is not used, because its files are damaged.
+    If it cannot be written in its folder, or if `in_place` is false, it is updated in a scratch folder. If `anew` is
+    true, the present index is not used, because its files are damaged.
     """
     refuse_foreign(folder)
     if not anew:
@@ -395,7 +393,6 @@ def _remove_scratch(scratch: tempfile.TemporaryDirectory[str]) -> None:
 
 
 def _has_note(folder: Path, note: str) -> bool:
-    """Return whether a folder has a note with this text, and Tantivy's list of files."""
     path = folder / NOTE_FILE
     return path.exists() and path.read_text() == note and (folder / TEXT_FOLDER / META_FILE).exists()
 

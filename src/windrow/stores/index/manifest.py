@@ -27,9 +27,10 @@ _CHUNK_SIZE = 500  # ids per query
 
 
 class ManifestEntry(NamedTuple):
-    """A document of the index; `own` is a 63-bit hash of its content, `whole` one of its content and the links to it.
+    """A document of the index. `own` and `whole` are 63-bit hashes.
 
-    `links` is the number of pages that link to it, `anchors` their link texts as JSON, the most frequent first.
+    `own` is the hash of its content; `whole` is the hash of its content and of the links to it. `links` is the number
+    of pages that link to it. `anchors` are the texts of the links as JSON, the most frequent first.
     """
 
     id: int
@@ -49,11 +50,9 @@ class IndexManifest:
             self._connection = open_read_only(path, "mode=rw", "mode=ro") if read_only else _open_manifest(path)
 
     def __enter__(self) -> Self:
-        """Return the open manifest."""
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
         self._connection.close()
 
     def stamps(self) -> Iterator[tuple[int, int]]:
@@ -62,7 +61,7 @@ class IndexManifest:
             yield from self._connection.execute("SELECT id, own FROM entry ORDER BY id")
 
     def mark_due(self, ids: Iterable[int]) -> None:
-        """List documents, by their ids, as due: they may have to be written again. The list is not stored."""
+        """Mark documents as due: they may have to be written again. The marks are not stored."""
         with self._guarded(), transaction(self._connection):
             self._connection.executemany("INSERT OR IGNORE INTO due VALUES (?)", [(id_,) for id_ in ids])
 
@@ -71,7 +70,7 @@ class IndexManifest:
         return [id_ for (id_,) in self._connection.execute("SELECT id FROM due ORDER BY id LIMIT ?", (limit,))]
 
     def clear_due(self, ids: Sequence[int]) -> None:
-        """Remove the documents up to the last of `ids`, which are sorted, from those that are due."""
+        """Remove the marks of all documents up to the last of `ids`, which are sorted."""
         self._connection.execute("DELETE FROM due WHERE id <= ?", (ids[-1],))
 
     def read_entries(self, ids: Sequence[int]) -> dict[int, ManifestEntry]:
@@ -87,7 +86,7 @@ class IndexManifest:
         return entries
 
     def write(self, entries: Iterable[ManifestEntry], removed: Iterable[int] = ()) -> None:
-        """Write entries, and remove those with the ids `removed`, in one transaction."""
+        """Write entries, and remove entries with the ids `removed`, in one transaction."""
         with self._guarded(), transaction(self._connection):
             self._connection.executemany("DELETE FROM entry WHERE id = ?", [(id_,) for id_ in removed])
             self._connection.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?, ?, ?)", entries)

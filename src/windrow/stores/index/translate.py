@@ -18,7 +18,6 @@ _REGEX_ESCAPES = str.maketrans({sign: f"\\{sign}" for sign in "\\.+*?()|[]{}^$"}
 
 
 def _escape_regex(text: str) -> str:
-    """Return a regular expression, in Tantivy's syntax, that matches a text literally."""
     return text.translate(_REGEX_ESCAPES)
 
 
@@ -26,7 +25,7 @@ class Translator:
     """Makes queries for one schema; it splits texts into words as the index does."""
 
     def __init__(self, schema: Any, analyser: Any, fields: Mapping[str, str]) -> None:
-        """Take Tantivy's schema, the analyser of its text fields, and the kinds of its fields by name."""
+        """Take Tantivy's schema, Tantivy's analyser of text fields, and the kinds of the fields by name."""
         self._schema, self._analyser, self._fields = schema, analyser, fields
 
     def tokens(self, text: str) -> list[str]:
@@ -49,7 +48,6 @@ class Translator:
                 return Query.const_score_query(self._filter(clause), 0.0)
 
     def _filter(self, clause: Clause) -> Any:
-        """Return the query for a clause that does not affect the score."""
         match clause:
             case MarkIn(field, marks):
                 terms = [(Occur.Should, Query.term_query(self._schema, field, mark, "basic")) for mark in marks]
@@ -68,7 +66,6 @@ class Translator:
                 return Query.all_query()
 
     def _conjunction(self, parts: tuple[Clause, ...], searcher: Any) -> Any:
-        """Return the query for documents that match all clauses of `parts`."""
         conditions = [
             (Occur.MustNot, self.query(part.part, searcher))
             if isinstance(part, Not)
@@ -96,7 +93,6 @@ class Translator:
         return Query.phrase_query(self._schema, field, list(tokens))
 
     def _prefix_query(self, field: str, tokens: list[str], searcher: Any) -> Any:
-        """Return the query for words next to each other, of which the last is a prefix."""
         completions = searcher.terms_with_prefix(field, tokens[-1])  # each with the number of documents that have it
         by_frequency = [word for word, _ in sorted(completions, key=lambda completion: (-completion[1], completion[0]))]
         if len(tokens) > 1:

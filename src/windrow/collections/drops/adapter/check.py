@@ -32,7 +32,7 @@ StateKey = tuple[str, int, int]
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each loaded document whose number of rows in the store is not that on the ledger."""
+    """Yield a fault for each loaded document whose number of rows in the store differs from the ledger."""
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded_documents:
@@ -49,7 +49,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
         store.close()
     for item, key, count in loaded_documents:
         if row_counts.get(item) != count:
-            message = f"has {counted(row_counts.get(item, 0), 'row')}, but {count} according to the ledger"
+            message = f"has {counted(row_counts.get(item, 0), 'row')}, but the ledger has {count}"
             yield Fault(f"store, {key}", message, "windrow replay")
 
 
@@ -104,8 +104,7 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
             moved_counts[kind] -= expected_count - actual_count
             continue
         state = f"{PHASES[phase - 1]} {Status(status).name.lower()}"
-        rows = counted(actual_count, "row")
-        message = f"has {rows} with the state {state}, but {expected_count} according to the ledger"
+        message = f"has {counted(actual_count, 'row')} with the state {state}, but the ledger has {expected_count}"
         yield Fault(f"tracker, {kind}", message, REBUILD_HINT)
 
 

@@ -34,7 +34,7 @@ from windrow.model import State, Status
 from windrow.reasons import Reason
 
 PAGE_SIZE = 1_000
-"""The most items that are looked up in one query."""
+"""The maximum number of items that are looked up in one query."""
 
 T = TypeVar("T")
 
@@ -51,7 +51,10 @@ def states(ledger: Ledger, items: Sequence[int]) -> dict[int, State]:
 
 
 def read_shown_states(ledger: Ledger, items: Iterable[int]) -> tuple[dict[int, ZipStates], dict[int, State]]:
-    """Return (states of zips, states of XML files), by item, of `items` and of the zips of the XML files among them."""
+    """Return the states of zips and the states of XML files, both by item.
+
+    Besides `items`, the zips that contain the XML files in `items` are included.
+    """
     zip_numbers: dict[int, None] = {}
     xml_states: dict[int, State] = {}
     for page in _pages(sorted(items)):
@@ -102,7 +105,7 @@ def _derive_zip_states(
 
 
 def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[int, Counter[State]]:
-    """Count the XML files of a zip by attempt and by the state that they had before the event numbered `event_seq`."""
+    """Count the XML files of a zip by attempt, and by the state that they had before an event."""
     counts: dict[int, Counter[State]] = {}
     for xml, events in _read_events(ledger, ledger.items.seen(ledger.members.of_file(zip_number))):
         earlier_events = [event for event in events if event.seq < event_seq]
@@ -111,7 +114,6 @@ def _count_xmls_before(ledger: Ledger, zip_number: int, event_seq: int) -> dict[
 
 
 def _count_xmls(ledger: Ledger, zips: Sequence[int]) -> CountsByZip:
-    """Count the XML files of zips by zip, attempt and state."""
     counts: dict[int, dict[int, Counter[State]]] = {}
     for count in ledger.members.count(zips):
         if count.status is not Status.CANCELLED:
@@ -141,7 +143,10 @@ def _pages(items: Sequence[T]) -> Iterator[Sequence[T]]:
 
 
 def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count the zips, and of each zip the XML files that the latest attempt fetched, by (kind, state)."""
+    """Count zips and XML files by (kind, state).
+
+    Only the XML files that the latest attempt at a zip fetched are counted.
+    """
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         xml_counts = _count_xmls(ledger, page)
@@ -165,7 +170,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count by (kind, state) the zips and XML files that the tracker shows: all whose names it can store."""
+    """Count the zips and XML files in the tracker by (kind, state), without files whose names it cannot store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
@@ -179,11 +184,11 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and the reason of a failure or decision, which a zip whose XML files failed lacks."""
+"""Kind of item, phase id, status, and the reason of a failure or decision. It is None if a zip's XML files failed."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
-    """Count the zips and XML files that reached each state from fact `facts[0]` to fact `facts[1]`, by reason."""
+    """Count the zips and XML files that reached each state, by reason. `facts` are the first and the last fact."""
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
         _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)
@@ -212,7 +217,7 @@ def _count_arrivals(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield counts of readings, and of zips of which all XML files passed a step, or one XML file failed at it."""
+    """Yield counts of readings, of zips whose XML files all passed a step, and of zips with an XML file that failed."""
     for reading in ledger.items.read_between(facts):
         if reading.collection == COLLECTION.name:
             phase, status = phase_of_step(reading.step), _status_for(reading.reason)
@@ -224,7 +229,6 @@ def _count_readings(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[St
 
 
 def _count_cancelled(ledger: Ledger, facts: tuple[int, int]) -> Iterator[tuple[StateReason, int]]:
-    """Yield the state of each item that an operator cancelled, with a count of 1."""
     reasons_by_item = ledger.items.ended_between(COLLECTION.name, facts)
     for page in _pages([*reasons_by_item]):
         kinds = {item.item: item.kind for item in ledger.items.seen(page)}

@@ -47,9 +47,10 @@ ORDER BY z.id, a.id, x.id
 
 
 def files(workspace: Workspace, form: str, output: TextIO) -> int:
-    """Write a line of JSON for each XML file, and for each action on a zip without any; return the number of lines.
+    """Write a line of JSON for each XML file of each transfer of a zip; return the number of lines.
 
-    Of equal lines, only one is written. Raises WindrowError if the tracker does not exist or has no tables.
+    A transfer without an XML file, and a zip without a transfer, have a line too. Raises WindrowError if the tracker
+    does not exist or has no tables.
     """
     del form  # it is always jsonl; `windrow export` makes CSV of these lines
     with _open_tracker(workspace) as engine, map_errors(engine), engine.connect() as connection:
@@ -62,7 +63,6 @@ def files(workspace: Workspace, form: str, output: TextIO) -> int:
 
 @contextmanager
 def _open_tracker(workspace: Workspace) -> Iterator[sa.Engine]:
-    """Open the tracker; raise WindrowError if it does not exist or has no tables."""
     tracker_address = workspace.section(Drops).tracker
     engine = connect(with_database(tracker_address.url, DATABASE), read_password(tracker_address))
     try:
@@ -86,7 +86,7 @@ EXPORTS = (
     Export(
         "tracker",
         ("mysql", "postgresql", "sqlite"),
-        "SQL that creates its tables and rows and drops nothing; load it into an empty database",
+        "SQL that creates its tables and rows, without DROP statements; load it into an empty database",
         tracker,
     ),
     Export("files", ("jsonl",), "a line for each XML file and its zip, with their phases and statuses", files),

@@ -49,7 +49,10 @@ def read_resources(workspace: Workspace) -> Mapping[str, Resource]:
 
 
 def read_schema(name: str, path: Path) -> Resource:
-    """Read a schema and, as siblings, all that it imports from its folder; raise ConfigError if one cannot be read."""
+    """Read a schema, and the schemas that it imports from its folder, which become its siblings.
+
+    Raises ConfigError if one of them cannot be read.
+    """
     content = _read_file(path)
     siblings_by_name: dict[str, Resource] = {}
     unsearched_contents = [content]
@@ -67,7 +70,6 @@ def read_schema(name: str, path: Path) -> Resource:
 
 
 def _read_file(path: Path) -> bytes:
-    """Return the bytes of a file; raise ConfigError if it cannot be read or is larger than _MAX_FILE_BYTES."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_FILE_BYTES + 1)
@@ -89,7 +91,6 @@ class Tracker:
     """The tracker, a database of 17 tables that are projected from the ledger."""
 
     def __init__(self, workspace: Workspace, sources: tuple[Source, ...]) -> None:
-        """Open the tracker's database and create missing tables."""
         address = workspace.section(Drops).tracker
         self._declarations = read_declarations(workspace, sources)
         self.projection = ProjectionTables(
@@ -103,7 +104,7 @@ class Tracker:
         self._checkpoint: int | None = None
 
     def _begin(self, ledger: Ledger) -> int:
-        """Write the seed rows, centres and sources; return the checkpoint, the number of the last projected fact."""
+        """Write the seed rows, centres and sources; return the checkpoint."""
         self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint = self.projection.checkpoint()
         source_names = ledger.mirrors.sources()
@@ -128,7 +129,7 @@ class Tracker:
             self._checkpoint = facts[-1].seq
 
     def grow(self, sizes: Mapping[int, int]) -> None:
-        """Write the number of bytes that each unfinished attempt has received; `sizes` has it by attempt number."""
+        """Write the number of bytes that each unfinished attempt has received; `sizes` are by attempt number."""
         self.projection.note(project_progress(sizes))
 
     def close(self) -> None:
@@ -140,7 +141,7 @@ class DropsStore:
     """The store of loaded records that the engine writes to."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
-        """Write to `tables`; the names of XML files have one of the declared `centres`, and match `pattern`."""
+        """Write to `tables`. XML files are named according to `pattern`, with one of the declared `centres`."""
         self.tables = tables
         self._centres = centres
         self._pattern = pattern
@@ -214,7 +215,6 @@ def _sources_of_drops(workspace: Workspace) -> tuple[Source, ...]:
 
 
 def _check_centres(declarations: Declarations) -> None:
-    """Raise ConfigError if the centre of a source is not declared, since the tracker has no row for such a centre."""
     centre_names = {name.lower() for name in declarations.names}
     for source in declarations.sources:
         if source.owner.lower() not in centre_names:
@@ -226,7 +226,6 @@ def _check_centres(declarations: Declarations) -> None:
 
 
 def _check_lengths(declarations: Declarations) -> None:
-    """Raise ConfigError, before anything is written, if a declared value is longer than the tracker's column."""
     for row in make_declared_rows(declarations):
         columns = TRACKER.tables[row.table].columns
         for column, cell in {**row.initial_values, **row.values}.items():
@@ -240,7 +239,7 @@ def _check_lengths(declarations: Declarations) -> None:
 
 
 def _check_files(files: Mapping[str, Resource]) -> None:
-    """Raise ConfigError if a schema or list is not valid, because with it every document would fail."""
+    """Raise ConfigError if a schema or list is not valid, because every document would fail with it."""
     try:
         read_lists(files)
         for kind in SCHEMA_NAMES:
@@ -290,7 +289,10 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return the end of a message: how runs treat a file at the path `name`, or "" if `name` is not like a file's."""
+    """Return how runs treat a file at the path `name`, as the end of a message.
+
+    The text is empty if `name` does not look like the path of a file.
+    """
     folder, _, file_name = name.rpartition("/")
     folder = folder.rpartition("/")[2]
     is_in_action_folder = folder in FOLDERS

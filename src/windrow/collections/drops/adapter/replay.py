@@ -79,7 +79,6 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
 
 
 def _has_file_store(workspace: Workspace) -> bool:
-    """Return whether the store is a file and not on a server."""
     return workspace.section(Drops).store.url.startswith("sqlite:///")
 
 
@@ -101,11 +100,11 @@ def _refuse_filled_server(workspace: Workspace) -> None:
 
 ADOPTED_SOURCE_NAME = "adopted"
 ADOPTED_AT = "unzip"
-ADOPTS = f"a folder of zips that are held already, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
+ADOPTS = f"a folder of zips that you already have, with {', '.join(FOLDERS[:-1])} or {FOLDERS[-1]} in it"
 
 
 def adopt(workspace: Workspace, folder: Path) -> Source:
-    """Return a source for zips on disk, in a folder that is or contains `add`, `edit` or `delete`.
+    """Return a source for zips on disk; `folder` is named `add`, `edit` or `delete`, or contains such folders.
 
     A run copies the zips into the archive and treats them like fetched ones; the folder is only read. The source
     belongs to the centre that made most of the zips. Raises UsageError if none of the three folders exists, or none of

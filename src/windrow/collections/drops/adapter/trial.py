@@ -40,9 +40,10 @@ from windrow.settings.kinds import SCHEMES, split_address
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """The set-up of a trial: the collection, what its steps need (`resources` are schemas and lists), tables by name.
+    """The set-up of a trial. `resources` are schemas and reference lists; `tables` are by name.
 
-    An address below that of one of `sources` is fetched with the settings of this source; `agent` is the user agent.
+    An address below the address of one of `sources` is fetched with the settings of that source. `agent` is the user
+    agent.
     """
 
     collection: Collection
@@ -84,7 +85,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
-    """Return (site, path below its base, file name) of an address; raise UsageError if the address is not a file's."""
+    """Return (site, path below its base, file name) of a file's address."""
     if "://" not in address and not address.startswith("file:"):
         file = Path(address).expanduser().absolute()
         if not file.is_file():
@@ -107,7 +108,7 @@ def _locate_file(setup: TrialSetup, address: str) -> tuple[Site, str, str]:
 
 
 def _make_offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | None:
-    """Return the offer that would be made of a file if it was listed, or None if its name does not end in `.zip`."""
+    """Return the offer of a file as if it was listed, or None if its name does not end in `.zip`."""
     folder = path.rpartition("/")[0].rpartition("/")[2]
     folders = setup.collection.listing.folders
     entry = ListingEntry(folder if folder in folders else folders[0], name, size)
@@ -117,15 +118,13 @@ def _make_offer(setup: TrialSetup, path: str, name: str, size: int) -> Offer | N
 
 
 class _TrialReader:
-    """Applies all steps to one fetched file and the documents in it."""
-
     def __init__(self, setup: TrialSetup, pool: Pool, response: KeptResponse) -> None:
         self._setup = setup
         self._pool = pool
         self._response = response
 
     def read(self, key: str, *, is_document: bool) -> Iterator[TrialPart]:
-        """Yield the results for a zip called `key` and the documents in it, or for the file itself if `is_document`."""
+        """Yield the results for the zip `key` and its documents, or for the document `key` if `is_document`."""
         collection, size, digest = self._setup.collection, self._response.size, self._response.digest
         if is_document:
             member = Member(key, size, digest, "")
@@ -175,7 +174,7 @@ class _TrialReader:
         return self._pool.run_alone(job).result
 
     def _preview_records(self, document: str, rows: Rows) -> Iterator[RecordPreview]:
-        """Yield a preview of every record, made of its first row, whose number is also the number of the record."""
+        """Yield a preview of every record; it is made from the row whose number is the number of the record."""
         first_rows = {
             row[0]: (table, row[4:])
             for table, rows_of_table in rows.tables.items()

@@ -98,7 +98,7 @@ def make_centre_row(short_name: str, created_at: datetime) -> dict[str, object]:
 
 
 def make_seeds(created_at: datetime) -> Iterator[Seed]:
-    """Yield every row that the standard prescribes, table by table; `created_at` is the creation time of centres."""
+    """Yield every row that the standard prescribes. `created_at` is the creation time of centres."""
     vocabularies = {
         "phase": PHASE_MEANINGS,
         "source_protocol": PROTOCOLS,
@@ -142,12 +142,11 @@ class Declarations:
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
-    """Return changes that update the rows of centres and sources; of a secret, only the location is written."""
+    """Return changes that update the rows of centres and sources. Only the location of a secret is written."""
     return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 
 def _make_centre_rows(declarations: Declarations) -> Iterator[RowChange]:
-    """Yield changes for the standard's centres, for centres not declared any more, and for the workspace's centres."""
     created_at = tracker_time(declarations.created_at)
     centres_of_sources = {source.owner.lower() for source in declarations.sources}
     for short_name in CENTRES:
@@ -192,7 +191,7 @@ def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
 
 
 def _state_id(source: Source) -> int:
-    """Return the id of the state that a source declares; only if it declares none, `active` decides."""
+    """Return the id of the state of a source: the state that it declares, or if there is none, what `active` means."""
     return _STATE_IDS[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 

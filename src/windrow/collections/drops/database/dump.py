@@ -21,7 +21,7 @@ from windrow.stores.databases import READ_ONLY, map_errors
 DIALECTS = ("mysql", "postgresql", "sqlite")
 """The databases for whose clients a dump can be written."""
 ROWS_PER_INSERT = 100
-"""The most rows of one INSERT."""
+"""The maximum number of rows in one INSERT."""
 _STATEMENTS_BEFORE = {
     "mysql": (
         "SET NAMES utf8mb4",
@@ -77,8 +77,6 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO)
 
 
 def _write_schema(metadata: sa.MetaData, target: sa.URL, output: TextIO) -> sa.Dialect:
-    """Write the statements that create the tables on the target; return its dialect."""
-
     def write(element: Any, *_: Any, **__: Any) -> None:
         output.write(f"{str(element.compile(dialect=engine.dialect)).strip()};\n")
 
@@ -101,7 +99,6 @@ def _read_rows(connection: sa.Connection, table: sa.Table) -> Iterator[list[Any]
 
 
 def _write_insert(table: sa.Table, rows: list[Any], dialect: sa.Dialect, output: TextIO) -> None:
-    """Write one INSERT for some rows of a table."""
     quote = dialect.identifier_preparer.quote
     names = ", ".join(quote(column.name) for column in table.columns)
     output.write(f"INSERT INTO {dialect.identifier_preparer.format_table(table)} ({names}) VALUES\n")
@@ -196,7 +193,6 @@ def _quote_sqlite(value: str) -> str:
 
 
 def _make_unused_placeholder(text: str) -> str:
-    """Return a text such as `{0}` that does not occur in `text`."""
     number = 0
     while f"{{{number}}}" in text:
         number += 1

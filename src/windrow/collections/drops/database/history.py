@@ -27,7 +27,7 @@ from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
 MAX_NAMED_RECORDS = 100
-"""The most records that the findings about one submission name for each effect."""
+"""The maximum number of records that the findings about one submission name for each effect."""
 
 
 class Published(NamedTuple):
@@ -55,8 +55,9 @@ _FINDINGS_BY_EFFECT = {
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    The time is at least that of the last publication in the store. A submission whose bytes are in force already is
-    only marked as published, and one that is published already is not changed. Raises StoreError without a submission.
+    The time is not before the last publication in the store. A submission whose bytes are in force already is only
+    marked as published. A submission that is published already is not changed. Raises StoreError if the submission is
+    missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -98,7 +99,10 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
 
 
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
-    """Return the `keys` ever published (question KIND) or current (KIND:current); raise StoreError for other states."""
+    """Return the `keys` that the store has; raise StoreError for a question that it cannot answer.
+
+    The question KIND asks for keys of this kind that were ever published, KIND:current for keys that are current.
+    """
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
         raise StoreError(f"the store cannot answer the question {question}")
@@ -114,7 +118,7 @@ def find_known(connection: sa.Connection, schema: TableSchema, question: str, ke
 
 
 def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: Any, published_at: datetime) -> None:
-    """Put the submission's entities in force and end their predecessors, the entities in force of the same records.
+    """Put a submission's entities in force and end their predecessors: entities in force of the same records.
 
     A predecessor whose submission has a greater sort key stays in force, and the new entity is ended at once, so that
     the result does not depend on the order in which documents are loaded.
@@ -153,14 +157,14 @@ _EFFECTS = {
 
 
 def _find_same_bytes(connection: sa.Connection, schema: TableSchema, submission: Any) -> int | None:
-    """Return the id of another submission with equal bytes, action and kind, all in force, or None."""
+    """Return the id of another submission that has the same bytes, action and kind and is wholly in force, or None."""
     parameters = {f"its_{name}": getattr(submission, name) for name in ("digest", "action", "kind", "id")}
     same_id: int | None = connection.scalar(statement.select_same_bytes(schema), parameters)
     return same_id
 
 
 def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submission_id: int, sort_key: str) -> None:
-    """Set the sort key of a submission to that of a later submission with the same bytes, if it is greater."""
+    """Raise the sort key of a submission to that of a later submission with the same bytes."""
     submission = schema.submission
     present_key = connection.scalar(sa.select(submission.c.sort_key).where(submission.c.id == submission_id))
     if present_key is not None and sort_key > present_key:
@@ -168,10 +172,10 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
 
 
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission_id: int) -> None:
-    """Undo a publication: an entity that it ended is in force again, until the time when the one after it was ended.
+    """Undo a publication: its entities become invalid, and the entities that they ended become valid again.
 
-    If an entity of the submission ended or overrode several entities, only the one with the greatest sort key is in
-    force again.
+    Such an entity then ends when the entity that ended it did, if that had ended. If an entity of the submission ended
+    or overrode several entities, only the one with the greatest sort key becomes valid again.
     """
     own_entity, old_entity, old_submission = schema.newer_entity, schema.older_entity, schema.submission
     query = (
@@ -204,7 +208,7 @@ def _undo_publication(connection: sa.Connection, schema: TableSchema, submission
 def _describe_publication(
     connection: sa.Connection, schema: TableSchema, submission_id: int, same_id: int | None
 ) -> Published:
-    """Return the effect of a submission's publication; `same_id`: an earlier one with the same bytes, or None."""
+    """Return the effect of a publication. `same_id` is an earlier submission with the same bytes, or None."""
     entity = schema.entity
     if same_id is not None:
         message = "the same bytes with the same action are published already and are still current"
@@ -250,7 +254,6 @@ def _update_entities(connection: sa.Connection, schema: TableSchema, ids: Iterab
 
 
 def _mark_dirty(connection: sa.Connection, schema: TableSchema, submissions: Iterable[int]) -> None:
-    """Mark submissions as dirty: their summary is out of date."""
     submission = schema.submission
     for chunk in chunks(submissions):
         connection.execute(submission.update().where(is_one_of(submission.c.id, chunk)).values(dirty=True))
@@ -262,9 +265,9 @@ _RecordName = tuple[str, str]
 def judge(
     connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
 ) -> list[Published | None]:
-    """Publish or withhold documents in their order; return the effect of each publication, or None if withheld.
+    """Publish or withhold documents in their order; return the effect of each publication, None if withheld.
 
-    Publications have the time `now`, or that of the last publication in the store if it is later.
+    Publications have the time `now`, or the time of the last publication in the store if that is later.
     """
     judged_batch = _JudgedBatch(connection, schema, documents, now)
     publications = [judged_batch.judge(document) for document in documents]
@@ -278,7 +281,6 @@ class _JudgedBatch:
     def __init__(
         self, connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
     ) -> None:
-        """Read the submissions and records of all documents, in few queries."""
         self._connection = connection
         self._schema = schema
         last_time = connection.scalar(statement.select_last_publication(schema))
@@ -301,7 +303,7 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Look up the keys of all documents; return those that the store has, by question."""
+        """Return the keys of all documents that the store has, by question."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():
@@ -312,7 +314,6 @@ class _JudgedBatch:
         return find_known(self._connection, self._schema, question, keys)
 
     def judge(self, document: Undecided) -> Published | None:
-        """Publish or withhold the next document; return the effect of its publication, or None if it was withheld."""
         submission = self._submissions_by_item.get(document.item)
         submission = submission or find_submission(self._connection, self._schema, document.item)
         record_names = self._record_names.get(submission.id, [])
@@ -333,7 +334,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return those of the keys that the store has now, after the previous documents of the batch were judged."""
+        """Return the keys that the store has now, after the previous documents of the batch were judged."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]
@@ -352,7 +353,6 @@ class _JudgedBatch:
         )
 
     def flush(self) -> None:
-        """Publish the new submissions gathered so far, all together."""
         for chunk in chunks(self._new_submissions):
             for update in statement.make_publication_updates(self._schema, chunk, self._published_at):
                 self._connection.execute(update)

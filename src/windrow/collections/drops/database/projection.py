@@ -21,7 +21,7 @@ from windrow.model import State, Status
 from windrow.reasons import Reason
 
 _UNLESS_IN_QC = ("phase_id", phase_id("qc"))
-"""A column and the value that it has in rows which are not changed, because quality control has taken them over."""
+"""Rows with this value in this column are not changed, because quality control has taken them over."""
 _DOWNLOAD_PHASE = phase_id("download")
 _RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
 _PENDING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.PENDING)}
@@ -31,7 +31,7 @@ _MAX_SMALLINT = 2**15 - 1  # the greatest value of the column `status` of sessio
 _MAX_RETRIES = 2**8 - 1  # the greatest value of the column `num_retries`
 
 _STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
-"""The facts, except those about attempts, that change the state of the zip or XML file that is their subject."""
+"""Facts that change the state of the zip or XML file that is their subject. Facts about attempts do so too."""
 
 _AddChange = Callable[[RowChange], None]
 _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
@@ -81,7 +81,7 @@ def project_states(
 
 
 def project_progress(sizes: Mapping[int, int]) -> list[RowChange]:
-    """Return the changes that write the progress of transfers; `sizes` has the bytes received so far, by attempt."""
+    """Return the changes that write the progress of transfers. `sizes` are the bytes received so far, by attempt."""
     return [
         RowChange("zip_download", str(attempt), {"downloaded_size_bytes": size}, insert=Insert.NEVER)
         for attempt, size in sizes.items()
@@ -147,7 +147,7 @@ def _make_zip_row(name: str, declarations: Declarations, size: int | None = None
 def _make_name_values(
     name_parts: names.ZipName | names.XmlName | Reason,
 ) -> tuple[dict[str, object], dict[str, tuple[str, str]]]:
-    """Return values and references for the parts of a file's name; if the name was refused, the values are None."""
+    """Return values and references for the parts of a file's name. If the name was refused, the values are None."""
     if isinstance(name_parts, Reason):
         return {"centre_id": None, "created": None, "inc": None}, {}
     return {"created": name_parts.date, "inc": name_parts.inc}, {"centre_id": ("centre", name_parts.centre.lower())}
@@ -166,7 +166,6 @@ def _mirror_row_key(fact: ledger_facts.Listed | ledger_facts.AttemptOpened) -> s
 
 
 def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, add_change: _AddChange) -> None:
-    """Add a download, a log line if the attempt before it was interrupted, and the number of failed attempts."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     if fact.cut is not None:
@@ -182,7 +181,6 @@ def _project_attempt_opened(fact: ledger_facts.AttemptOpened, _: Declarations, a
 
 
 def _project_attempt_closed(fact: ledger_facts.AttemptClosed, _: Declarations, add_change: _AddChange) -> None:
-    """Add the end and the size of a download, and a log line if the attempt failed."""
     if not _is_about(fact.subject, ZIP_KIND):
         return
     size = fact.size if fact.reason is None and fact.size is not None else fact.received
@@ -226,9 +224,10 @@ def _add_log_line(
     message: str,
     **position: int | None,
 ) -> None:
-    """Add a line to the log of `owner_row`, a download or an XML file as (table, key), and the kind of the finding.
+    """Add a line to the log of a download or an XML file, and the kind of the finding.
 
-    `key` is that of the line, and `position` has the `line` and `col` of a finding in an XML file.
+    `owner_row` is the download or XML file as (table, key), and `key` is the key of the line. `position` has the `line`
+    and `col` of a finding in an XML file.
     """
     exception_name = clean_text(finding_kind, 64)
     initial_values = {"short_name": exception_name}
@@ -244,7 +243,6 @@ def _is_about(subject: ledger_facts.Subject, kind: str) -> bool:
 
 
 def _zip_row_key(subject: ledger_facts.Subject) -> str:
-    """Return the key of the `zip_file` row of a zip: its name in lower case, without the folder."""
     return subject.key.partition("/")[2].lower()
 
 

@@ -32,7 +32,10 @@ class Insert(IntEnum):
 
 
 class LateReference(NamedTuple):
-    """A reference to row `key` of `table`, written later; `substitute` replaces a missing id or one above `max_id`."""
+    """A reference to the row `key` of `table`, written later.
+
+    `substitute` replaces an id that is missing or above `max_id`.
+    """
 
     table: str
     key: str
@@ -59,7 +62,10 @@ class RowChange(NamedTuple):
 
 
 class SharedChange(NamedTuple):
-    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch; see there for `unless`."""
+    """Set existing rows of `table` to the same values, after the `RowChange`s of a batch.
+
+    `unless` is as in `RowChange`.
+    """
 
     table: str
     keys: Sequence[str]
@@ -75,7 +81,6 @@ class MergedRow:
     )
 
     def __init__(self) -> None:
-        """Start without values."""
         self.values: dict[str, Any] = {}
         self.references: dict[str, tuple[str, str]] = {}
         self.values_if_present: dict[str, Any] = {}  # of changes before the one that inserts the row; not for a new row
@@ -165,7 +170,7 @@ def insert_seeds(connection: sa.Connection, metadata: sa.MetaData, seeds: Iterab
             difference = f"has the id {ids[0]}" if ids else f"is missing, and {present_name!r} has its id"
             raise StoreError(
                 f"{seed.table}: {name!r} {difference}; the standard gives it the id {seed.id}",
-                hint=f"give the rows of {seed.table} the standard's ids (references too), or name another database",
+                hint=f"give the rows of {seed.table} the standard's ids, also in references, or name another database",
             )
         connection.execute(table.insert().values(id=seed.id, **seed.values))
         added_counts[seed.table] = added_counts.get(seed.table, 0) + 1
@@ -186,7 +191,7 @@ BOOKKEEPING_SCHEMA = "windrow"
 LEFT_OUT = 0
 """The id recorded for a row that is not inserted: it was deleted, or refers to a row that is missing."""
 CHUNK_SIZE = 500
-"""The most values in one `IN (...)`."""
+"""The maximum number of values in one `IN (...)`."""
 _MAX_CACHED_IDS = 20_000
 
 _Value = TypeVar("_Value")
@@ -234,12 +239,12 @@ def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
 
 
 def _qualified_name(engine: sa.Engine, name: str) -> str:
-    """Return the name of a projection; on MariaDB also that of its database, as all databases share one `windrow`."""
+    """Return the name of a projection. On MariaDB it includes the database, as all databases share one `windrow`."""
     return f"{name}@{engine.url.database}" if engine.dialect.name in MARIADB_DIALECTS else name
 
 
 def find_written_tables(connection: sa.Connection, name: str) -> set[str]:
-    """Return the tables with rows that a projection wrote, unless it has recorded that they were all deleted."""
+    """Return the tables with rows that a projection wrote. Rows that it has recorded as deleted do not count."""
     link, _ = _make_bookkeeping_tables(connection.dialect.name)
     if not sa.inspect(connection).has_table(link.name, schema=link.schema):
         return set()
@@ -262,7 +267,6 @@ class IdLookup:
             self.link.metadata.create_all(connection)
 
     def _create_schema(self, connection: sa.Connection) -> None:
-        """Create the schema (a database on MariaDB) for the tables; raise StoreError if that is forbidden."""
         if self._dialect == "sqlite" or sa.inspect(connection).has_schema(BOOKKEEPING_SCHEMA):
             return
         sql_word = "DATABASE" if self._dialect in MARIADB_DIALECTS else "SCHEMA"
@@ -287,12 +291,12 @@ class IdLookup:
         self.clear_cache()
 
     def has_rows(self, connection: sa.Connection, table: str) -> bool:
-        """Return whether the projection wrote a row of the table that it has not recorded as deleted."""
+        """Tell whether the table has rows that the projection wrote, according to its records."""
         conditions = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 
     def clear_cache(self) -> None:
-        """Clear the cache; needed after a transaction was rolled back."""
+        """Clear the cache. This is needed after a transaction was rolled back."""
         self._ids_by_table.clear()
         self._next_ids.clear()
 
@@ -312,7 +316,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return ids of a table by key: those of all `keys` that have an id, and maybe those of other keys."""
+        """Return ids of a table by key. It has all `keys` that have an id, and may have other keys."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()
@@ -326,7 +330,7 @@ class IdLookup:
         return cached
 
     def find_keys(self, connection: sa.Connection, table: str) -> list[str]:
-        """Return all keys of a table, sorted, also those of rows that were left out or deleted."""
+        """Return all keys of a table, sorted, including keys of rows that were left out or deleted."""
         link = self.link
         condition = (link.c.projection == self._name) & (link.c.table_name == table)
         return list(connection.scalars(sa.select(link.c.key).where(condition).order_by(link.c.key)))
@@ -359,7 +363,7 @@ class IdLookup:
                 self._ids_by_table.get(table, {}).pop(key, None)
 
     def allot_ids(self, connection: sa.Connection, table: sa.Table, count: int) -> range:
-        """Return the next `count` ids of a table, greater than those of its rows and those that are recorded."""
+        """Return the next `count` ids of a table, which are greater than the ids of its rows and all recorded ids."""
         link = self.link
         if table.name not in self._next_ids:
             condition = (link.c.projection == self._name) & (link.c.table_name == table.name)

@@ -38,14 +38,14 @@ from windrow.stores.databases import describe_database, map_errors, open_or_crea
 from windrow.stores.sqlite import close_on_failure
 
 MIN_JOINT_UPDATE = 4
-"""The least number of rows with the same new values that are updated by one statement."""
+"""The minimum number of rows with the same new values that are updated by one statement."""
 
 _Values = dict[str, Any]
 _NaturalKey = tuple[object, ...]
 
 
 class _NewRow(NamedTuple):
-    """A row to insert unless one with its natural key exists; its key does not have an id yet."""
+    """A row to insert unless a row with its natural key exists. Its key does not have an id yet."""
 
     key: str
     values: _Values
@@ -63,7 +63,7 @@ class RowBatch:
         *,
         checks_rows: bool,
     ) -> None:
-        """Write through `connection`; if `checks_rows`, look first which of the rows that have ids still exist."""
+        """Write through `connection`. If `checks_rows` is true, check first which rows still exist."""
         self._connection = connection
         self._metadata = metadata
         self._id_lookup = id_lookup
@@ -82,7 +82,7 @@ class RowBatch:
                 self._write_late_references(table, late_rows)
 
     def write_shared(self, changes: Iterable[SharedChange]) -> None:
-        """Write the values of each change into those of its rows that exist."""
+        """Write the values of each change into its rows. Rows that do not exist are skipped."""
         for change in changes:
             table = self._metadata.tables[change.table]
             ids = self._id_lookup.find_ids(self._connection, table.name, change.keys)
@@ -149,7 +149,7 @@ class RowBatch:
         return ids
 
     def _find_deleted(self, table: sa.Table, rows: Mapping[str, MergedRow]) -> list[str]:
-        """Record which rows another program deleted; return the keys of those to insert again with the same ids."""
+        """Record which rows another program deleted; return the keys of rows to insert again with their old ids."""
         keys = [key for key, row in rows.items() if row.insert is Insert.AGAIN or self._checks_rows]
         if not keys:
             return []
@@ -163,7 +163,6 @@ class RowBatch:
         return lost_keys
 
     def _find_lost(self, table: sa.Table, row_ids: Iterable[int]) -> set[int]:
-        """Return those of `row_ids` whose rows are not in the table any more."""
         deleted_ids: set[int] = set()
         for some_ids in chunks(row_ids):
             present_ids = self._connection.scalars(sa.select(table.c.id).where(is_one_of(table.c.id, some_ids)))
@@ -201,7 +200,6 @@ class RowBatch:
     def _find_existing(
         self, table: sa.Table, natural_columns: Sequence[str], rows: Sequence[_NewRow]
     ) -> dict[_NaturalKey, int]:
-        """Return the ids, by natural key, of the existing rows that have the natural keys of `rows`."""
         columns = [table.c[name] for name in natural_columns]
         ids: dict[_NaturalKey, int] = {}
         compares_in_database = any(_is_not_ascii(row.values.get(name)) for row in rows for name in natural_columns)
@@ -271,13 +269,11 @@ def _has_required_values(table: sa.Table, values: _Values) -> bool:
 
 
 def _is_complete(table: sa.Table, values: _Values) -> bool:
-    """Return whether a new row has a value in every required column."""
     return _has_required_values(table, values) and all(name in values for name in _required_columns(table))
 
 
 @cache
 def _required_columns(table: sa.Table) -> tuple[str, ...]:
-    """Return the columns in which a new row must have a value."""
     return tuple(
         column.name for column in table.columns if not (column.nullable or column.primary_key or column.server_default)
     )
@@ -347,7 +343,7 @@ class ProjectionTables:
                     self.id_lookup.clear(connection)
 
     def _refuse_lost(self, missing: Iterable[str]) -> None:
-        """Raise StoreError if a missing table had rows: facts before the checkpoint are not projected again into it."""
+        """Raise StoreError if a missing table had rows, because facts before the checkpoint are not projected again."""
         with self.engine.begin() as connection:
             lost_tables = sorted(name for name in missing if self.id_lookup.has_rows(connection, name))
         if lost_tables:
@@ -375,12 +371,12 @@ class ProjectionTables:
             return self.id_lookup.read_checkpoint(connection)
 
     def keys(self, table: str) -> list[str]:
-        """Return all keys of a table, sorted, also those of rows that were left out or deleted."""
+        """Return all keys of a table, sorted, including keys of rows that were left out or deleted."""
         with map_errors(self.engine), self.engine.begin() as connection:
             return self.id_lookup.find_keys(connection, table)
 
     def apply(self, changes: Iterable[RowChange | SharedChange], checkpoint: int) -> None:
-        """Write a batch of changes and, as the checkpoint, the number of its last fact, in one transaction."""
+        """Write a batch of changes in one transaction. `checkpoint` is the number of the last fact in the batch."""
         self._write(list(changes), checkpoint)
 
     def note(self, changes: Iterable[RowChange]) -> None:
@@ -398,7 +394,6 @@ class ProjectionTables:
     def _write_once(
         self, changes: Sequence[RowChange | SharedChange], checkpoint: int | None, *, checks_rows: bool
     ) -> None:
-        """Write changes, and the checkpoint unless it is None, in one transaction; see `RowBatch` for `checks_rows`."""
         try:
             with self.engine.begin() as connection:
                 batch = RowBatch(connection, self.metadata, self.id_lookup, self.natural_keys, checks_rows=checks_rows)

@@ -23,7 +23,7 @@ _MAX_VALUES_PER_STATEMENT = 999  # the limit of old versions of SQLite
 
 
 def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert tuples in the order of the table's columns; their values are given to the driver as they are.
+    """Insert tuples in the order of the table's columns. Their values are passed to the driver unchanged.
 
     PostgreSQL gets one COPY. MariaDB's driver puts several rows into one statement by itself; for SQLite this function
     does so, which takes a quarter less time.
@@ -59,7 +59,7 @@ def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple
 def insert_elements(
     connection: sa.Connection, tables: dict[str, sa.Table], documents: Iterable[tuple[int, int, Rows]]
 ) -> None:
-    """Insert the rows of documents, given as (submission id, first id, rows): first id + row number is a row's id."""
+    """Insert the rows of documents (submission id, first id, rows). The id of a row is first id + row number."""
     numbered_documents = list(documents)
     for name, table in tables.items():
         rows_to_insert: list[tuple[Any, ...]] = []
@@ -96,7 +96,10 @@ def select_last_publication(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def mark_as_published(schema: TableSchema) -> sa.Update:
-    """Mark submission `its_id` as published at the time `at`; `same` is a submission with the same bytes, or NULL."""
+    """Mark submission `its_id` as published at the time `at`.
+
+    `same` is another submission with the same bytes, or NULL.
+    """
     submission = schema.submission
     values = {
         "published_at": sa.bindparam("at", type_=UtcTime()),
@@ -125,7 +128,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select each entity of submission `its_id` with the entity of another one that is in force for the same record."""
+    """Select entities of submission `its_id` with the entities of others that are in force for the same records."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(
@@ -145,7 +148,7 @@ def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
 
 @cache_per_schema
 def select_same_bytes(schema: TableSchema) -> sa.Select[Any]:
-    """Select another submission than `its_id` with these digest, action and kind, whose entities are all in force."""
+    """Select a submission other than `its_id`, wholly in force, with `its_digest`, `its_action` and `its_kind`."""
     submission, entity = schema.submission, schema.entity
     ended = sa.exists().where(entity.c.submission_id == submission.c.id, entity.c.valid_to.is_not(None))
     return (
@@ -190,7 +193,7 @@ def select_entity_names(schema: TableSchema, submissions: Sequence[int]) -> sa.S
 
 
 def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
-    """Select those of the submissions that have a record of which another submission has an entity in force."""
+    """Select the submissions that have a record for which another submission has an entity in force."""
     new_entity, old_entity = schema.newer_entity, schema.older_entity
     return (
         sa.select(new_entity.c.submission_id)
@@ -206,7 +209,7 @@ def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Selec
 
 
 def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.Select[Any]:
-    """Select those of the digests that a published submission has."""
+    """Select the digests that published submissions have."""
     submission = schema.submission
     query = sa.select(submission.c.digest).where(submission.c.digest.in_(digests))
     return query.where(submission.c.published_at.is_not(None)).distinct()

@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeDecorator, TypeEngine
 from windrow.collections.drops.elements import MAX_NAME_LENGTH, ColumnKind, ElementTable
 
 CURRENT_CONDITION = "valid_from IS NOT NULL AND valid_to IS NULL AND NOT tombstone"
-"""The condition, in SQL, that an entity is current."""
+"""The SQL condition that an entity is current."""
 
 _MYSQL_DIALECTS = ("mysql", "mariadb")
 _TABLE_OPTIONS: dict[str, Any] = {
@@ -47,7 +47,7 @@ _COLUMN_TYPES: dict[ColumnKind, TypeEngine[Any]] = {
 
 
 class UtcTime(TypeDecorator[datetime]):
-    """The type of a time in UTC to the microsecond, which has a zone in Python and PostgreSQL only."""
+    """The type of a time in UTC with microseconds. It has a zone only in Python and PostgreSQL."""
 
     impl = sa.DateTime
     cache_ok = True
@@ -68,7 +68,7 @@ class UtcTime(TypeDecorator[datetime]):
         return value if dialect.name == "postgresql" else value.replace(tzinfo=None)
 
     def process_result_value(self, value: datetime | None, dialect: sa.Dialect) -> datetime | None:
-        """Return a stored time as an aware one in UTC."""
+        """Return a stored time as an aware time in UTC."""
         if value is None or dialect.name == "postgresql":
             return value and value.astimezone(UTC)
         return value.replace(tzinfo=UTC)
@@ -125,7 +125,6 @@ class TableSchema:
         return queries
 
     def _is_in_entity(self, table: ElementTable) -> bool:
-        """Return whether every row of the table belongs to an entity."""
         parents = [parent for parent in self.element_tables if parent.name in table.parents]
         return bool(table.entity) or (bool(parents) and all(map(self._is_in_entity, parents)))
 
@@ -227,7 +226,6 @@ COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:
-    """Return the query for all rows of these tables, with the columns that the tables share."""
     shared_columns = [column for column in tables[0].columns if all(column in table.columns for table in tables)]
     names = ["id", "parent_id", "entity_id", "submission_id", "ordinal", *(column.name for column in shared_columns)]
     quoted_names = ", ".join(f'"{name}"' for name in names)

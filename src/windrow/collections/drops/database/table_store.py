@@ -96,7 +96,6 @@ def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
 
 
 def _sum_contexts(connection: sa.Connection, schema: TableSchema, key: tuple[str, ...], now: datetime) -> None:
-    """Replace the row of `overview` for a key by the sum of the rows of `context` for it; without these, delete it."""
     context, overview = schema.context, schema.overview
     connection.execute(overview.delete().where(*_make_key_conditions(overview, schema.keys, key)))
     sums: list[Any] = [sa.func.sum(context.c[count]) for count in COUNT_COLUMNS]
@@ -120,10 +119,11 @@ COUNTER_NAMES = ("element", "submission")
 
 
 class Submission(NamedTuple):
-    """A document to load. `item` is its number on the ledger, `digest` that of its bytes, `staged_at` an aware time.
+    """A document to load. `item` is its number on the ledger, `digest` is the digest of its bytes.
 
-    Of two records with the same identifier, the one with the greater `sort_key` is current, in whatever
-    order their documents are loaded. If the sort keys are equal, the one published last is current.
+    `staged_at` is an aware time. Of two records with the same identifier, the one with the greater `sort_key` is
+    current, in whatever order their documents are loaded. If the sort keys are equal, the one published last is
+    current.
     """
 
     item: int
@@ -172,7 +172,6 @@ class TableStore:
                     connection.execute(counter.insert().values(name=name, value=0))
 
     def _refuse_other_tables(self, connection: sa.Connection) -> None:
-        """Raise StoreError if an existing table lacks a column."""
         columns_by_table = sa.inspect(connection).get_multi_columns()
         names_by_table = {
             name: {column["name"] for column in columns} for (_, name), columns in columns_by_table.items()
@@ -182,11 +181,11 @@ class TableStore:
             if missing:
                 raise StoreError(
                     f"the table {table.name} was created by another version of windrow and lacks {', '.join(missing)}",
-                    hint="windrow replay (for a store on a server, name an empty database in drops.store before)",
+                    hint="windrow replay (for a store on a server, first name an empty database in drops.store)",
                 )
 
     def census(self) -> dict[int, int]:
-        """Return the number of rows of elements of each loaded document, by its item on the ledger."""
+        """Return the number of rows of elements of each loaded document, by the number of its item on the ledger."""
         count_queries = [
             sa.select(table.c.submission_id, sa.func.count().label("rows")).group_by(table.c.submission_id)
             for table in self._schema.elements.values()
@@ -202,10 +201,10 @@ class TableStore:
             return {int(item): int(count) for item, count in connection.execute(query)}
 
     def stage_all(self, documents: Sequence[tuple[Submission, Rows]]) -> list[int]:
-        """Insert the rows of documents, which are not current until they are published; return their submissions' ids.
+        """Insert the rows of documents; return the ids of their submissions.
 
-        Documents that are staged already are skipped. If the bytes of an item have changed, its rows are replaced, or
-        StoreError is raised if they are published.
+        The rows are not current until they are published. Documents that are staged already are skipped. If the bytes
+        of an item have changed, its rows are replaced, or StoreError is raised if they are published.
         """
         with self._write() as connection:
             submission_ids = self._find_staged(connection, documents)
@@ -232,13 +231,11 @@ class TableStore:
         self._engine.dispose()
 
     def __enter__(self) -> Self:
-        """Return the store."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the store."""
         self.close()
 
     @contextmanager
@@ -252,7 +249,10 @@ class TableStore:
             yield connection.execution_options(**READ_ONLY)
 
     def _find_staged(self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]) -> dict[int, int]:
-        """Return ids of staged submissions, by item; delete rows of other bytes, or raise StoreError if published."""
+        """Return the ids of submissions that are staged with the same bytes, by item.
+
+        Deletes the rows of submissions that are staged with other bytes. Raises StoreError if one of them is published.
+        """
         staged_rows: dict[int, Any] = {}
         for chunk in chunks(submission.item for submission, _ in documents):
             query = statement.select_submissions(self._schema, chunk)
@@ -281,7 +281,7 @@ class TableStore:
     def _insert_documents(
         self, connection: sa.Connection, documents: Sequence[tuple[Submission, Rows]]
     ) -> dict[int, int]:
-        """Insert the rows of documents (submissions, entities and elements); return the submissions' ids by item."""
+        """Insert submissions, entities and elements; return the ids of submissions by item."""
         if not documents:
             return {}
         submission_id, first_id = self._allot_ids(connection, len(documents), sum(rows.count for _, rows in documents))
@@ -307,7 +307,7 @@ class TableStore:
         return {submission_row["item"]: submission_row["id"] for submission_row in submission_rows}
 
     def _allot_ids(self, connection: sa.Connection, submission_count: int, element_count: int) -> tuple[int, int]:
-        """Reserve ids; return (first submission id, first element id); raise StoreError if the counters are missing."""
+        """Reserve ids; return (first submission id, first element id)."""
         connection.execute(
             _advance_counters(self._schema), {"elements": element_count, "submissions": submission_count}
         )

@@ -103,7 +103,7 @@ def add_checks_and_triggers(metadata: sa.MetaData) -> None:
 
 
 def _add_checks(table: sa.Table, column: sa.Column[Any]) -> None:
-    """Add to a column's table CHECKs for its range and its length, on databases whose types do not limit them."""
+    """Add CHECKs for a column's range and length, on databases whose types do not limit them."""
     maximum = column.info.get("maximum")
     if maximum is not None:
         rule = column.between(0, maximum) if maximum < _MAX_UNSIGNED["big"] else column >= 0
@@ -155,7 +155,7 @@ NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "zip_action": ("zip_id", "todo_id"),
     "file_source_has_zip": ("za_id", "file_source_id"),
 }
-"""The columns by which a row is recognised that another program inserted; it is used instead of a new one."""
+"""The columns by which a row that another program inserted is recognised. It is used instead of a new row."""
 
 _TABLE_OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB_DIALECTS:
@@ -217,7 +217,6 @@ def _make_unique_key(name: str, *columns: str, with_index: bool = False) -> list
 
 
 def _define_vocabulary(name: str, length: int, *parts: _TablePart, is_unique: bool) -> None:
-    """Define the table of a vocabulary: `short_name` (unique or only indexed), `description` and `parts`."""
     key = _make_unique_key(name, "short_name", with_index=True) if is_unique else _make_index(name, "short_name")
     short_name = sa.Column("short_name", sa.String(length), nullable=False)
     _define_table(name, "small", short_name, _make_text("description", is_nullable=True), *parts, key)
@@ -250,7 +249,6 @@ _define_vocabulary("a_status", 64, sa.Column("rgba", sa.CHAR(8), nullable=False)
 
 
 def _make_file_columns() -> list[_TablePart]:
-    """Return the columns of a file: the parts of its name, its size and its checksum."""
     return [
         *_make_reference("centre_id", "centre", "small", "SET NULL", is_nullable=True),
         sa.Column("created", sa.Date()),

@@ -1,4 +1,4 @@
-"""The adapter of `pages`: joins the collection with a workspace, its Summary Database, crawl log and index."""
+"""The adapter of `pages`. It connects the collection with a workspace: Summary Database, crawl log and search index."""
 
 from windrow.adapters.adapter import LazyAdapter
 

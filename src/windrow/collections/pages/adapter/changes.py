@@ -36,18 +36,19 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import SqliteReader
 
 _MAX_COMPARED_VERSIONS = 100
-"""The most versions of an address, the latest ones, that are compared, each with the version before it."""
+"""The maximum number of versions of an address that are compared. Older versions are not compared."""
 _MAX_LISTED_COPIES = 5
-"""The most addresses with the same or nearly the same text that are listed."""
+"""The maximum number of addresses that are listed for the same text, and for nearly the same text."""
 
 
 class Edition(NamedTuple):
-    """A version of a page; `changed` describes in one line the changes since the previous version.
+    """A version of a page. `changed` describes in one line the changes since the previous version.
 
     `end` is the time when the page was found to be gone or changed, null if the version is still present.
-    `duplicate_of` is the address of which it is marked as a duplicate, `copies` the number of other addresses with the
-    same text now. `indexed` is whether its text can be searched for, `words` is the number of different words.
-    `reason` is why it has no text or only a part, or why it is not the page that was requested; otherwise it is empty.
+    `duplicate_of` is the address of the page that it is marked as a duplicate of. `copies` is the number of other
+    addresses that have the same text now. `indexed` tells whether its text can be searched for, `words` is the number
+    of different words. `reason` is why it has no text or only a part, or why it is not the page that was requested;
+    otherwise it is empty.
     """
 
     generation: str
@@ -71,7 +72,11 @@ class Edition(NamedTuple):
 
 
 class RelatedPages(NamedTuple):
-    """Addresses with the same text now, those with nearly the same text, and their representative, if another page."""
+    """The pages with the same text, or nearly the same text, as a page now.
+
+    `representative` is the address of the page that searches show for all of them. It is empty if it is the page
+    itself, or if there is no such page.
+    """
 
     same_text: tuple[str, ...] = ()
     near_duplicates: tuple[NearDuplicate, ...] = ()
@@ -79,7 +84,10 @@ class RelatedPages(NamedTuple):
 
 
 def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], RelatedPages]:
-    """Return the versions of an address, oldest first, and the pages related to it if it is present with a text."""
+    """Return the versions of an address, oldest first, and its related pages.
+
+    The related pages are empty unless the address has a text now.
+    """
     related = RelatedPages()
     with open_existing_summary(workspace) as summary:
         if summary is None:
@@ -99,7 +107,7 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
 
 
 def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) -> dict[int, str]:
-    """Describe what changed in each of the latest versions since the version before it, by version id."""
+    """Return descriptions of the changes since the previous version, by version id."""
     latest_versions = versions[-_MAX_COMPARED_VERSIONS:]
     all_contents = [_read_contents(reader, version) for version in latest_versions]
     descriptions = dict[int, str]()
@@ -114,7 +122,6 @@ def _describe_changes(reader: VersionReader, versions: Sequence[PageVersion]) ->
 
 
 def _read_contents(reader: VersionReader, version: PageVersion) -> VersionContents:
-    """Return the contents of a version for a comparison."""
     text, other_text = "", ""
     if version.pile_id is not None:
         text, other_text = reader.read_texts([version.pile_id]).get(version.pile_id, ("", ""))
@@ -130,7 +137,6 @@ def _read_contents(reader: VersionReader, version: PageVersion) -> VersionConten
 
 
 def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
-    """Convert a version for messages; `changed` and `reason` are as in `Edition`."""
     return Edition(
         generation=str(UUID(bytes=version.uuid)), first_seen=datetime.fromtimestamp(version.first_seen, UTC),
         last_seen=datetime.fromtimestamp(version.last_seen, UTC), end=from_unix_time(version.end),
@@ -146,10 +152,10 @@ MOVED = "moved"
 
 
 class VersionChange(NamedTuple):
-    """A change at an address at the time `changed_at` (UNIX seconds); `kind` is NEW, CHANGED or GONE.
+    """A change at an address at the time `changed_at` (UNIX seconds). `kind` is NEW, CHANGED or GONE.
 
-    `before` and `after` are the versions before and after the change. `before` is None for the first version, `after`
-    for a page that is gone.
+    `before` and `after` are the versions before and after the change. `before` is None for the first version; `after`
+    is None for a page that is gone.
     """
 
     changed_at: int
@@ -159,7 +165,7 @@ class VersionChange(NamedTuple):
 
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
-    """Yield the changes of pages within the window, in any order: new, changed and gone pages."""
+    """Yield the new, changed and gone pages of a window, in any order."""
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     with open_existing_summary(workspace) as summary:
         if summary is None:
@@ -188,8 +194,8 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
 def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
     """Yield the changes that the selected attempts at an address found.
 
-    A redirect is not a page: of redirects, only changes from and to pages are yielded. A page is gone when its version
-    ends and no other version begins at that time.
+    The beginning and the end of a redirect are not yielded, unless it replaces another version or another version
+    replaces it. A page is gone when its version ends and no other version begins at that time.
     """
     previous: PageVersion | None = None
     for number, version in enumerate(timeline.versions):
@@ -207,7 +213,7 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
 
 
 def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str, tuple[DiffLine, ...]]:
-    """Return a description of a change in one line, perhaps empty, and the changed lines of the main text."""
+    """Return a description in one line, or an empty text, and the changed lines of the main text."""
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         contents = (_read_contents(reader, version) for version in (change.before, change.after))
         difference = compare_versions(*contents, context=0)
@@ -221,8 +227,8 @@ def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str,
 def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]) -> Counter[str]:
     """Correct `counted`, the numbers of attempts by exit code, for files that were read later; return the new counts.
 
-    A file of an unknown type from which a text was read counts as ingested. `facts` are (first, last) numbers of
-    attempts, both included. `counted` is returned as it is if the Summary Database does not contain them all.
+    A file of an unknown type from which a text was read counts as ingested. `facts` are the first and the last number
+    of the attempts. Returns `counted` unchanged if the Summary Database does not contain all these attempts.
     """
     unknown_type, ingested = (code.name.lower() for code in (ExitCode.FILE_OF_UNKNOWN_TYPE, ExitCode.FILE_INGESTED))
     with open_existing_summary(workspace) as summary:
@@ -236,12 +242,14 @@ def outcomes(workspace: Workspace, ledger: Ledger, facts: tuple[int, int], count
 
 
 def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int]) -> bool:
-    """Return whether the Summary Database contains all attempts of the ledger up to the last of `facts`."""
     return read_checkpoint(summary) >= min(facts[1], ledger.attempts.last_number())
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count by source the new, changed, gone and moved pages that the sessions of `facts` (first, last) wrote."""
+    """Count the new, changed, gone and moved pages that sessions wrote, by source.
+
+    `facts` are the first and the last number of the sessions.
+    """
     with open_existing_summary(workspace) as summary:
         return {} if summary is None else _count_changes(ledger, read_timelines(summary, sessions=facts))
 
@@ -249,9 +257,10 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count by source the new, changed, gone and moved pages that the attempts of `facts` (first, last) observed.
+    """Count the new, changed, gone and moved pages that attempts observed, by source.
 
-    Return None if some of these attempts have not been read yet.
+    `facts` are the first and the last number of the attempts. Returns None if some of the attempts have not been read
+    yet.
     """
     with open_existing_summary(workspace) as summary:
         if summary is None or not _has_read_all(summary, ledger, facts):
@@ -260,7 +269,10 @@ def content_of_attempts(
 
 
 def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
-    """Count the changes of pages by source and kind; a page with a refresh to another page counts as moved too."""
+    """Count the changes by source and kind.
+
+    A new version that is a page with a refresh to another page counts as moved too.
+    """
     sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
     counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
     for timeline in timelines:
@@ -278,8 +290,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     """Compare the version of a page at the end of `since` with its version at the end of `until`.
 
     `name` is the address; `since` and `until` are days, months, years or times, as in the search language. If `until`
-    is empty, the latest version is used; if `since` is empty, the version before. A page that was gone counts as empty.
-    Returns None for an unknown page; raises UsageError for an invalid address, WindrowError without two versions.
+    is empty, the latest version is used. If `since` is empty, the version before the other one is used. A page that was
+    gone counts as empty. Returns None for an unknown page. Raises UsageError for an invalid address, and WindrowError
+    if there are not two versions.
     """
     url = normalise_web_address(name)
     if not url:
@@ -312,9 +325,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before a period's end, and the time from which on it was gone then, or None.
+    """Return the last version that began before the end of a period, and the time since which it was gone, or None.
 
-    `text` is the period, or empty for the latest version. `url` is for messages. Raises WindrowError without a version.
+    `text` is the period, or empty for the latest version.
     """
     candidates = versions
     if text:
@@ -331,7 +344,7 @@ def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageV
 def _describe_difference(
     old: PageVersion, old_gone: datetime | None, new: PageVersion, new_gone: datetime | None, difference: Difference
 ) -> str:
-    """Describe in one line how a page changed; `old_gone` and `new_gone` are as `_version_at` returns them."""
+    """Return a description in one line. `old_gone` and `new_gone` are the times that `_version_at` returned."""
     if old_gone and new_gone:
         return f"gone at both times, since {show(old_gone)} and since {show(new_gone)}"
     if new_gone:

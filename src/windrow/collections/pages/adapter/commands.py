@@ -52,7 +52,7 @@ KIND = "pages"
 
 
 def refuse_takedown(workspace: Workspace) -> None:
-    """Raise ConfigError if the folder of the search index has other contents, which a takedown must not delete."""
+    """Raise ConfigError if the search index's folder has other contents, which a takedown must not delete."""
     refuse_foreign(workspace.section(Pages).index)
 
 
@@ -83,10 +83,11 @@ def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Se
 
 
 def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-    """Remove remains of deleted pages: rebuild the search index, rewrite both databases, delete killed replays' files.
+    """Remove the remains of deleted pages, and return messages.
 
-    Return messages about databases that could not be rewritten, because another process reads them. The index is
-    rebuilt because removed documents remain in its files for a while. `pulse` is called between parts of the work.
+    The search index is rebuilt, because removed documents remain in its files for a while. Both databases are
+    rewritten, and files of killed replays are deleted. There is a message for each database that could not be rewritten
+    because another process reads it. `pulse` is called between parts of the work.
     """
     refuse_foreign(workspace.section(Pages).index)
     summary_path = workspace.section(Pages).summary_database
@@ -116,10 +117,7 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database for the block, which gets None if it does not exist or has no tables.
-
-    With `writing`, the block is one transaction. Raises StoreError if SQLite fails.
-    """
+    """Open a database for a `with` block; yield None if it does not exist or has no tables."""
     if not path.is_file():
         yield None
         return
@@ -146,7 +144,6 @@ def replay(workspace: Workspace, setup: SessionSettings, progress: Progress) -> 
         refuse_foreign(index)
 
     def build(session: Session, new_path: Path) -> None:
-        """Write a new Summary Database from the captures, and record the attempts that could not be read."""
         rebuilt = harvest(workspace.with_section("pages", replace(workspace.section(Pages), summary_database=new_path)))
         if rebuilt.projection:
             rebuilt.projection.close()
@@ -196,7 +193,7 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def _summarise_faults(lines: Iterable[str]) -> Iterator[str]:
-    """Summarise messages `text pile ID PROBLEM`: yield one for each problem, with the number of other piles."""
+    """Yield one message for each problem. Each of `lines` has the form `text pile ID PROBLEM`."""
     counts: Counter[str] = Counter()
     examples: dict[str, str] = {}
     for line in lines:

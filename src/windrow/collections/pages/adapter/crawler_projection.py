@@ -23,19 +23,19 @@ from windrow.model import ArchivePlace
 COLLECTION = "pages"
 
 ROWS_PER_TRANSACTION = 500
-"""The most attempts, or addresses, projected in one transaction."""
+"""The maximum number of attempts or addresses that are projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""The longest time of one call of `catch_up` during a session, which calls it about once a second."""
+"""The maximum time, in seconds, of one call of `catch_up`; a session calls it about once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = PAGE_BYTES.number
-"""The most bytes of a file whose text is stored; a larger page is not read at all."""
+"""The maximum size, in bytes, of a file whose text is stored. A larger page is not read at all."""
 MAX_INFLATION = 200
-"""The most bytes of a decompressed file for each compressed byte."""
+"""The maximum size of a decompressed file, in bytes for each compressed byte."""
 
 END_SECONDS = 10.0
-"""The longest time for descriptions of files and for addresses at the end of a session."""
+"""The maximum time, in seconds, for projecting descriptions of files and addresses at the end of a session."""
 
 REBUILD_HINT = "remove the crawler database; the next windrow run rebuilds it"
 
@@ -47,11 +47,12 @@ class CrawlerProjection:
         self, path: Path, user_agent: str = "", *, archive: Path | None = None, summary: Path | None = None,
         batch_size: int = ROWS_PER_TRANSACTION, turn_seconds: float = TURN_SECONDS, end_seconds: float = END_SECONDS,
     ) -> None:  # fmt: skip
-        """Open the database in a file, creating missing tables; `user_agent` is written for all sessions from now on.
+        """Open the database in a file, and create missing tables.
 
-        With `archive`, the archive's folder, the source texts of files that are projected from now on are written too.
-        With `summary`, the path of the Summary Database, exit codes, parameters of media types and canonical addresses
-        are copied from there. A transaction has at most `batch_size` attempts or addresses; for times see `catch_up`.
+        `user_agent` is written for all sessions that are projected from now on. If the archive's folder `archive` is
+        given, the source texts of files are written too. If the path `summary` of the Summary Database is given, exit
+        codes, parameters of media types and canonical addresses are copied from there. A transaction has at most
+        `batch_size` attempts or addresses. For the times, see `catch_up`.
         """
         self.store = CrawlerStore(path)
         self._user_agent = user_agent
@@ -63,8 +64,9 @@ class CrawlerProjection:
     def catch_up(self, ledger: Ledger) -> None:
         """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
 
-        At the end of a session, all attempts are projected, but descriptions and addresses only for `end_seconds`, as
-        millions of addresses may never have been requested. The next session projects the remaining ones.
+        At the end of a session, all attempts are projected, but descriptions and addresses only for `end_seconds`,
+        because there may be millions of addresses that were never requested. The next session projects the remaining
+        ones.
         """
         is_running = ledger.sessions.running()
         deadline = time.monotonic() + self._turn_seconds
@@ -88,7 +90,7 @@ class CrawlerProjection:
         return len(attempts) == self._batch_size
 
     def _read_texts(self, ledger: Ledger, attempts: Iterable[LoggedAttempt]) -> Iterator[tuple[int, str]]:
-        """Yield (attempt, source text) for files; those that are not text, too large or not readable are left out."""
+        """Yield (attempt, source text) for each file that is text, is not too large and can be read."""
         for recorded, _ in attempts:
             attempt = recorded.attempt
             kept = attempt.kept
@@ -134,7 +136,7 @@ class CrawlerProjection:
         return len(files) == self._batch_size
 
     def _project_session_ends(self, ledger: Ledger) -> None:
-        """Write the end times that ended sessions do not have here yet; a killed session does not get one."""
+        """Write the end times of ended sessions. A killed session does not get an end time."""
         open_sessions = self.store.list_open_agents()
         end_times = [(end.session, int(end.at.timestamp())) for end in ledger.sessions.ended(open_sessions)]
         if end_times:

@@ -39,7 +39,7 @@ _STATES = {
 }
 
 _NAMED_AS_REASON = frozenset(("refused", "forgotten", "cancelled"))
-"""States whose reason has nearly the same name and is not shown."""
+"""States whose reason is not shown, because it has nearly the same name."""
 _OPEN_BUT_FAILING = (
     "present at the last successful request, but later ones failed; a 410 or two 404 in a row mean that it is gone"
 )
@@ -78,7 +78,6 @@ def explain_site(site: SiteState) -> Explanation:
 
 
 def _describe_discovery(page: PageState) -> Iterator[str]:
-    """Describe where the address of a page was found."""
     if page.via:
         yield f"  found at {', found at '.join(page.via)}"
     elif page.events and all(is_foreign(event.warc) for event in page.events):
@@ -88,7 +87,6 @@ def _describe_discovery(page: PageState) -> Iterator[str]:
 
 
 def _describe_page(page: PageState) -> Iterator[str]:
-    """Yield the lines about a page: its state, its next request, its duplicates and its history."""
     yield f"{page.url}" + (f" (page of {page.source})" if page.source else "")
     reason = f", {Reason(page.reason).meaning}" if page.reason and page.state not in _NAMED_AS_REASON else ""
     meaning = _OPEN_BUT_FAILING if page.state == "open" and page.failures else _STATES[page.state]
@@ -117,7 +115,7 @@ def _describe_page(page: PageState) -> Iterator[str]:
 
 
 def _yield_events(page: PageState) -> Iterator[tuple[datetime, int, str]]:
-    """Yield the time of each attempt, version and takedown, its order within a second, and a line that describes it."""
+    """Yield (time, order within a second, line) for each attempt, version and takedown."""
     yield from ((event.at, 0, f"{event.event:<8} {event.message}") for event in page.events)
     for number, edition in enumerate(page.versions, 1):
         following = page.versions[number] if number < len(page.versions) else None
@@ -142,7 +140,6 @@ def _format_duration(seconds: int) -> str:
 
 
 def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[str]:
-    """Describe whether a version can be searched for, and its duplicates; `same_text` are addresses with its text."""
     if edition.words or edition.indexed:
         yield (
             f"  its text can be searched for: {edition.words:,} different words"
@@ -168,7 +165,6 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
 
 
 def _describe_edition(edition: Edition) -> str:
-    """Describe a version in one line: its title or target, and when and how often it was seen."""
     label = (
         f"redirects to {edition.redirect}"
         if edition.redirect
@@ -191,7 +187,6 @@ def _describe_site(site: SiteState) -> Iterator[str]:
 
 
 def _describe_origin(origin: SiteOrigin) -> Iterator[str]:
-    """Yield the lines about an origin: its takedowns, addresses, robots.txt and outcomes."""
     yield f"{origin.origin} (of the source {origin.source})"
     for tombstone in origin.tombstones:
         lifted = f", lifted {show(tombstone.lifted)}" if tombstone.lifted else ""

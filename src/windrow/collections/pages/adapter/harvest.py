@@ -33,7 +33,7 @@ from windrow.stores.sqlite import close_on_failure
 def harvest(workspace: Workspace) -> Harvest:
     """Make the harvest of the configured sites, and open its databases.
 
-    Raises ConfigError if the index's folder has other contents or, if there is a site, without a valid user agent.
+    Raises ConfigError if the index's folder has other contents, or if there is a site but not a valid user agent.
     """
     site_sources = [source for source in workspace.sources if source.collection == COLLECTION.name]
     agent = require_agent(workspace) if site_sources else find_agent(workspace)
@@ -72,7 +72,7 @@ def require_agent(workspace: Workspace) -> str:
 
 
 def _find_setting(workspace: Workspace, name: str) -> Value:
-    """Return a setting of [pages], or the workspace's setting of this name if only that is set."""
+    """Return the setting of [pages] with this name, or the workspace's setting if only that one is set."""
     settings = {setting.name: setting for setting in workspace.values}
     own_setting, workspace_setting = settings[f"pages.{name}"], settings.get(name)
     if own_setting.origin == "default" and workspace_setting is not None and workspace_setting.value:
@@ -83,7 +83,7 @@ def _find_setting(workspace: Workspace, name: str) -> Value:
 def find_agent(workspace: Workspace) -> str:
     """Return the user agent, or an empty text if a setting for it is missing or malformed.
 
-    It is needed even if nothing is crawled, for robots directives of pages that name it.
+    It is needed even if nothing is crawled, because pages may have robots directives that name it.
     """
     try:
         return require_agent(workspace)
@@ -92,14 +92,13 @@ def find_agent(workspace: Workspace) -> str:
 
 
 def _describe_setting(setting: Value) -> str:
-    """Return where a setting was set, and its name; if it was not set, the message that it is missing."""
     if setting.origin == "default":
         return f"windrow.toml: {setting.name} is missing"
     return f"{setting.origin}: {setting.name}"
 
 
 def _suggest_setting(workspace: Workspace, setting: Value) -> str:
-    """Return a hint how to correct a setting: what to write and where, or the environment variable to unset."""
+    """Return a hint: what to write and where, or which environment variable to unset."""
     key = setting.name.rpartition(".")[2]
     example = {"operator": "example", "contact": "https://example.org/our-crawler"}.get(key)
     config_path = workspace.root / "windrow.toml"
@@ -116,7 +115,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if another source has a seed of `source`: each origin is crawled for only one source."""
+    """Raise UsageError if another source has a seed of `source`, because an origin is crawled for only one source."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue
@@ -132,21 +131,24 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return why an address is not known, to be appended to a message; for a name, or without sites, an empty text."""
+    """Return why an address is not known, as the end of a message.
+
+    The text is empty if `name` is not a web address, or if the workspace does not have sites.
+    """
     if workspace.of(COLLECTION.name) and name.startswith(("http://", "https://")):
         return "; the address belongs to none of the sites of this workspace"
     return ""
 
 
 _MAX_ROBOTS_ANSWERS = 20
-"""The most of the latest answers for robots.txt that are read to find out which one is in force."""
+"""The number of latest answers that are read to find the robots.txt in force."""
 
 
 class Judgement(NamedTuple):
     """The verdict of the rules on an address now.
 
-    `source` is the source to whose site the address belongs, or empty. `reason` and `rule` are the reason why it may
-    not be requested and a description of the rule; they are None and empty if it may be requested.
+    `source` is the name of the source that the address belongs to, or empty. `reason` is why the address may not be
+    requested, or None if it may be. `rule` describes the rule that refuses the address, or is empty.
     """
 
     source: str
@@ -157,7 +159,7 @@ class Judgement(NamedTuple):
 def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: str) -> Judgement:
     """Judge a normalised address by the present rules of the workspace's sites, without a request.
 
-    If the address is an asset, `asset_of` is the name of the source whose pages need it, otherwise it is empty.
+    `asset_of` is the name of the source whose pages need the address, or empty if the address is not an asset.
     """
     if asset_of and (asset_source := workspace.source(asset_of)):
         verdict = make_site_policy(asset_source).judge_by_deny_rules(parts(url))
@@ -181,7 +183,6 @@ def judge_address(workspace: Workspace, ledger: Ledger, url: str, *, asset_of: s
 
 
 def _judge_private_host(ledger: Ledger, url: str) -> PolicyVerdict | None:
-    """Return a refusal if the last request for the robots.txt was refused because the host is private, or else None."""
     attempts = ledger.attempts.of_rules(parts(url).origin, "pages", int(CrawlType.ROBOTSTXT_FETCH), 1)
     if attempts and attempts[0].reason is Reason.PRIVATE_ADDRESS:
         return PolicyVerdict(Reason.PRIVATE_ADDRESS, parts(url).host)

@@ -36,11 +36,11 @@ def require_summary(workspace: Workspace) -> Path:
 
 
 def open_existing_summary(workspace: Workspace) -> AbstractContextManager[SqliteReader | None]:
-    """Open the Summary Database for the block, which gets None if it does not exist or has no tables."""
+    """Open the Summary Database for a `with` block; yield None if it does not exist or has no tables."""
     path = _find_summary(workspace)
     return nullcontext() if path is None else closing(SqliteReader(path))
 
 
 def open_summary(workspace: Workspace) -> closing[SqliteReader]:
-    """Open the Summary Database for the block; raise WindrowError if it does not exist or has no tables."""
+    """Open the Summary Database for a `with` block; raise WindrowError if it does not exist or has no tables."""
     return closing(SqliteReader(require_summary(workspace)))

@@ -1,4 +1,4 @@
-"""Search the pages of one Summary Database: the search index finds words, the database answers other filters."""
+"""Search the pages of one Summary Database. The search index finds words; the database answers other filters."""
 
 from __future__ import annotations
 
@@ -62,30 +62,32 @@ from windrow.stores.index.manifest import IndexManifest, manifest_path
 from windrow.stores.sqlite import close_on_failure
 
 BLOCK_SIZE = 40
-"""The number of candidates that are ranked together: a block. Pages of results are cut from the same blocks."""
+"""The number of candidates in a block. The candidates of a block are ranked together."""
 MAX_TEXTS_READ = 16
-"""The number of the best candidates of a block whose texts are read."""
+"""The number of best candidates of a block whose texts are read."""
 MAX_BLOCKS = 25
-"""The most blocks that are read for a clause; if it may match more pages, they are not found, and a note says so."""
+"""The maximum number of blocks that are read for a clause. Pages in later blocks are not found; a note tells the user.
+"""
 MAX_MATCHES = 20_000
-"""The most versions that are read for a filter that only the database can answer; others are ignored."""
+"""The maximum number of versions that are read for a filter that only the database can answer. Others are ignored."""
 
 TEMPORARY_INDEX_NOTE = (
     "the search index does not exist, or is of another version, and was built for this search only;"
     " to build it permanently: windrow run pages --from index"
 )
-"""The note of a search if the index had to be built in a temporary folder."""
+"""The note in an answer if the index had to be built in a temporary folder."""
 Matches: TypeAlias = dict[Filter, tuple[int, ...]]
-"""For each filter that only the database can answer, the ids of the versions that match it."""
+"""The ids of the matching versions for each filter that only the database can answer."""
 
 
 class PageHit(NamedTuple):
     """A page that a search found.
 
-    `more` is the number of other addresses with the same or nearly the same text, `near` the number of addresses with
-    only nearly the same text. `standing` is the address of their representative, null if that is the page itself or if
-    there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was last seen
-    before that time, or that the last attempt up to that time did not find.
+    `more` is the number of other addresses with the same or nearly the same text. `near` is how many of these addresses
+    have only nearly the same text. `standing` is the address of the group's representative; it is null if the page
+    itself is the representative, or if there is no group. `uncertain` is true if, for a query of a past time, the page
+    may have been changed or gone at that time: it has ended and was last seen before that time, or the last attempt up
+    to that time did not find it.
     """
 
     url: str
@@ -113,7 +115,7 @@ class Search:
     """Searches one Summary Database; may be kept open for many queries."""
 
     def __init__(self, summary: Path, folder: Path) -> None:
-        """Open a Summary Database and the index in `folder`; a missing index, or one of another version, is built."""
+        """Open a Summary Database and the index in `folder`. Build the index if it is missing or of another version."""
         self._summary = SummaryReader(summary, {"windrow_says": contains_words})
         self._folder = folder
         self._reopening = Lock()
@@ -121,7 +123,7 @@ class Search:
             self._open()
 
     def _open(self, *, anew: bool = False) -> None:
-        """Open the index and its manifest; with `anew`, or if the manifest is damaged, build the index again."""
+        """Open the index and its manifest. Build the index again if `anew` is true, or if the manifest is damaged."""
         self._index, is_temporary = open_to_search(self._summary, self._folder, anew=anew)
         self._notes = (TEMPORARY_INDEX_NOTE,) if is_temporary else ()
         with close_on_failure(self._index.close):
@@ -134,11 +136,11 @@ class Search:
                 self._open(anew=True)
 
     def __call__(self, text: str, *, now: int, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
-        """Answer a query with `limit` results after the first `offset` results.
+        """Answer a query with at most `limit` results; the first `offset` results are skipped.
 
-        Any text is a query. `now` is the present time in UNIX seconds, from which the freshness of pages is computed.
-        The details of a result are a `PageHit`; with `explain`, it has the parts of its score. Raises StoreError if the
-        database or the index cannot be read.
+        Any text is a query. `now` is the present time in UNIX seconds, which is used to compute the freshness of pages.
+        The details of a result are a `PageHit`; it contains the parts of its score if `explain` is true. Raises
+        StoreError if the database or the index cannot be read.
         """
         query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
         if query.nothing:
@@ -155,12 +157,11 @@ class Search:
             return self._answer(text, query, now, offset, limit, explain=explain)
 
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-        """Answer a parsed query; `text` is the query as typed."""
         frequencies, document_count = self._count_frequencies(query)
         scorer = prepare_ranking(query, frequencies, document_count, now)
         matches = {leaf: self._find_matches(leaf) for leaf in unindexed_filters(query)}
         notes = [
-            f"the filter '{leaf.typed}' matches {MAX_MATCHES:,} versions of pages or more; only so many are used"
+            f"the filter '{leaf.typed}' matches at least {MAX_MATCHES:,} versions of pages; others are ignored"
             for leaf in matches
             if len(matches[leaf]) == MAX_MATCHES
         ]
@@ -174,8 +175,8 @@ class Search:
                 break
         if is_cut:
             notes.append(
-                f"the query matches {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages or more; only so many are ranked;"
-                " add words or a filter to find the others"
+                f"the query matches at least {MAX_BLOCKS * BLOCK_SIZE:,} versions of pages; others are not ranked:"
+                " to find them, add words or a filter"
             )
         if ranked_pages and relaxed_query is not query:
             notes.append(
@@ -198,7 +199,7 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the versions of pages that match the query `text`, by origin, language, kind and year."""
+        """Count the documents that match a query, by origin, language, kind and year."""
         query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
         if query.nothing:
             return NO_FACETS
@@ -216,9 +217,10 @@ class Search:
         return NO_FACETS
 
     def _yield_clauses(self, query: Query, share: float, matches: Matches, forms: list[str]) -> Iterator[Clause]:
-        """Yield the clauses to search one after another; only a `share` of the words, from 0 to 1, must match.
+        """Yield the clauses to search one after another.
 
-        If all words must match, the second clause is for other forms of them, which are added to `forms`.
+        `share` is the share of the words that must match. If it is 1, a second clause is for pages with other forms of
+        the words; these forms are added to `forms`.
         """
         clause = make_clause(query, matches, share=share)
         yield clause
@@ -229,10 +231,7 @@ class Search:
     def _gather(
         self, query: Query, clauses: Iterable[Clause], scorer: RankingQuery, count: int
     ) -> tuple[list[Ranked], bool]:
-        """Return the first `count` results of the `clauses` in their order, or all if there are fewer.
-
-        The second value is whether there may be more results after the last block that is read for a clause.
-        """
+        """Return at most `count` results, and whether there may be more in blocks that were not read."""
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
         gathered_pages: list[Ranked] = []
@@ -254,7 +253,7 @@ class Search:
         return gathered_pages, is_cut
 
     def _add_proximities(self, scorer: RankingQuery, ranked_pages: list[Ranked]) -> list[Ranked]:
-        """Read the texts of the best pages, add the nearness of the words in them to the scores, and sort again."""
+        """Read the texts of the best pages, add to their scores how close the query's words are, and sort again."""
         best_pages = ranked_pages[:MAX_TEXTS_READ]
         pile_ids = {
             ranked_page.candidate.page.pile_id
@@ -280,7 +279,6 @@ class Search:
                 return
 
     def _find_matches(self, leaf: Filter) -> tuple[int, ...]:
-        """Return the ids of at most `MAX_MATCHES` versions that match a filter, read from the database."""
         condition = make_condition(leaf)
         relations = self._summary.list_relations()
         sql = f"SELECT g.version_id FROM {FROM} WHERE {condition.sql}"
@@ -288,7 +286,6 @@ class Search:
         return self._summary.select_ids(f"{queries} LIMIT ?", (*condition.values * len(relations), MAX_MATCHES))
 
     def _read_candidates(self, block: list[IndexHit], best_score: float) -> list[Candidate]:
-        """Return the pages of a block with their links and scores; `best_score` is the highest score for the query."""
         ids = [hit.id for hit in block]
         scores = {hit.id: hit.score for hit in block}
         entries = self._manifest.read_entries(ids)
@@ -300,14 +297,14 @@ class Search:
         ]
 
     def _count_frequencies(self, query: Query) -> tuple[dict[str, int], int]:
-        """Return the number of indexed documents with each word of the query, and the number of all documents."""
+        """Return the number of documents with each word of the query, and the number of all documents."""
         query_words = {word for node in searched_terms(query.root) for word in words(node.text)}
         return {word: self._index.frequency(" ".join(index_words(word)), "main") for word in query_words}, len(
             self._index
         )
 
     def _prepare_pages(self, query: Query, ranked_pages: list[Ranked]) -> Iterator[ShownPage]:
-        """Yield the pages to show, with the counts of their copies and, for a query of the present, their groups."""
+        """Yield the pages to show, with their copies and, for a query of the present, their representatives."""
         condition = PRESENTLY_OPEN if query.as_of is None else make_open_condition(query.as_of)
         ids_or_none = [ranked.candidate.page.pile_id for ranked in ranked_pages]
         pile_ids = [pile_id for pile_id in ids_or_none if pile_id is not None]
@@ -342,7 +339,7 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that match a query by facet; pages that search results fold into one are counted separately."""
+    """Count the pages that a search finds, by facet. Pages with the same text are counted one by one."""
     with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
         counts = search_pages.count_facets(text)
     source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}
@@ -354,7 +351,6 @@ def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts
 
 
 def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Convert a page to the form that results of all collections have; `hit_pattern` matches the words of the query."""
     page = shown_page.ranked.candidate.page
     title = mark_hits(page.title or page.headline or page.url, hit_pattern)
     snippet = choose_snippet(page.text, page.description or "", hit_pattern)
@@ -390,7 +386,6 @@ def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, 
 
 
 def _describe_hit(hit: PageHit, *, explain: bool) -> Iterator[str]:
-    """Yield remarks: that the result is uncertain, its duplicates and, with `explain`, the parts of its score."""
     if hit.uncertain:
         yield "uncertain: at the time of the query, it may have been changed or gone already"
     if hit.more:

@@ -16,17 +16,18 @@ from windrow.stores.index.fulltext_index import FullTextIndex, fill_index, open_
 from windrow.stores.index.manifest import IndexManifest, ManifestEntry, manifest_path
 
 PAGES_PER_BATCH = 1_000
-"""The most versions of pages that are read at once."""
+"""The maximum number of versions of pages that are read at once."""
 BATCHES_PER_COMMIT = 20
-"""The most batches of versions that are committed together."""
+"""The maximum number of batches of versions that are committed together."""
 
 _NO_STAMP = (1 << 63, 0)  # (page id, stamp) after those of all pages
 
 
 def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) -> tuple[FullTextIndex, bool]:
-    """Open the index of pages for searches; build it first if it is missing or of another version, or with `anew`.
+    """Open the index of pages for searches.
 
-    Return the index, and whether it was built in a temporary folder, so that the next search must build it again.
+    Build it first if it is missing or of another version, or if `anew` is true. Return the index, and whether it was
+    built in a temporary folder. If it was, the next search must build it again.
     """
     built: list[FullTextIndex] = []
 
@@ -124,8 +125,6 @@ def _mark_changed(summary: SummaryReader, manifest: IndexManifest, changed_ids: 
 
 
 class _IndexUpdate(NamedTuple):
-    """One update of the index: new and changed pages are written, and pages whose link texts changed."""
-
     summary: SummaryReader
     full_text: FullTextIndex
     manifest: IndexManifest
@@ -194,7 +193,10 @@ def index_pages(summary: Path, folder: Path, pulse: Pulse = never_stop) -> Index
 
 
 def make_index_phase(summary_path: Path, folder: Path) -> Callable[[Pulse], str]:
-    """Return the index phase of a session; it returns a message with its counts, or "" without a Summary Database."""
+    """Return the index phase of a session: a function that returns a message with its counts.
+
+    The message is empty if there is no Summary Database.
+    """
 
     def update(pulse: Pulse) -> str:
         if not summary_path.is_file():

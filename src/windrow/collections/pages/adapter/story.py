@@ -28,11 +28,11 @@ _HTTP_ERROR = 400
 """The lowest HTTP status of an error."""
 COLLECTION = "pages"
 _MAX_CHAIN = 20
-"""The most addresses in the chain of `PageState.via`."""
+"""The maximum number of addresses in `PageState.via`."""
 
 
 class PageAttempt(NamedTuple):
-    """One attempt at a page, described by `message`: its outcome and its place in the archive. Sizes are in bytes."""
+    """One attempt at a page. `message` describes its outcome and its place in the archive. Sizes are in bytes."""
 
     at: datetime
     number: int
@@ -51,9 +51,9 @@ class PageAttempt(NamedTuple):
 
 
 class Tombstone(NamedTuple):
-    """The takedown of `target`, a page or its whole origin: when, by which process and why.
+    """The takedown of `target`, which is a page or its whole origin. `by` is the process.
 
-    `done` is the time when everything was removed, `lifted` the time from which on it may be requested again; both are
+    `done` is the time when everything was removed, `lifted` is the time since which it may be requested again. Both are
     null until then.
     """
 
@@ -70,10 +70,10 @@ class PageState(NamedTuple):
 
     `state` is open (present at the last successful request), gone, waiting (not requested yet), had (fetched, but
     without a version: for example an image, a list of addresses, or not summarised yet), failing, cancelled, refused,
-    forgotten (taken down) or unknown. `rule` describes the rule that refuses the address now, or is empty.
-    `via` are the addresses from the one where it was found back to the seed. `alike` are addresses with the same text
-    now, `near` addresses with nearly the same text, and `represented_by` is their representative. `due` is the time of
-    the next request, `every` the number of seconds after which the page is expected to change.
+    forgotten (taken down) or unknown. `rule` describes the rule that refuses the address now, or is empty. `via` are
+    the addresses that led to the page: first the one where it was found, last the seed. `alike` are the addresses with
+    the same text now, `near` are the addresses with nearly the same text, and `represented_by` is their representative.
+    `due` is the time of the next request, `every` is the number of seconds after which the page is expected to change.
     """
 
     url: str
@@ -94,7 +94,7 @@ class PageState(NamedTuple):
 
 
 def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | None:
-    """Return the state of a page; None if `text` is not a web address, or neither known nor on a site."""
+    """Return the state of a page, or None if `text` is not a web address, or is neither known nor on a site."""
     if not (url := normalise_web_address(text)):
         return None
     address_row = ledger.addresses.get(COLLECTION, hash64(url))
@@ -129,7 +129,6 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
 
 
 def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[Tombstone, ...]:
-    """Return the takedowns of an address, given by its 64-bit hash, and of its whole host, given by its number."""
     return tuple(
         Tombstone(takedown.at, takedown.target, takedown.holder, takedown.reason, takedown.done, takedown.lifted)
         for takedown in ledger.takedowns.of(url_hash, host_number)
@@ -137,7 +136,7 @@ def _read_tombstones(ledger: Ledger, url_hash: int, host_number: int) -> tuple[T
 
 
 def _yield_chain(ledger: Ledger, address_row: AddressRow | None) -> Iterable[str]:
-    """Yield the addresses from the page where an address was found back to the seed, at most `_MAX_CHAIN`."""
+    """Yield the addresses from the one that links to an address back to the seed, at most `_MAX_CHAIN`."""
     seen_ids: set[int] = set()
     while (
         address_row is not None and address_row.via and address_row.via not in seen_ids and len(seen_ids) < _MAX_CHAIN
@@ -154,7 +153,7 @@ def is_foreign(warc: str | None) -> bool:
 
 
 def _make_attempt(attempt: AttemptRow) -> PageAttempt:
-    """Convert an attempt of the ledger and describe it; `session` is still the number of the fact that opened it."""
+    """Convert an attempt of the ledger. Its `session` is the number of the fact that opened the session."""
     events = {int(CrawlType.ROBOTSTXT_FETCH): "robots", int(CrawlType.METADATA_CRAWL): "list", ASSET: "asset"}
     event = events.get(attempt.kind, "attempt")
     if attempt.reason and attempt.status is None and not attempt.seconds:
@@ -202,9 +201,9 @@ _HOST = re.compile(r"(?:(?:[a-z0-9_-]{1,63}\.)+[a-z0-9_-]{1,63}|\[[0-9a-f:.]+\]|
 
 
 class OutcomeTally(NamedTuple):
-    """The number of attempts with one outcome, which is an HTTP status or a reason; `meaning` is that of the reason.
+    """The number of attempts with one outcome. `outcome` is an HTTP status, or a reason with the meaning `meaning`.
 
-    `latest` is the last address with this outcome, or empty if that was a robots.txt.
+    `latest` is the last address with this outcome, or empty if it is a robots.txt.
     """
 
     outcome: str
@@ -214,9 +213,11 @@ class OutcomeTally(NamedTuple):
 
 
 class SiteOrigin(NamedTuple):
-    """An origin with numbers of its addresses: all, with a body, with a failure at the last request, and due now.
+    """An origin, with counts of its addresses.
 
-    `robots` describes its present robots.txt, or is empty; `delay` is the delay in seconds that it sets, or null.
+    `pages` is the number of addresses that returned a body. `failing` is the number that failed at the last request,
+    `due` is the number that are due. `robots` describes its present robots.txt, or is empty. `delay` is the delay in
+    seconds that the robots.txt sets, or null.
     """
 
     origin: str
@@ -263,7 +264,6 @@ def site_at(workspace: Workspace, ledger: Ledger, text: str) -> SiteState | None
 def _make_site(
     workspace: Workspace, ledger: Ledger, hosts: Sequence[HostState], name: str, seeds: tuple[str, ...] = ()
 ) -> SiteState:
-    """Make the state of a site from the states of its hosts in the ledger."""
     sources = {source.name: source for source in workspace.sources}
     origins = tuple(
         _make_origin(workspace, ledger, sources.get(host.source), host) for host in hosts if host.collection == "pages"
@@ -275,7 +275,6 @@ def _make_site(
 
 
 def _make_origin(workspace: Workspace, ledger: Ledger, source: Source | None, host: HostState) -> SiteOrigin:
-    """Make the state of an origin; its robots.txt is not described if `source` is None."""
     robots_state = find_robots_in_force(workspace, ledger, source, host.origin) if source else None
     outcomes = [
         OutcomeTally(row.reason or str(row.status), row.number, row.reason.meaning if row.reason else "", row.latest)

@@ -29,7 +29,7 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Level, Limits, Site, Source
 
 FILE_BASE = "http://localhost/"
-"""Assumed address of the folder of a local file, to resolve its relative links."""
+"""The address that is assumed for the folder of a local file, to resolve the file's relative links."""
 
 PHASE = "summarise"
 
@@ -75,7 +75,6 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
 
 
 def _read_file(address: str, limits: Limits) -> _Answer:
-    """Read a local file; raise UsageError if it does not exist or is too large."""
     is_url = address.startswith("file://")
     path = Path(unquote(urlsplit(address).path) if is_url else address.removeprefix("file:")).expanduser()
     if not path.is_file():
@@ -88,7 +87,6 @@ def _read_file(address: str, limits: Limits) -> _Answer:
 
 
 def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer:
-    """Request an address that the user gave, and follow its redirects; raise UsageError for an invalid address."""
     url = normalise(address).url
     if not url:
         raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
@@ -102,7 +100,7 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
 
 
 def _find_site(workspace: Workspace | None, url: str) -> Site:
-    """Return how to request an address: like the source to which its origin belongs, otherwise as [pages] sets."""
+    """Return how to request an address: as the source that it belongs to is configured, otherwise as [pages] is."""
     address_parts = parts(url)
     sources = workspace.of("pages") if workspace else ()
     private_hosts = workspace.section(Pages).private_hosts if workspace else ()
@@ -122,7 +120,6 @@ def _choose_agent(workspace: Workspace | None, host_name: str) -> str:
 
 
 def _list_records(url: str, page: Page) -> Iterator[RecordPreview]:
-    """Yield the records that a run would load, named by their tables of the Summary Database."""
     pile = page.pile
     if pile:
         texts = zip(

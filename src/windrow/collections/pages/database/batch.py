@@ -95,10 +95,10 @@ _HTTP_OK = 200
 
 
 class SummaryBatch:
-    """Collects the changes of one batch of crawls, and writes them table by table."""
+    """Collects the changes of one batch of crawls, and writes them one table after another."""
 
     def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder, parts_writer: PartsWriter) -> None:
-        """Write within the open transaction of `connection`."""
+        """Collect changes, which are written within the open transaction of `connection`."""
         self._connection = connection
         self._id_finder = id_finder
         self._parts_writer = parts_writer
@@ -139,7 +139,7 @@ class SummaryBatch:
         write_wordings(self._connection, summaries, url_ids, self._id_finder)
 
     def _write_past_links(self, entries: Sequence[SummaryEntry], url_ids: Mapping[str, int]) -> None:
-        """Add the links of new summaries to the past links of addresses that have some; delete needless past links."""
+        """Add the links of new summaries to the past links of addresses that have some; delete unneeded past links."""
         summaries = ((url_ids[crawl.url], summary) for crawl, summary in entries if summary is not None)
         write_past_links(
             self._connection,
@@ -151,10 +151,10 @@ class SummaryBatch:
     def _copy_replaceable_links(
         self, url_id: int, folded: FoldedVersions, row_of_crawl: Mapping[bytes, Row], old_rows: Mapping[int, Row | None]
     ) -> None:
-        """Copy the present links of an address's generations to the past links if another reading may replace them.
+        """Copy the present links of generations to the past links if another reading may replace them.
 
-        `row_of_crawl` contains the observations of the address by UUID of the crawl; `old_rows` contains, for each
-        generation id, the observation that describes it so far, or None.
+        `row_of_crawl` are the observations of the address by UUID of the crawl. `old_rows` are the observations that
+        describe each generation so far, or None, by generation id.
         """
         hashes_of_versions = [
             {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.content_crawls}
@@ -216,13 +216,13 @@ class SummaryBatch:
     def _read_pile_ids(
         self, summaries: Sequence[TextSummary], observed_rows: Mapping[int, list[Row]]
     ) -> Mapping[bytes, int]:
-        """Return the ids of all piles that summaries or observations refer to, by digest; insert new piles."""
+        """Return the ids of the piles in summaries and observations, by digest; insert new piles."""
         identities = {row[_SEEN_IDENTITY] for rows in observed_rows.values() for row in rows}
         known_digests = {identity for identity in identities if len(identity) == PILE_DIGEST_BYTES}
         return self._id_finder.get_pile_ids(summaries, known_digests - {summary.identity for summary in summaries})
 
     def _find_unread(self, generation_ids: str) -> set[int]:
-        """Return the ids of those generations in a JSON list of ids whose describing attempt must still be read."""
+        """Return the ids of the generations whose describing attempt must still be read."""
         if self._connection.execute("SELECT 1 FROM windrow_owed LIMIT 1").fetchone() is None:
             return set()
         return {row[0] for row in self._connection.execute(_SELECT_UNREAD, (generation_ids,))}
@@ -230,7 +230,7 @@ class SummaryBatch:
     def _fold_address(self, url_id: int, url: str, rows: list[Row], known_rows: Mapping[int, Row]) -> set[int]:
         """Fold one address again and collect the changes of its generations; return the ids of removed generations.
 
-        `rows` are its observations, `known_rows` its present generations by id.
+        `rows` are its observations; `known_rows` are its present generations by id.
         """
         observations = [(_parse_observation(row), row[_SEEN_GENERATION]) for row in rows]
         row_of_crawl = {row[_SEEN_UUID]: row for row in rows}
@@ -300,10 +300,11 @@ class SummaryBatch:
         self._touched_piles.update(pile_id for pile_id in pile_ids if pile_id is not None)
 
     def _describe(self, generation_id: int, row: Row, former_row: Row | None, *, is_new: bool) -> None:
-        """Describe a generation by the reading of the observation `row`, or note that it must be read first.
+        """Describe a generation by the reading of the observation `row`, or record that it must be read first.
 
-        `former_row` is the observation that describes it so far, or None if it has another text now. Nothing is done
-        if both observations have the same bytes, unless they were read again, for example with a greater limit.
+        `former_row` is the observation that describes the generation so far, or None if the generation has another text
+        now. Nothing is done if both observations have the same bytes, unless the bytes were read again, for example
+        with a higher limit.
         """
         is_unread = generation_id in self._unread
         is_read_again = (
@@ -331,7 +332,6 @@ class SummaryBatch:
         self._summary_of_generation[generation_id] = summary
 
     def _attach_crawl(self, row: Row, generation_id: int) -> None:
-        """Collect the rows that make the crawl of an observation part of a generation."""
         url_id, seen_at, crawl, _, _, former_id, _, agent, kind, allowed, code, milliseconds, status, etag, *_ = row
         self._attached.append((generation_id, url_id, seen_at, crawl))
         if former_id is not None:
@@ -344,7 +344,6 @@ class SummaryBatch:
             self._http_rows.append((self._last_crawl_id, status, etag))
 
     def _write_rows(self, removed_ids: set[int]) -> None:
-        """Write all collected changes, and remove the generations with these ids."""
         execute_many = self._connection.executemany
         execute_many(_DELETE_HTTP, self._outdated_crawls)
         execute_many(
@@ -384,7 +383,7 @@ class SummaryBatch:
         )
 
     def _remove_generations(self, removed_ids: set[int]) -> None:
-        """Delete generations that no longer exist, such as merged ones; other generations have their crawls already."""
+        """Delete generations that no longer exist. Their crawls must have been attached to other generations before."""
         if not removed_ids:
             return
         self._parts_writer.clear(removed_ids)
@@ -416,7 +415,7 @@ def _make_observation_row(url_id: int, crawl: CrawlEntry, sight: Sight, identity
 def _parse_observation(row: Row) -> CrawlObservation:
     """Convert a row of `_SELECT_OBSERVATIONS`.
 
-    A later SAME can only refer to an answer 200 with a body, because conditional requests do so.
+    Only an answer 200 with a body has `has_body`, because conditional requests refer only to such answers.
     """
     return CrawlObservation(
         row[_SEEN_AT],

@@ -59,7 +59,7 @@ _SELECT_MIME_PARAMETERS = "SELECT name, value FROM mime_parameter WHERE mimetype
 
 
 class DescribedFile(NamedTuple):
-    """The file of an attempt, as it was read: exit code, media type with parameters, canonical address or empty."""
+    """The file of an attempt, as it was read. `canonical` is its canonical address, or empty."""
 
     attempt: int
     exit_code: int
@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts, without a gap up to the attempt with the number `last_attempt`."""
+    """Files in the order of attempts. Files up to the attempt with the number `last_attempt` are complete."""
 
     files: list[DescribedFile]
     last_attempt: int
@@ -121,7 +121,6 @@ class CrawlerStore(DatabaseWriter):
             self._set_checkpoint(ATTEMPT, crawls[-1].id)
 
     def _write_crawls(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
-        """Insert a row of `crawl_log` for each crawl, with a UUID that no other row has."""
         rows = [
             (
                 crawl.id, crawl.agent.id, url_ids[crawl.url], crawl.kind, crawl.uuid, crawl.started_at,
@@ -147,7 +146,7 @@ class CrawlerStore(DatabaseWriter):
         return uuid[:9] + blake2b(b"%d" % crawl_id, digest_size=7).digest() if is_used else uuid
 
     def _write_details(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
-        """Write the requests, files and redirects of crawls; the ids of all their rows are that of the crawl."""
+        """Write the requests, files and redirects of crawls. Each row has the id of its crawl."""
         requests, files, redirects = [], [], []
         for crawl in crawls:
             url_id, request, file, redirect = url_ids[crawl.url], crawl.request, crawl.file, crawl.redirect
@@ -170,7 +169,6 @@ class CrawlerStore(DatabaseWriter):
         self._connection.executemany(_INSERT_REDIRECT, redirects)
 
     def _update_candidates(self, crawls: Sequence[LoggedCrawl], url_ids: Mapping[str, int]) -> None:
-        """Set the times, exit codes and ETags of crawl candidates from these crawls."""
         candidates = [crawl for crawl in crawls if crawl.is_candidate]
         self._connection.executemany(
             _UPSERT_CANDIDATE, [(url_ids[crawl.url], crawl.started_at, crawl.exit_code) for crawl in candidates]
@@ -205,7 +203,7 @@ class CrawlerStore(DatabaseWriter):
             self._set_checkpoint(DESCRIBED, checkpoint)
 
     def _correct_exit_codes(self, files: Sequence[DescribedFile]) -> None:
-        """Correct the exit codes that differ in the Summary Database; note these crawls as ones that found content."""
+        """Correct exit codes that differ from the Summary Database. The corrected crawls count as contentful."""
         for attempt, code in ((file.attempt, file.exit_code) for file in files):
             row = self._connection.execute(_SELECT_OTHER_EXIT_CODE, (attempt, code)).fetchone()
             if row is None:
@@ -217,7 +215,7 @@ class CrawlerStore(DatabaseWriter):
             self._connection.execute(_UPDATE_LAST_CONTENT, (url_id, at, etag))
 
     def list_open_agents(self) -> list[int]:
-        """Return the ids of agents without an end time: their sessions run or were killed."""
+        """Return the ids of agents without an end time. Their sessions are running or were killed."""
         return [row[0] for row in self._query("SELECT agent_id FROM agent WHERE time_finished_unix_utc IS NULL")]
 
     def write_end_times(self, end_times: Iterable[tuple[int, int]]) -> None:

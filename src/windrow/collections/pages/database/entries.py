@@ -29,10 +29,10 @@ class Sight(Enum):
 
 
 class CrawlObservation(NamedTuple):
-    """One crawl of an address; `seen_at` is in UNIX seconds, and `identity` identifies the content if there is any.
+    """One crawl of an address. `seen_at` is in UNIX seconds; `identity` identifies the content, or is empty.
 
-    `crawl` is the UUID of the crawl, which orders two crawls in the same second. `has_body` is false for content that
-    a later SAME cannot refer to, such as a redirect.
+    `crawl` is the UUID of the crawl, which orders two crawls in the same second. `has_body` is false for content that a
+    later SAME cannot refer to, such as a redirect.
     """
 
     seen_at: int
@@ -46,8 +46,8 @@ class CrawlObservation(NamedTuple):
 class Generation:
     """One version: when it was first and last seen and when it ended (UNIX seconds), and the crawls that saw it.
 
-    `crawls` are UUIDs, oldest first. `content_crawls` contains, for each of them, the UUID of the crawl that received
-    the content: the same crawl, or an earlier one that a SAME refers to.
+    `crawls` are UUIDs, oldest first. `content_crawls` are the UUIDs of the crawls that received the content, one for
+    each of `crawls`: the same crawl, or an earlier one that a SAME refers to.
     """
 
     identity: bytes
@@ -59,7 +59,10 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """Return the UUID of the crawl that received the generation's latest content, which describes it."""
+        """Return the UUID of the crawl that received the generation's latest content.
+
+        Its reading describes the generation.
+        """
         return self.content_crawls[-1]
 
 
@@ -67,9 +70,9 @@ def fold_observations(observations: Iterable[CrawlObservation]) -> list[Generati
     """Return the generations of one address, oldest first (specification, sections 3.3, 3.4 and 10).
 
     A generation ends when other content is seen, at a GONE, or at the second MISSING in a row. Content that is seen
-    after an end is a new generation, even if it is equal to the previous one, which was not present in between. SAME
-    stands for the last content with a body, even if something else was seen after it, because the server compares with
-    that body. UNKNOWN is ignored.
+    after an end is a new generation, even if it is equal to the content before the end. SAME means the last content
+    with a body, even if something else was seen after it, because the server compares with that body. UNKNOWN is
+    ignored.
 
     >>> seen = [CrawlObservation(at, b"", Sight.CONTENT, text) for at, text in ((1, b"A"), (2, b"B"), (3, b"A"))]
     >>> [(version.identity, version.first_seen, version.confirmed_end) for version in fold_observations(seen)]
@@ -122,8 +125,8 @@ def fold_versions(
     """Fold the observations of an address and keep the ids of its generations where possible.
 
     Each observation is given with the id of its present generation, or None; `known_ids` are the ids of all present
-    generations. A version keeps the lowest id that its observations have and no older version keeps. So one of the ids
-    of merged versions is kept, and the second part of a split version has the id None.
+    generations. A version keeps the lowest id of its observations that no older version keeps. So one of the ids of
+    merged versions is kept, and the second part of a split version has the id None.
 
     >>> a, b = (CrawlObservation(at, bytes([at]), Sight.CONTENT, b"A") for at in (1, 3))
     >>> between = CrawlObservation(2, bytes([2]), Sight.CONTENT, b"B")
@@ -147,7 +150,7 @@ _USUAL_PORTS = {"ftp": 21, "ftps": 990, "sftp": 22, "ws": 80, "wss": 443, "gophe
 
 
 class OriginEntry(NamedTuple):
-    """The columns of the table `origin`; a scheme's usual port is None. `host` is a host name or None."""
+    """The columns of the table `origin`. `port` is None for the scheme's usual port; `host` is a host name or None."""
 
     scheme: str
     host: str | None
@@ -187,7 +190,6 @@ def split_address(url: str) -> AddressEntry:
 
 
 def _split_other_scheme(url: str) -> AddressEntry:
-    """Split an address with another scheme than http and https, such as `mailto:` or `ftp:`."""
     scheme, _, after_scheme = url.partition(":")
     scheme = scheme.lower()
     if not after_scheme.startswith("//"):
@@ -217,7 +219,6 @@ def split_origin(text: str) -> OriginEntry:
 
 
 def _split_authority(text: str) -> tuple[str, int | None]:
-    """Return the host name and port of an authority without credentials; the port is None if it is not given."""
     host_name, colon, digits = text.rpartition(":")
     if not colon or not (digits.isascii() and digits.isdecimal()) or len(digits) > 5:
         return text.removesuffix(":"), None
@@ -225,18 +226,19 @@ def _split_authority(text: str) -> tuple[str, int | None]:
 
 
 PILE_DIGEST_BYTES = 64
-"""Length of an identity that is the digest of a text pile; other identities are shorter."""
+"""The number of bytes of an identity that is the digest of a text pile. Other identities are shorter."""
 
 DEPENDS_ON_HEADER = "headed"
 """Suffix of a stored digest if the summary depends on the header too, so that equal bytes must be read again."""
 
 
 class CrawlEntry(NamedTuple):
-    """One crawl, in the columns of `crawl_summary` and `http_summary`; `started_at` is in UNIX seconds.
+    """One crawl, in the columns of `crawl_summary` and `http_summary`. `started_at` is in UNIX seconds.
 
-    `attempt` is the number of the attempt in the ledger; `uuid` is the UUID of the crawl, `agent` that of its crawl
-    agent, `kind` a `CrawlType`. `allowed` is whether robots.txt allowed it. `payload` is the digest of the received
-    bytes, perhaps with a suffix (see `steps.name_payload` and `DEPENDS_ON_HEADER`); it is empty without a body.
+    `attempt` is the number of the attempt in the ledger. `uuid` is the UUID of the crawl, `agent` is the UUID of its
+    crawl agent, and `kind` is a `CrawlType`. `allowed` tells whether robots.txt allowed the crawl. `payload` is the
+    digest of the received bytes, perhaps with a suffix (see `steps.name_payload` and `DEPENDS_ON_HEADER`); it is empty
+    without a body.
     """
 
     attempt: int
@@ -265,16 +267,19 @@ class RedirectEntry(NamedTuple):
 class TextSummary(NamedTuple):
     """The content at an address.
 
-    `pile` contains the six texts of a document that searches may find; if it is None, `reason` is why (empty for a
-    redirect, or a document without any text). With a pile, `reason` is why the document was not read whole or is not
+    `pile` contains the six texts of a document that searches may find. If it is None, `reason` tells why (empty for a
+    redirect, or a document without any text). With a pile, `reason` tells why the document was not read whole or is not
     the one that was requested, such as a soft 404. `identity` differs between versions; with a pile it is the pile's
-    digest. `described` contains the columns of `document_description` after the first. Each link is `(url, fragment,
-    nofollow, me, tag, location, contains_headline, destination, locality, html_tag, text)`; the bits of `location` are
-    the fifteen flags of `link_summary` in their order, beginning with the lowest bit. `file` is false if the content is
-    only a redirect, `move` the target of a redirect, `canonical` a canonical address, or empty. `depends_on_header`
-    means that another answer with the same bytes may have another summary. From the time `until` (UNIX seconds) on,
-    searches must not find the page. `linked` is the hash of the links, or empty if it is not computed yet. `left_out`
-    has a skip for each cap that leaves out a part of the content.
+    digest. `described` contains the columns of `document_description` after the first.
+
+    Each link is `(url, fragment, nofollow, me, tag, location, contains_headline, destination, locality, html_tag,
+    text)`; the bits of `location` are the fifteen flags of `link_summary` in their order, beginning with the lowest
+    bit. `linked` is the hash of the links, or empty if it is not computed yet.
+
+    `file` is false if the content is only a redirect. `move` is the target of a redirect, or None. `canonical` is the
+    canonical address, or empty. `depends_on_header` is true if another answer with the same bytes may have another
+    summary. From the time `until` (UNIX seconds) on, searches must not find the page. `left_out` is what caps leave out
+    of the content.
     """
 
     identity: bytes
@@ -321,7 +326,7 @@ class Agent(NamedTuple):
 
 
 class LoggedRequest(NamedTuple):
-    """A request and its answer; `allowed` is the verdict of robots.txt, `modified` Last-Modified in UNIX seconds."""
+    """A request and its answer. `allowed` is the verdict of robots.txt, `modified` is Last-Modified in UNIX seconds."""
 
     allowed: bool
     status: int | None
@@ -338,7 +343,7 @@ class LoggedFile(NamedTuple):
 
 
 class LoggedRedirect(NamedTuple):
-    """A received redirect with its target, an `InformationSource`, and `modified`, Last-Modified in UNIX seconds."""
+    """A received redirect. `source` is an `InformationSource`, `modified` is Last-Modified in UNIX seconds."""
 
     url: str
     fragment: str | None

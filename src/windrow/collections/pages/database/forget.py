@@ -128,10 +128,7 @@ def _find_ids(connection: sqlite3.Connection, urls: Iterable[str], origins: Iter
 
 
 def _remove_observations(connection: sqlite3.Connection, url_ids: tuple[str], *, has_wordings: bool) -> None:
-    """Remove the observations of addresses, and wordings that no other address has.
-
-    `url_ids` is as returned by `_find_ids`; `has_wordings` is whether the database contains wordings.
-    """
+    """Remove the observations of addresses, and wordings that no other address has."""
     if has_wordings:
         connection.execute(_COLLECT_WORDINGS, url_ids)
         connection.execute(_COLLECT_CANONICAL_URLS)
@@ -141,7 +138,6 @@ def _remove_observations(connection: sqlite3.Connection, url_ids: tuple[str], *,
 
 
 def _remove_texts(connection: sqlite3.Connection) -> None:
-    """Remove the texts that no version has any more, with their words and their rows in the full-text table."""
     execute = connection.execute
     execute(_COLLECT_UNUSED_PILES)
     execute(_COLLECT_WORDS)
@@ -156,7 +152,7 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
 def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
     """Remove what was received from addresses and origins from a crawler database; return the number of files.
 
-    These are files, redirects, messages and the headers ETag and Last-Modified; the log of the requests is kept.
+    Files, redirects, messages and the headers ETag and Last-Modified are removed. The log of the requests is kept.
     """
     execute = connection.execute
     url_ids = _find_ids(connection, urls, origins)
@@ -178,8 +174,8 @@ def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), o
 def vacuum(connection: sqlite3.Connection, pulse: Callable[[], object]) -> bool:
     """Rewrite a database file so that it contains no remains of removed texts.
 
-    Return False if another process reads for so long that they remain in the write-ahead log. This takes as much
-    time and, temporarily, disk space as a copy. No transaction may be open on `connection`; `pulse` is called
+    Return False if another process reads for so long that the remains are still in the write-ahead log. The call takes
+    as much time and temporary disk space as a copy. No transaction may be open on `connection`. `pulse` is called
     repeatedly while other processes read.
     """
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'full_text_entity_index'").fetchone():

@@ -1,8 +1,8 @@
 """Fill the standard's full-text table in bulk.
 
 Each text pile that a generation uses has one row in the full-text table, with the title and description of one
-generation that uses it: those that have not ended are preferred to ended ones, then those that are not duplicates, then
-the one that was first seen latest. The words of a pile are counted in the same transaction as its row is written, so an
+generation that uses it. Generations that have not ended are preferred, then generations that are not duplicates, then
+the generation that was first seen latest. The words of a pile are counted in the transaction that writes its row, so an
 interrupted run continues with the piles without a row, and a repeated run changes nothing.
 """
 
@@ -36,18 +36,18 @@ def update_version(connection: sqlite3.Connection, table: str, version: str) -> 
 
 
 PILES_PER_TRANSACTION = 5_000
-"""The most piles that are added in one transaction."""
+"""The maximum number of piles that are added in one transaction."""
 PILES_PER_COUNT = 250
-"""The most piles whose words are counted before they are written together."""
+"""The maximum number of piles whose words are counted before the counts are written."""
 ROWS_PER_STATEMENT = 200
-"""The most rows that one INSERT statement writes."""
+"""The maximum number of rows that one INSERT statement writes."""
 MAX_REMEMBERED_WORDS = 200_000
-"""The most words whose ids are kept in memory."""
+"""The maximum number of words whose ids are kept in memory."""
 
 CountWords = Callable[..., Mapping[str, int]]
-"""Takes one or more texts; returns how often each word occurs in all of them together."""
+"""A function that takes one or more texts, and returns how often each word occurs in all texts together."""
 Pulse = Callable[[], bool]
-"""Called between batches; returns whether to continue the work."""
+"""A function that is called between batches, and returns whether to continue the work."""
 
 _CREATE_DESCRIBED = """
 CREATE TEMP TABLE described AS
@@ -112,7 +112,7 @@ UNCHANGED_SPELLING = Spelling(lambda text: text)
 
 
 class FillCounts(NamedTuple):
-    """The numbers of rows of the full-text table that were added, rewritten for another description, and removed."""
+    """The numbers of rows of the full-text table that were added, changed and removed."""
 
     added: int
     changed: int
@@ -185,7 +185,7 @@ def recount(summary: Path, count_words: CountWords, spelling: Spelling = UNCHANG
 
 
 def _find_miscounted(connection: sqlite3.Connection, count_words: CountWords, spelling: Spelling) -> Iterator[str]:
-    """Yield a message for each pile whose words or counts differ in token_statistics; both are read by pile id.
+    """Yield a message for each pile whose words or counts differ from token_statistics.
 
     Words are counted in the texts of the full-text table, so stored words are first spelt as in these texts.
     """
@@ -239,7 +239,6 @@ def _without_token_index(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def _create_described(connection: sqlite3.Connection) -> None:
-    """Create the temporary table `described`, with the generation that describes each pile."""
     connection.execute("DROP TABLE IF EXISTS temp.described")
     connection.execute(_CREATE_DESCRIBED)
     connection.execute("CREATE UNIQUE INDEX temp.described_pile ON described (pile)")
@@ -250,7 +249,7 @@ def _read_ids(connection: sqlite3.Connection, sql: str) -> list[int]:
 
 
 def _insert_counts(connection: sqlite3.Connection, numbers: list[int]) -> None:
-    """Write word counts, given as one list with a word id, a pile id and a count for each row.
+    """Write word counts. `numbers` are a word id, a pile id and a count for each row.
 
     Many rows in one statement take half the time of one statement for each row.
     """
@@ -270,7 +269,6 @@ class _Tokens:
         self._is_complete = self.is_first_fill  # whether `_ids` contains all words of the database
 
     def add(self, connection: sqlite3.Connection, pile_ids: list[int]) -> None:
-        """Count the words of piles, and write the counts and the words that are new."""
         for start in range(0, len(pile_ids), PILES_PER_COUNT):
             texts = connection.execute(_SELECT_TEXTS, (str(pile_ids[start : start + PILES_PER_COUNT]),))
             counts = [(pile_id, self._count_words(text, secondary)) for pile_id, text, secondary in texts]
@@ -287,7 +285,6 @@ class _Tokens:
             _insert_counts(connection, numbers)
 
     def _remember_word_ids(self, connection: sqlite3.Connection, unknown_words: list[str]) -> None:
-        """Read the ids of words into `_ids`, and insert new words."""
         if unknown_words and not self._is_complete:
             known_rows = connection.execute(_SELECT_WORD_IDS, (json.dumps(unknown_words),))
             self._ids.update((word, word_id) for word, word_id in known_rows)

@@ -15,7 +15,7 @@ from windrow.collections.pages.database.search_view import BESIDE, ORIGINAL, ver
 from windrow.stores.sqlite import SqliteReader, store_error
 
 Digest = Callable[[Sequence[str]], bytes]
-"""Returns the digest of a text pile, given by its six fields."""
+"""A function that returns the digest of a text pile from its six fields."""
 
 _MAX_LISTED_ADDRESSES = 5  # in the message for one kind of fault
 
@@ -93,7 +93,7 @@ _OWN_TABLE_RULES = {
                 WHERE r.generation_id = n.representative_id AND r.representative_id = n.representative_id))"""
     },
 }
-"""Rules for each of windrow's own tables, checked if the table exists: texts of faults, each with its SQL."""
+"""Rules for windrow's own tables, by table. A rule is checked only if the table exists."""
 
 _SELECT_PILES = (
     "SELECT text_pile_id, blake2b512_digest, text, secondary_text, big_headlines, small_headlines, code_text,"
@@ -102,7 +102,7 @@ _SELECT_PILES = (
 
 
 def read_checkpoint(reader: SqliteReader) -> int:
-    """Return the number in the ledger of the last attempt in a Summary Database; 0 if it does not contain attempts."""
+    """Return the number of the last attempt in a Summary Database, or 0 if it does not contain attempts."""
     sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.attempt'"
     with reader.reading() as connection:
         row = connection.execute(sql).fetchone()
@@ -157,9 +157,9 @@ ORDER BY g.entity_generation_id, g.first_seen_unix_utc
 class GenerationRow(NamedTuple):
     """One version of one address; fields that do not apply are None. Times are UNIX seconds, `size` is in bytes.
 
-    `ended` is None until the version ends; `kind` is its media type, `redirect` the target of a redirect, and
-    `duplicate_of` the address of which it is marked as a duplicate.
-    Consecutive versions that have the same text but other descriptions have the same `uuid`.
+    `ended` is None until the version ends. `kind` is its media type, `redirect` is the target of a redirect, and
+    `duplicate_of` is the address of the page that it is marked as a duplicate of. Consecutive versions with the same
+    text but different descriptions have the same `uuid`.
     """
 
     uuid: str
@@ -215,10 +215,10 @@ LEFT JOIN {base}.document_description d ON d.entity_generation_id = g.entity_gen
 
 
 def count_versions(old: Path, new: Path) -> tuple[int, int, int]:
-    """Return the numbers of generations in the databases `old` and `new`, and how many generations differ.
+    """Return the number of generations in `old`, the number in `new`, and how many generations differ.
 
-    A generation differs if only one database has it; the larger of both numbers of such generations is returned. Raises
-    StoreError if a database cannot be read.
+    `old` and `new` are paths of databases. A generation differs if only one database has it. These generations are
+    counted in each database, and the higher number is returned. Raises StoreError if a database cannot be read.
     """
     try:
         with closing(sqlite3.connect(new)) as connection:

@@ -77,7 +77,7 @@ def _read_changes(
 ) -> tuple[list[SketchedText], set[int]]:
     """Return the new or changed texts that are long enough for a sketch, and the ids of unchanged texts.
 
-    `touched_ids` is a JSON list of ids of generations; `former_texts` are their recorded texts, by id.
+    `former_texts` are the recorded texts of the touched generations, by id.
     """
     added_texts, unchanged_ids = [], set()
     for id_, digest, url, text in connection.execute(_SELECT_OPEN, (touched_ids,)):
@@ -90,12 +90,11 @@ def _read_changes(
 
 
 def _hash_order(digest: bytes, url: str) -> int:
-    """Return the `order_hash` of a generation; `digest` is that of its text pile."""
     return int.from_bytes(blake2b(digest + url.encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
 class _Comparison:
-    """The comparison of one batch: a queue of generations to compare again, in the order of their keys."""
+    """The comparison of one batch. Generations to compare again are queued in the order of their keys."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -107,7 +106,11 @@ class _Comparison:
         self.changed: set[int] = set()
 
     def run(self, removed_texts: list[SketchedText], added_texts: list[SketchedText]) -> set[int]:
-        """Remove and add texts, and compare affected texts again; return the ids of all that are joined or detached."""
+        """Remove and add texts, and compare affected texts again.
+
+        Return the ids of the generations that were joined or detached, and of the generations that they were joined to
+        before.
+        """
         affected_bands = {band for text in (*removed_texts, *added_texts) for band in split_bands(text.sketch)}
         former_hubs = {band: self._find_hub(band) for band in affected_bands}
         self._hubs.clear()
@@ -180,7 +183,6 @@ class _Comparison:
         return self._hubs[band]
 
     def _find_joined(self, id_: int) -> int | None:
-        """Return the id of the generation that a generation is joined to; None if it is not joined."""
         if id_ not in self._joined:
             sql = "SELECT other_id FROM windrow_near_duplicate WHERE generation_id = ?"
             row = self._connection.execute(sql, (id_,)).fetchone()
@@ -195,7 +197,7 @@ class _Comparison:
 
 
 MIN_CANONICAL_SIMILARITY = 0.2
-"""The least similarity of a page to its canonical page: on some sites every page names the front page as canonical."""
+"""The minimum similarity of a page to its canonical page. Some sites name the front page as canonical on every page."""
 
 _IN_IDS = "IN (SELECT value FROM json_each(?))"
 _SELECT_MEMBERS = f"""
@@ -232,8 +234,8 @@ SELECT generation_id, representative_id FROM windrow_representative WHERE repres
 class GroupMember(NamedTuple):
     """A generation that has not ended, with the fields that decide its group and whether it represents the group.
 
-    `canonical_url_id` is the id of the address that it names as canonical, `near_id` that of the generation that it is
-    joined to, `sketch` is None if its text is too short for one.
+    `canonical_url_id` is the id of the address that it names as canonical. `near_id` is the id of the generation that
+    it is joined to. `sketch` is None if its text is too short for a sketch.
     """
 
     id: int
@@ -254,7 +256,7 @@ class GroupMember(NamedTuple):
 
 
 def update_representatives(connection: sqlite3.Connection, changed: Iterable[int]) -> int:
-    """Choose the representatives of all groups that the generations `changed` belong or belonged to.
+    """Choose the representatives of all present and former groups of the generations `changed`.
 
     Works within the open transaction of `connection`; returns the number of changed rows of `windrow_representative`.
     """
@@ -283,10 +285,7 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
 
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
-    """Return the id of a group's representative: a canonical page, a former representative, or else the best member.
-
-    `old_representatives` are the ids of the former representatives of its members.
-    """
+    """Return the id of a group's representative: a canonical page, a former representative, or else the best member."""
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
     }
@@ -305,7 +304,7 @@ class _Groups:
         self.members: dict[int, GroupMember] = {}
 
     def gather(self, ids: set[int]) -> None:
-        """Add these generations, their ancestors, and all descendants of any of them to `members`."""
+        """Add the generations with these ids, their ancestors, and the descendants of all of these to `members`."""
         added_ids = self._add(self._read_members(ids), ids)
         while added_ids:
             parent_ids = {self._parents[id_] for id_ in added_ids if id_ in self._parents} - self.members.keys()
@@ -318,14 +317,13 @@ class _Groups:
             )
 
     def _add(self, members: list[tuple[GroupMember, int | None]], wanted_ids: set[int]) -> set[int]:
-        """Add the members with wanted ids, each given with the id of its parent or None; return their ids."""
+        """Add the members whose ids are in `wanted_ids`, and return their ids."""
         added_members = [(member, parent_id) for member, parent_id in members if member.id in wanted_ids]
         self.members |= {member.id: member for member, _ in added_members}
         self._parents |= {member.id: parent_id for member, parent_id in added_members if parent_id is not None}
         return {member.id for member, _ in added_members}
 
     def list_groups(self) -> list[list[GroupMember]]:
-        """Return the groups, each sorted by id."""
         groups: dict[int, list[GroupMember]] = {}
         for id_ in sorted(self.members):
             groups.setdefault(self._find_root(id_), []).append(self.members[id_])
@@ -342,7 +340,7 @@ class _Groups:
         return min(path[path.index(id_) :])
 
     def _read_members(self, ids: Collection[int]) -> list[tuple[GroupMember, int | None]]:
-        """Return the present generations with these ids that have a text, each with the id of its parent or None."""
+        """Return (generation, id of its parent or None) for the present generations with these ids that have a text."""
         members = [GroupMember(*row) for row in self._connection.execute(_SELECT_BY_ID, (json.dumps(sorted(ids)),))]
         canonical_ids = {member.canonical_url_id for member in members if member.canonical_url_id is not None}
         rows = self._connection.execute(_SELECT_BY_URL, (json.dumps(sorted(canonical_ids)),))
@@ -358,8 +356,7 @@ def _find_parent(
 ) -> int | None:
     """Return the id of a generation's parent: a plausible canonical page on its origin, or its near-duplicate, or None.
 
-    For a text without a sketch, the near-duplicate is the first generation with the same text. `targets` are
-    generations by the id of their URL, `first_of_pile` the ids of first generations by pile id.
+    For a text without a sketch, the near-duplicate is the first generation with the same text.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (
@@ -403,7 +400,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among generations with these piles; new ones begin and former ones end at `now`."""
+    """Update the duplicates among the generations of piles. New duplicates begin at `now`, former ones end at `now`."""
     originals = _find_originals(connection.execute(_SELECT_EQUAL_TEXTS, (json.dumps(list(pile_ids)),)))
     ids = (json.dumps(list(originals)), json.dumps(list(pile_ids)))
     recorded_originals = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())
@@ -433,7 +430,7 @@ def _find_originals(rows: Iterable[tuple[int, int, str, int]]) -> dict[int, int]
 
 
 GENERATIONS_PER_TRANSACTION = 1_000
-"""The most touched generations that are processed in one transaction."""
+"""The maximum number of touched generations that are processed in one transaction."""
 
 
 def update_touched(connection: sqlite3.Connection, limit: int = GENERATIONS_PER_TRANSACTION) -> int:

@@ -23,7 +23,7 @@ TABLES = ("link_summary", "document_description", "file_summary", "redirect_summ
 """The tables with the parts of a generation."""
 
 MAX_LINK_SHAPES = 20_000
-"""The most entries of `_LinkShapes`; it is emptied when there are more."""
+"""The maximum number of entries of `_LinkShapes`. It is emptied before it would have more."""
 # Positions in a link of `TextSummary.links`; 2 to 9 are the shape, which is a key of `_LinkShapes`.
 _URL: Final = 0
 _FRAGMENT: Final = 1
@@ -64,7 +64,7 @@ def list_named_urls(summaries: Iterable[TextSummary]) -> Iterator[str]:
 
 
 class PartsWriter:
-    """Writes and deletes the rows of generations in `TABLES`, table by table."""
+    """Writes and deletes the rows of generations in `TABLES`."""
 
     def __init__(self, connection: sqlite3.Connection, id_finder: IdFinder) -> None:
         self._connection = connection
@@ -72,9 +72,9 @@ class PartsWriter:
         self._shapes = _LinkShapes()
 
     def write(self, summaries: Mapping[int, TextSummary], url_ids: Mapping[str, int]) -> None:
-        """Write the rows of generations; there must not be rows of them yet.
+        """Write the rows of generations that do not have rows yet.
 
-        `summaries` are given by generation id; `url_ids` contains the id of each address in them.
+        `summaries` are given by generation id; `url_ids` contains the id of each address in the summaries.
         """
         link_id = self._connection.execute("SELECT coalesce(max(link_summary_id), 0) FROM link_summary").fetchone()[0]
         descriptions, files, redirects, links = [], [], [], []
@@ -109,7 +109,8 @@ class PartsWriter:
 
 
 VERSION_BYTES = 8
-"""The number of leading bytes of a wording hash that differ between versions; the other bytes may differ within one."""
+"""The number of leading bytes of a wording hash that identify a version. The other bytes may differ within a version.
+"""
 
 _INSERT_WORDING = "INSERT INTO windrow_wording VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
 _SELECT_PAST_VERSIONS = """
@@ -160,7 +161,7 @@ def hash_wording(summary: TextSummary | None) -> bytes:
 def write_wordings(
     connection: sqlite3.Connection, summaries: Iterable[TextSummary], url_ids: Mapping[str, int], id_finder: IdFinder
 ) -> None:
-    """Insert the wordings of summaries into the table `windrow_wording`, except those that it already contains."""
+    """Insert the wordings of summaries that the table `windrow_wording` does not contain yet."""
     rows = []
     for summary in summaries:
         if summary.described is not None:

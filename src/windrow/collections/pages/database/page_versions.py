@@ -14,12 +14,13 @@ from windrow.stores.sqlite import SqliteReader
 
 
 class PageVersion(NamedTuple):
-    """A version of one address: a text with a description. Times are UNIX seconds, `end` is None until it ends.
+    """A version of one address: a text with a description.
 
-    `id` is the id of the generation for its latest version, and negative for its past versions. `kind` is its media
-    type, `size` in bytes, `redirect` the target of a redirect, `original` the address of which the version is marked as
-    a duplicate. `copy_count` is the number of other addresses with the same text now, `word_count` that of different
-    words in its text. `is_indexed` is whether the full-text table has its text.
+    Times are UNIX seconds; `end` is None until the version ends. `id` is the id of the generation for its latest
+    version, and negative for its past versions. `kind` is its media type, `size` is in bytes, `redirect` is the target
+    of a redirect. `original` is the address of the page that the version is marked as a duplicate of. `copy_count` is
+    the number of other addresses with the same text now. `word_count` is the number of different words in its text.
+    `is_indexed` tells whether the full-text table has its text.
     """
 
     id: int
@@ -46,7 +47,7 @@ class PageVersion(NamedTuple):
 
     @property
     def end_or_never(self) -> int:
-        """Return the end or, for a version that has not ended, a number greater than all times."""
+        """Return the end, or a number greater than all times if the version has not ended."""
         return 2**62 if self.end is None else self.end
 
 
@@ -125,7 +126,7 @@ class NearDuplicate(NamedTuple):
 
 
 class OriginCounts(NamedTuple):
-    """Numbers of addresses, of present generations, of all generations, and of present ones marked as duplicates."""
+    """Counts of addresses, present generations, all generations, and present generations marked as duplicates."""
 
     addresses: int
     open: int
@@ -170,9 +171,10 @@ class VersionReader:
         return near_duplicates, representatives[0][0] if representatives else ""
 
     def read_reasons(self, url: str) -> dict[int, str]:
-        """Return the last reason of each generation of an address, by id; generations without one are left out.
+        """Return the last reason of each generation of an address, by id. Generations without a reason are left out.
 
-        It is why the text is missing or not complete, or why the document is not the page that was requested.
+        The reason tells why the text is missing or not complete, or why the document is not the page that was
+        requested.
         """
         return dict(self._rows(_SELECT_REASONS, (url,))) if self._rows(_HAS_OBSERVATIONS, ())[0][0] else {}
 
@@ -186,7 +188,7 @@ class VersionReader:
 
 
 _URLS_PER_QUERY = 200
-"""The most addresses whose versions are read at once."""
+"""The maximum number of addresses whose versions are read at once."""
 
 # Times are whole seconds: of two attempts in one second that saw the same version, only the first counts.
 _SELECT_VISITS = """
@@ -223,8 +225,8 @@ def read_timelines(
 ) -> Iterator[Timeline]:
     """Yield the timeline of each address that has an attempt from `since` (UNIX seconds) on, or in one of the ranges.
 
-    The ranges are (first, last) numbers, both included: of attempts, or of sessions that wrote attempts. For a
-    database of another tool, nothing is yielded.
+    `attempts` is a range of attempts, `sessions` is a range of sessions that wrote attempts. A range is (first, last)
+    numbers, both included. For a database of another tool, nothing is yielded.
     """
     with reader.reading() as connection:
         if not connection.execute(_HAS_SESSIONS).fetchone()[0]:

@@ -17,7 +17,7 @@ ORIGINAL = """
  JOIN url ou ON ou.url_id = og.url_id
  WHERE x.subject_entity_generation_id = g.entity_generation_id AND x.duplicate_status_end_unix_utc IS NULL LIMIT 1)
 """
-"""SQL of the address of the original of a version `g` that is marked as a duplicate; null for another version."""
+"""SQL that selects the address of the original if a version `g` is marked as a duplicate, otherwise null."""
 
 BESIDE = """
 LEFT JOIN mimetype m ON m.mimetype_id = g.mimetype_id
@@ -40,7 +40,7 @@ FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
 PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc")
-"""Selects the latest version of every generation; its `first_seen_unix_utc` is that of the generation."""
+"""Selects the latest version of every generation; `first_seen_unix_utc` is when the generation was first seen."""
 LATEST = _LATEST_VERSIONS.format(
     first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
@@ -63,10 +63,10 @@ def version_relation(connection: sqlite3.Connection) -> str:
 
 
 class IndexedGeneration(NamedTuple):
-    """A version with everything that is indexed. Times are UNIX seconds, `end` is None until it ends.
+    """A version with everything that is indexed. Times are UNIX seconds; `end` is None until the version ends.
 
-    `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
-    id of the generation for its latest version, and negative for its past versions.
+    `kind` is its media type, as `type/subtype`, and `suffix` is the part after a `+`; each is None if it is missing.
+    `id` is the id of the generation for its latest version, and negative for its past versions.
     """
 
     id: int
@@ -108,9 +108,9 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""The most links to one URL that are read and counted."""
+"""The maximum number of links to one URL that are read and counted."""
 MAX_LINK_TEXTS = 12
-"""The most texts of links to one URL that are indexed."""
+"""The maximum number of texts of links to one URL that are indexed."""
 
 _FROM = """
 FROM {versions} g
@@ -176,12 +176,12 @@ class SummaryReader:
     """Answers the queries of searches from one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
-        """Read the file `path`; `functions`, by name, can be called in the SQL of searches."""
+        """Read the file `path`. The SQL of searches can call `functions` by their names."""
         self._file = SqliteReader(path, functions)
         self._tables: set[str] = set()
 
     def read_transaction(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Run all queries of this thread in the block in one read transaction."""
+        """Run all queries of this thread within a `with` block in one read transaction."""
         return self._file.reading()
 
     def close(self) -> None:
@@ -189,7 +189,10 @@ class SummaryReader:
         self._file.close()
 
     def read_findable(self) -> Iterator[IndexedGeneration]:
-        """Yield every version that has a text or a title, without its texts, sorted by id: past versions are first."""
+        """Yield the versions that have a text or a title, sorted by id, past versions first.
+
+        Their texts are left out.
+        """
         with self._file.reading() as connection:
             for relation in self._list_relations(connection):
                 for row in connection.execute(_SELECT_FINDABLE.format(versions=relation)):
@@ -225,7 +228,7 @@ class SummaryReader:
             return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return, by URL id, the links with a text that other present pages have to these URLs."""
+        """Return the links to each URL, by URL id. Only links with a text on other present pages count."""
         links_by_url = {}
         with self._file.reading() as connection:
             for url_id in url_ids:
@@ -236,7 +239,7 @@ class SummaryReader:
         return links_by_url
 
     def find_linked_generations(self, ids: Sequence[int]) -> set[int]:
-        """Return the ids of the generations that these generations link to."""
+        """Return the ids of the generations that the generations with these ids link to."""
         with self._file.reading() as connection:
             return {int(row[0]) for row in connection.execute(_SELECT_TARGETS, (str(list(ids)),))}
 
@@ -250,11 +253,11 @@ class SummaryReader:
             return dict(rows.fetchall())
 
     def find_representatives(self, ids: Iterable[int]) -> dict[int, int]:
-        """Return the id of the representative of each of these generations that is in a group, by generation id."""
+        """Return the ids of representatives by generation id. Generations without a group are left out."""
         return self._query_groups(_SELECT_REPRESENTATIVES, ids)
 
     def count_group_urls(self, representatives: Iterable[int]) -> dict[int, int]:
-        """Count the URLs of the groups that these generations represent, by id of the representative."""
+        """Count the URLs of groups, by the id of the group's representative."""
         return self._query_groups(_COUNT_GROUPS, representatives)
 
     def find_absent(self, url_ids: Iterable[int], as_of: int) -> set[int]:
@@ -270,7 +273,6 @@ class SummaryReader:
             return self._has(connection, "windrow_past_link")
 
     def _query_groups(self, sql: str, ids: Iterable[int]) -> dict[int, int]:
-        """Return the mapping that a query selects for these ids; it is empty for a database without groups."""
         with self._file.reading() as connection:
             if not self._has(connection, "windrow_representative"):
                 return {}

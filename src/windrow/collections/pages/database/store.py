@@ -29,10 +29,10 @@ SCHEMA_KEY, SCHEMA_VERSION = "windrow.layout", "4"
 """The key in `unobtanium_database_info` for the version of windrow's own tables, and their present version."""
 
 PILES_PER_TRANSACTION = 500
-"""The most text piles whose duplicates are updated in one transaction."""
+"""The maximum number of text piles whose duplicates are updated in one transaction."""
 
 _PAGE_BYTES = 16384
-"""The size of an SQLite page: most texts then fit into one or two pages instead of a long chain."""
+"""The size of an SQLite page. With this size, most texts fit into one or two pages."""
 
 _PRAGMAS = ("cache_size = -65536", "wal_autocheckpoint = 4096")
 """SQLite's cache is large enough for the upper levels of large indexes, and its log is emptied less often."""
@@ -63,7 +63,6 @@ class SummaryStore(DatabaseWriter):
             self._make_own_tables()
 
     def _make_own_tables(self) -> None:
-        """Create windrow's own tables if they are missing; raise StoreError if they have another version."""
         has_tables = self._query("SELECT 1 FROM sqlite_master WHERE name = 'windrow_observation'")
         if has_tables and self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", SCHEMA_KEY) != [
             (SCHEMA_VERSION,)
@@ -81,7 +80,7 @@ class SummaryStore(DatabaseWriter):
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
         """Record the last attempt of each earlier session if no session is recorded yet.
 
-        `read_last_attempts` returns the last attempts by session; it is called only if no session is recorded.
+        `read_last_attempts` returns the last attempt of each session; it is called only if it is needed.
         """
         with self._writing():
             note_earlier_sessions(self._connection, read_last_attempts)
@@ -92,9 +91,9 @@ class SummaryStore(DatabaseWriter):
             copy_sessions(self._connection, old_connection)
 
     def settle(self, entries: Sequence[SummaryEntry], checkpoint: int, session: int = 0) -> None:
-        """Write a batch of crawls; `checkpoint` is the ledger's number of its last attempt.
+        """Write a batch of crawls. `checkpoint` is the number of its last attempt in the ledger.
 
-        The changes are recorded for `session`; if it is 0, for the session that writes next. All observations of each
+        The changes are recorded for `session`, or for the session that writes next if it is 0. All observations of each
         address are folded again, so the result does not depend on the order of batches or on repeated batches.
         """
         with self._writing():
@@ -112,9 +111,10 @@ class SummaryStore(DatabaseWriter):
         return bool(self._query(_SELECT_READING, url, f"{payload} {DEPENDS_ON_HEADER}", OWN_FAULTS_JSON))
 
     def changes(self, urls: Iterable[str]) -> dict[str, list[ContentCheck]]:
-        """Return the results of attempts by address, oldest first, from the one after the first content on.
+        """Return the results of attempts by address, oldest first.
 
-        Another text or description counts as changed; `ContentCheck(None)` is an attempt that did not find content.
+        The first attempt that found content is not included. Another text or description counts as changed;
+        `ContentCheck(None)` is an attempt that did not find content.
         """
         checks: dict[str, list[ContentCheck]] = {}
         for url, rows in groupby(self._query(_SELECT_OBSERVATIONS, json.dumps(list(urls))), itemgetter(0)):
@@ -141,7 +141,10 @@ class SummaryStore(DatabaseWriter):
         ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by `readings`, by number of attempt; without a summary, their description is kept."""
+        """Describe generations by new readings of their attempts. `readings` are by attempt number.
+
+        If a reading has no summary, the description of its generation is kept.
+        """
         with self._writing():
             summaries, reading_rows = {}, []
             for attempt, entry in readings.items():
@@ -163,10 +166,11 @@ class SummaryStore(DatabaseWriter):
             self._connection.executemany("INSERT OR IGNORE INTO windrow_touched VALUES (?)", touched)
 
     def finish(self, now: int, pulse: Callable[[], bool] = lambda: True) -> int:
-        """Update duplicates and near-duplicates; new duplicates begin and former ones end at `now` (UNIX seconds).
+        """Update duplicates and near-duplicates.
 
-        `pulse` is called between transactions. If it returns False the work stops, and the next call continues it.
-        Returns the number of text piles and generations that were processed.
+        New duplicates begin and former duplicates end at `now` (UNIX seconds). `pulse` is called between transactions.
+        If it returns False, the work stops, and the next call continues it. Returns the number of text piles and
+        generations that were processed.
         """
         total = 0
         steps: tuple[Callable[[], int], ...] = (
@@ -183,7 +187,6 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
-        """Update the duplicates of at most `PILES_PER_TRANSACTION` text piles; return the number of piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()

@@ -19,7 +19,7 @@ from windrow.stores.sqlite import SqliteStore, close_on_failure, open_database, 
 
 
 def schema(*names: str) -> str:
-    """Return the SQL of schemas; their names are those of the files in the folder `schemas`, without `.sql`.
+    """Return the SQL of schemas. `names` are the names of files in the folder `schemas`, without `.sql`.
 
     >>> "CREATE TABLE origin" in schema("base")
     True
@@ -53,7 +53,7 @@ WHERE p.name = ?4 AND p.value = ?5 AND {_HAS_NAME} ORDER BY m.mimetype_id
 """
 
 MAX_REMEMBERED_IDS = 100_000
-"""The most ids of addresses, of origins and of media types that are remembered."""
+"""The maximum number of cached ids: of addresses, of origins, and of media types."""
 
 _SELECT_URL_IDS = "SELECT str_url, url_id FROM json_each(?) CROSS JOIN url ON str_url = value"
 _INSERT_WITHOUT_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path) VALUES (?, ?, ?, ?)"
@@ -61,7 +61,10 @@ _INSERT_WITH_QUERY = "INSERT INTO url (url_id, origin_id, str_url, path, query) 
 
 
 class IdFinder:
-    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones; caches the first three."""
+    """Finds the ids of addresses, origins, media types and text piles, and inserts new ones.
+
+    Ids of piles are not cached.
+    """
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -70,7 +73,7 @@ class IdFinder:
         self._mimes: dict[Mime, int] = {}
 
     def forget(self) -> None:
-        """Forget all ids: after a rollback, new ones are not in the database."""
+        """Clear the cached ids. This is needed after a rollback, because new ids are not in the database then."""
         for ids in (self._urls, self._origins, self._mimes):
             ids.clear()
 
@@ -89,7 +92,6 @@ class IdFinder:
         return cached_ids
 
     def _get_address_ids(self, addresses: Mapping[str, AddressEntry]) -> dict[str, int]:
-        """Return the ids of addresses, given by text, and insert new addresses."""
         sorted_addresses = sorted(addresses)  # in the order of the database index
         ids: dict[str, int] = dict(
             self._connection.execute(_SELECT_URL_IDS, (json.dumps(sorted_addresses),)).fetchall()
@@ -113,7 +115,6 @@ class IdFinder:
         return ids
 
     def _get_origin_ids(self, origins: Iterable[str]) -> Mapping[str, int]:
-        """Return the ids of origins, and insert new origins."""
         cached_ids = self._origins
         missing_origins = [text for text in origins if text not in cached_ids]
         if missing_origins:
@@ -141,7 +142,6 @@ class IdFinder:
         return self._mimes[mime]
 
     def _read_mime_id(self, mime: Mime) -> int:
-        """Return the id of a media type in the database; insert it if it is new."""
         parameters = dict(mime.parameters)
         for mime_id in self._find_mime_ids(mime, parameters):
             sql = "SELECT name, value FROM mime_parameter WHERE mimetype_id = ?"
@@ -154,7 +154,7 @@ class IdFinder:
         return mime_id
 
     def _find_mime_ids(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
-        """Return the ids of media types with this name and the rarest of `parameters`, or without parameters."""
+        """Return the ids of media types with the name of `mime` and its rarest parameter, or without parameters."""
         sql_parameters: tuple[str | None, ...] = mime[:3]
         if parameters:
             count_sql = "SELECT count(*) FROM (SELECT 1 FROM mime_parameter WHERE value = ?2 AND name = ?1 LIMIT 1000)"
@@ -167,7 +167,10 @@ class IdFinder:
         return (int(row[0]) for row in self._connection.execute(sql, sql_parameters).fetchall())
 
     def get_pile_ids(self, summaries: Iterable[TextSummary], other_digests: Iterable[bytes]) -> Mapping[bytes, int]:
-        """Return the ids of text piles by digest: of summaries, inserted if new, and of `other_digests` that exist."""
+        """Return, by digest, the ids of the text piles of summaries and of the existing piles of `other_digests`.
+
+        New piles of summaries are inserted.
+        """
         texts = {summary.identity: summary.pile for summary in summaries if summary.pile is not None}
         digests = [*texts, *other_digests]
         placeholders = ",".join("?" * len(digests))
@@ -218,7 +221,6 @@ class DatabaseWriter(SqliteStore):
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Convert errors of SQLite in the block, and integers too large for it, into StoreError."""
         try:
             with store_errors(self.path):
                 yield
@@ -226,7 +228,6 @@ class DatabaseWriter(SqliteStore):
             raise StoreError(f"{self.path}: {error}") from error
 
     def _prepare_tables(self, schemas: Sequence[str]) -> None:
-        """Create the tables of `schemas` in a new file, and the indexes of media types."""
         with self._writing():
             if self._connection.execute(_HAS_INFO).fetchone() is None:
                 self._create_tables(schemas)
@@ -242,7 +243,7 @@ class DatabaseWriter(SqliteStore):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """Run the block in one transaction, which any exception rolls back; then ids are forgotten too."""
+        """Run the block in one transaction. An exception rolls it back and clears the cached ids."""
         try:
             with super()._writing():
                 yield
@@ -256,7 +257,6 @@ class DatabaseWriter(SqliteStore):
         return int(rows[0][0]) if rows else 0
 
     def _set_checkpoint(self, key: str, number: int) -> None:
-        """Write a checkpoint within the open transaction."""
         self._connection.execute(_SET_INFO, (key, str(number)))
 
     def _query(self, sql: str, *parameters: Any) -> list[tuple[Any, ...]]:

@@ -30,7 +30,7 @@ from windrow.model import Finding
 
 
 def parse_unix_time(text: str) -> int | None:
-    """Parse a date in any spelling that `windrow.formats.moment` reads to UNIX seconds; None if it is not a date.
+    """Return the UNIX time of a date in any spelling that `windrow.formats.moment` reads; None if it is not a date.
 
     A date without a zone is in UTC.
 
@@ -85,9 +85,9 @@ def describe(
 ) -> Description:
     """Describe a page; `is_main` has for each block whether it is main content.
 
-    `last_modified` and `language` are the headers Last-Modified and Content-Language. Metadata is preferred: for dates
-    JSON-LD, then `article:` properties, then, for the change, Last-Modified; for the title `title`, then `og:title`,
-    then the first headline; for the description `description`, then `og:description`, then the first paragraph of at
+    `last_modified` and `language` are the headers Last-Modified and Content-Language. Dates are taken from JSON-LD, or
+    else from `article:` properties; the date of the last change may also be Last-Modified. The title is `title`,
+    `og:title` or the first headline. The description is `description`, `og:description` or the first paragraph of at
     least 80 characters.
     """
     first_headline = find_headline(outline, is_main, head)
@@ -105,12 +105,10 @@ def describe(
 
 
 def _parse_first_time(*texts: str) -> int | None:
-    """Return the first date among texts, in UNIX seconds; None if none of them is a date."""
     return next((time for text in texts if (time := parse_unix_time(text)) is not None), None)
 
 
 def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | None:
-    """Return the first paragraph of the main content that is long enough for a description, or None."""
     blocks = outline.blocks
     for text, box, is_content in zip(blocks.text, blocks.box, is_main, strict=True):
         if is_content and len(text) >= _MIN_DESCRIPTION_LENGTH and outline.boxes.locations[box] & _PARAGRAPH_BIT:
@@ -127,14 +125,14 @@ _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.
 
 @dataclass(frozen=True, slots=True)
 class Pile:
-    """A page's text pile: `text` and `secondary_text` contain all of it; the other fields repeat parts of `text`."""
+    """A page's text pile. `text` and `secondary_text` contain all its text; the other fields repeat parts of `text`."""
 
     text: str = ""
-    """The main content, about a line for each paragraph."""
+    """The main content, with about one line for each paragraph."""
     secondary_text: str = ""
     """All other visible text."""
     big_headlines: str = ""
-    """Headlines of levels 2 and 3, and of level 1 except the first, which is the primary headline; a line for each."""
+    """Headlines of levels 1 to 3, one on each line. The first of level 1 is the primary headline and is left out."""
     small_headlines: str = ""
     """Headlines of the levels below 3."""
     code_text: str = ""
@@ -213,17 +211,17 @@ class PageDocument:
     description: Description
     links: list[Link]
     canonical: str | None
-    """The canonical address that the page names; None without one, or if it is the page's own, or one of several."""
+    """The canonical address that the page names; None if it names none, several, or its own address."""
     robots: frozenset[str]
     """The directives of `meta name=robots`, in lower case."""
     encoding: str
     """The character encoding, or empty for a PDF and for a document that was not read."""
     mime: Mime | None = None
-    """The media type; None if it is unknown, or if the server declares another one than the bytes show."""
+    """The media type; None if it is unknown, or if the server declares a type that contradicts the bytes."""
     findings: tuple[Finding, ...] = ()
     """Reasons why text is missing, in whole or in part, and conflicts of the media type."""
     canonicals: tuple[str, ...] = ()
-    """All canonical addresses that the page names, each once, perhaps with its own."""
+    """All canonical addresses that the page names, each once. Its own address may be among them."""
     refresh: LinkTarget | None = None
     """The target of `meta http-equiv=refresh`, if it is another page."""
     robots_metas: tuple[tuple[str, str], ...] = ()
@@ -260,7 +258,7 @@ def _show_frames(raw: bytes) -> bytes:
 def read_html_page(
     raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = ""
 ) -> PageDocument:
-    """Read the bytes of an HTML page at the address `url`; raises StepError if it has too many elements.
+    """Read the bytes of an HTML page at the address `url`; raise StepError if it has too many elements.
 
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
 

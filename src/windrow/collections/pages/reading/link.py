@@ -62,7 +62,7 @@ class LinkClassifier:
                 yield _classify_other_scheme(reference) if reason is Reason.NO_TRANSPORT else None
 
     def find_target(self, reference: str) -> LinkTarget | None:
-        """Return the target of one reference; None if it is not an address."""
+        """Return the target of one reference, or None if it is not an address."""
         return next(self.find_targets([reference]))
 
     def classify_locality(self, url: str) -> int:
@@ -82,12 +82,10 @@ class LinkClassifier:
 
 @lru_cache(maxsize=8)
 def _get_resolver(origin: str) -> Resolver:
-    """Return the resolver of an origin, which caches addresses and is shared by the pages of the origin."""
     return Resolver(origin)
 
 
 def _classify_other_scheme(reference: str) -> LinkTarget | None:
-    """Return the target of a reference with another scheme than http and https, or None for an ignored scheme."""
     resolved: Resolved = normalise_other_scheme(reference)
     scheme = resolved.url.partition(":")[0]
     if not scheme or scheme in _IGNORED_SCHEMES:
@@ -194,7 +192,6 @@ def remove_tags(page_links: list[Link]) -> list[Link]:
 
 
 def _find_head_links(head: PageHead, classifier: LinkClassifier) -> Iterator[Link]:
-    """Yield the links in the head of a page: feeds, related pages, translations and icons."""
     references = [(feed.href, Destination.FEED, feed.title) for feed in head.feeds]
     references += [(link.href, Destination.FILE, link.title) for link in head.related]
     references += [(translation.href, Destination.TRANSLATION, translation.title) for translation in head.translations]

@@ -1,4 +1,4 @@
-"""Read a document of any media type; one whose type does not have a reader becomes a document without text."""
+"""Read a document of any media type. If the type does not have a reader, the document has no text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from windrow.collections.pages.reading.document import ContentHeaders
 
 _Reader = Callable[[bytes, str, "ContentHeaders", Limits], PageDocument]
-"""Takes the bytes of a document, its address, its headers and the limits of one document."""
+"""A function that reads a document; its arguments are the bytes, the address, the headers and the limits."""
 
 _LIMITS = Limits()
 
@@ -78,17 +78,16 @@ def blank_document(*findings: Finding) -> PageDocument:
 
 
 def find_description(lines: list[str]) -> str | None:
-    """Return the first paragraph that is long enough for a description, cut if it is very long, or else None."""
+    """Return the first paragraph that is long enough for a description, or None. A very long paragraph is cut."""
     return next((line[:_MAX_DESCRIPTION_LENGTH] for line in lines if len(line) >= _MIN_DESCRIPTION_LENGTH), None)
 
 
 def _compute_indexiness(page_links: list[Link], *, has_date: bool = False) -> int:
-    """Compute the indexiness of a document with these links; `has_date` is whether it has a publishing date."""
     return compute_indexiness(count_links(page_links, has_date=has_date))
 
 
 def make_link(url: str, reference: str, text: str) -> Link | None:
-    """Make a link of a document at `url` that is not HTML; None if the reference is not an address."""
+    """Make a link in a document at `url` that is not HTML; return None if the reference is not an address."""
     target = LinkClassifier(url).find_target(reference)
     if target is None:
         return None
@@ -173,7 +172,7 @@ def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> P
 
 
 def _clean_title(metadata: str) -> str:
-    """Clean a title in the metadata of a PDF; return an empty text if a program made it, such as from a file name."""
+    """Clean a title in the metadata of a PDF; return an empty text if it was generated, such as from a file name."""
     title = _PROGRAM_PREFIX.sub("", metadata, count=1).strip()
     return "" if _GENERATED_TITLE.fullmatch(title) else title
 
@@ -214,7 +213,6 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
 
 
 def _read_entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
-    """Return the text pile and the links of one entry of the feed at `url`; entries are parsed one by one."""
     title = escape(entry.title)
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
@@ -238,11 +236,11 @@ def read(
     r"""Read a document's bytes, without transfer and content codings, from the address `url`.
 
     `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
-    document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
-    text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
-    decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
-    paths of `site` if the page belongs to it, otherwise on the host of the page. Of `limits`, the most pages
-    and characters are used.
+    document that cannot be read has an empty text and a finding with the reason. A document of another type has an
+    empty text. If the server does not declare a media type, or declares one that contradicts the first bytes, the
+    bytes decide (WHATWG MIME Sniffing); if they contradict it, `mime` is None. The locality of links depends on the
+    hosts and paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` bounds the numbers
+    of pages and characters that are read.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text
@@ -267,7 +265,6 @@ def read(
 
 
 def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDocument:
-    """Return a page with the locality of its links relative to `site`, and an indexiness computed with it."""
     if site is None or site.is_single_host or not page.links:
         return page
     new_links = set_localities(page.links, url, site)
@@ -279,7 +276,7 @@ def _set_localities(page: PageDocument, url: str, site: Scope | None) -> PageDoc
 
 
 def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
-    """Return the reader of a media type; Markdown, often declared as plain text, is recognised by its file name."""
+    """Return the reader of a media type; Markdown that is declared as plain text is recognised by its file name."""
     path = url.partition("?")[0].partition("#")[0].lower()
     if essence == "text/plain" and path.endswith(_MARKDOWN_ENDINGS):
         return read_markdown
@@ -297,10 +294,7 @@ def _read_html(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -
 def _add_type_and_language(
     page: PageDocument, essence: str, declared: Mime | None, *, has_conflict: bool
 ) -> PageDocument:
-    """Set the media type, and detect the language if the document does not declare one.
-
-    `has_conflict` means that the declared media type contradicts `essence`, the type of the bytes.
-    """
+    """Set the media type, and detect the language if the document does not declare one."""
     media_type = None if has_conflict else declared if declared and declared.essence == essence else parse_mime(essence)
     description = page.description
     if description.language is None and page.pile.text:

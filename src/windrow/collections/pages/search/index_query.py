@@ -57,7 +57,7 @@ from windrow.reasons import Reason
 WORDS = (("main", 1.0), ("rest", 0.4))
 """Fields in which words are searched, with weights: text outside the main content describes a page less well."""
 PAST_WORDS = (("past", 1.0), ("past_rest", 0.4))
-"""The fields of past versions, duplicates and soft 404s that correspond to `WORDS`."""
+"""Like `WORDS`, but for past versions, duplicates and soft 404s."""
 FIELD_OF_KEY = {"title": "title", "headline": "headline", "code": "code", "quote": "quote", "inurl": "address"}
 KINDS = {
     "html": ("text/html", "application/xhtml"),
@@ -122,11 +122,11 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that reports that the requested page does not exist, although its status is 200."""
+"""The flag of a page whose text reports that the page does not exist, although its status is 200."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
-    """Return whether a query must exclude soft 404s: it does not filter by them, and searches fields that have some."""
+    """Tell whether a query must exclude soft 404s: it does not filter by them, and its fields may have them."""
     if any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
         return False
     return query.as_of is not None or allows_duplicates(query)
@@ -151,8 +151,7 @@ def _make_translator(
 ) -> Callable[[Leaf], Clause]:
     """Return a function that translates a leaf of the query: a word, a phrase or a filter.
 
-    Words are searched in `fields`, given as (name, weight); `matches` and `word_forms` are as for `make_clause`. Only
-    `terms` may have other forms: excluding a word does not exclude its forms.
+    Only `terms` may have other forms: excluding a word does not exclude its forms.
     """
 
     def translate(leaf: Leaf) -> Clause:
@@ -239,10 +238,10 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
 
 
 def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -> int:
-    """Return a hash of everything in the index document of a version; its texts are represented by their pile id.
+    """Return a hash of everything in the index document of a version. Its texts are represented by their pile id.
 
-    Without `links`, it is the stamp of the page itself. The time when the version was last seen is left out: it changes
-    with every attempt and is not indexed.
+    If `links` is None, the hash covers only the page itself. The time when the version was last seen is left out,
+    because it changes with every attempt and is not indexed.
     """
     indexed_fields = (*page[2:6], *page[7:20], links)  # all but the id, UUID, time of the last attempt and texts
     # SQLite's integers are signed: 63 bits of the hash fit.
@@ -250,7 +249,6 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
 
 
 def _list_marks(page: IndexedGeneration, *, is_soft_404: bool) -> list[tuple[str, str]]:
-    """Return the marks of a version, as (field, mark): of its address, languages, media type and flags."""
     marks = [*address_marks(page.url, page.host), ("origin", "/".join(page.url.split("/", 3)[:3]))]
     marks += language_marks(page.language or "")
     if page.kind:
@@ -278,7 +276,9 @@ def _list_numbers(page: IndexedGeneration) -> tuple[tuple[str, int], ...]:
 
 
 def count_kinds(marks: Mapping[str, int]) -> dict[str, int]:
-    """Convert numbers of versions by mark of the field `type` to numbers by kind, or by media type if it has no kind.
+    """Return the number of pages by kind, or by media type if it has no kind.
+
+    `marks` counts the marks of the field `type`.
 
     >>> count_kinds({"text/html": 5, "html": 5, "text": 6, "text/*": 6, "image/svg": 1, "image/svg+xml": 1})
     {'html': 5, 'image/svg': 1}
@@ -311,7 +311,7 @@ class Condition(NamedTuple):
 
 
 def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
-    """Return a query whose duplicate filter and, with past links, link filters match the query's own past time.
+    """Return a query whose filters for duplicates (and, with past links, for links) refer to the query's past time.
 
     A query of the present is returned unchanged.
 
@@ -359,7 +359,6 @@ def make_open_condition(time: int) -> Condition:
 
 
 def _join_conditions(conditions: list[Condition]) -> Condition:
-    """Return the condition that all given conditions are true."""
     sql = " AND ".join(condition.sql for condition in conditions)
     return Condition(f"({sql})", sum((condition.values for condition in conditions), ()))
 
@@ -379,13 +378,13 @@ def make_condition(leaf: Filter) -> Condition:
 
 
 def _make_host_condition(host_name: str, table: str) -> Condition:
-    """Return the condition that an origin in `table` has this host name, or one below it."""
+    """Return the condition that an origin in `table` has this host name, or a name below it."""
     values = (host_name, len(host_name) + 1, f".{host_name}")
     return Condition(f"({table}.host = ? OR substr({table}.host, -?) = ?)", values)
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return conditions that an origin in `table` has this port, also as the usual one; [] if `port` is None."""
+    """Return the condition on a port, or an empty list for None. A usual port is stored as null."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 
@@ -423,8 +422,8 @@ _SELECT_CRAWLS = """SELECT {column} FROM windrow_observation y WHERE y.url_id = 
 def _make_past_link_condition(target: str | LinkFilter, as_of: int | None) -> Condition:
     """Return the condition that a page had a link with this text or target at the time `as_of` (UNIX seconds).
 
-    The links are those that the last crawl up to that time read or, if `as_of` is None, those that any crawl of the
-    version read. For a crawl whose links are unknown, the present links are used.
+    The last crawl up to that time decides which links the page had. If `as_of` is None, the links in any crawl of the
+    version are used. For a crawl whose links are unknown, the present links are used.
     """
     present = _make_present_link_condition(target)
     if as_of is None:

@@ -30,17 +30,20 @@ WEIGHTS: Mapping[str, float] = {
     "listing": 0.3,
     "copy": 0.4,
 }
-"""The weight of each part of a score. `called` is the match of link texts, `together` the nearness of the words."""
+"""The weight of each part of a score. `called` is the match of link texts; `together` is how close the words are."""
 
 HALF_LIFE_SECONDS = 90 * 86_400
-"""Time after which the value of the part `fresh` is halved."""
+"""The time after which the value of the part `fresh` is halved."""
 _MANY_LINKS = 200  # number of linking pages that gives the part `linked` its highest value
 _FEEDS = {"application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml"}
 _CERTAIN_INDEXINESS = 50  # from this indexiness on, a page is certainly a list
 
 
 class ScorePart(NamedTuple):
-    """One part of a score: `value`, from 0 to 1, or from -1 to 0 if it counts against the page, times `weight`."""
+    """One part of a score, which is `value` times `weight`.
+
+    `value` is from 0 to 1, or from -1 to 0 if it lowers the score.
+    """
 
     name: str
     value: float
@@ -53,7 +56,10 @@ class ScorePart(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A page that may be a result; `score` is that of the index, `best_score` the highest of the query's results."""
+    """A page that may be a result.
+
+    `score` is its score in the index, `best_score` is the highest score for the query.
+    """
 
     page: IndexedGeneration
     links: IncomingLinks
@@ -82,7 +88,10 @@ def compute_parts(query: RankingQuery, candidate: Candidate) -> tuple[ScorePart,
 def add_proximity(
     query: RankingQuery, candidate: Candidate, score_parts: tuple[ScorePart, ...]
 ) -> tuple[ScorePart, ...]:
-    """Return the parts and `together`, which is computed from the text; that is slow, so only the best pages get it."""
+    """Return the parts with `together` added.
+
+    It is computed from the text, which is slow, so only the best pages get it.
+    """
     value = proximity(query, candidate.page.text)
     return (*score_parts, ScorePart("together", round(value, 4), WEIGHTS["together"])) if value else score_parts
 
@@ -96,7 +105,7 @@ def _score_link_texts(query: RankingQuery, links: IncomingLinks) -> float:
 
 
 def _score_address(query: RankingQuery, url: str) -> tuple[float, float]:
-    """Return the share of the query in the address, and 1.0 for a home page that the query names, otherwise 0.0."""
+    """Return which share of the query is in the address, and 1.0 if the query names this home page, otherwise 0.0."""
     address_words = first_words(address_text(url))
     share = sum(weight for word, weight in query.weights.items() if word in address_words) / query.total
     is_home_page = url.endswith("/") and url.count("/") == 3
@@ -120,11 +129,12 @@ def _score_listing(page: IndexedGeneration) -> float:
 
 
 MAX_RESULTS_PER_HOST = 3
-"""The most results of one host in a block; other results of the host are moved to the end of the block."""
+"""The maximum number of results of one host in a block. Other results are moved to the end of the block."""
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
-"""The least share of a group's best score that its representative must have to be shown instead of the best page."""
+"""A representative is shown instead of the best page of its group if it has at least this share of that page's score.
+"""
 
 
 class Ranked(NamedTuple):
@@ -140,7 +150,7 @@ class Ranked(NamedTuple):
 
 
 def sort_ranked(ranked_pages: Iterable[Ranked]) -> list[Ranked]:
-    """Sort by score, then by the time when a page was first seen (oldest first), then by id, which makes it stable."""
+    """Sort by score, then by the time when a page was first seen (oldest first), then by id."""
     return sorted(
         ranked_pages,
         key=lambda ranked: (-round(ranked.score, 6), ranked.candidate.page.first_seen, ranked.candidate.page.id),
@@ -152,11 +162,12 @@ def fold_duplicates(
 ) -> list[Ranked]:
     """Keep the latest version of each URL and one page of each group; `seen_keys` remembers both between calls.
 
-    The version does not depend on scores, because an index that grew has slightly different scores than a new one.
+    The choice of the version does not depend on scores, because an index that grew has slightly different scores than a
+    new one.
 
     Pages with the same text, or with the same representative, are a group; `representatives` maps ids of pages to ids
-    of their representatives. The representative is kept if its score is nearly that of the best page, otherwise the
-    best page that is not marked as a duplicate.
+    of their representatives. The representative is kept if its score is nearly that of the best page. Otherwise the
+    best page that is not marked as a duplicate is kept.
     """
     kept_pages: list[Ranked] = []
     position_of_key: dict[tuple[str, int], int] = {}
@@ -201,7 +212,7 @@ def spread_hosts(ranked_pages: Sequence[Ranked], counts: dict[str, int]) -> list
 
 
 def _fold_keys(ranked: Ranked, representatives: Mapping[int, int]) -> list[tuple[str, int]]:
-    """Return the keys of a page's group and text; of pages with a common key, one is kept."""
+    """Return the keys of a page's group and text. Of all pages that share a key, one is kept."""
     page = ranked.candidate.page
     text_key = ("id", page.id) if page.pile_id is None else ("pile", page.pile_id)
     return [("group", representatives[page.id]), text_key] if page.id in representatives else [text_key]
@@ -218,11 +229,11 @@ def _is_better(ranked: Ranked, rival: Ranked, representatives: Mapping[int, int]
 
 
 class ShownPage(NamedTuple):
-    """A page to show; `as_of` is the time of the query (UNIX seconds), None for the present or for all times.
+    """A page to show. `as_of` is the time of the query (UNIX seconds), or None for the present or for all times.
 
     `url_counts` has the number of URLs with each text, by pile id. `group_size` is the number of URLs in the page's
-    group, `representative` the URL of the group's representative. `is_absent` means that the last attempt up to `as_of`
-    did not find the page.
+    group, `representative` is the URL of the group's representative. `is_absent` is true if the last attempt up to
+    `as_of` did not find the page.
     """
 
     ranked: Ranked
@@ -236,10 +247,10 @@ class ShownPage(NamedTuple):
 def add_representative(
     shown_page: ShownPage, representative: IndexedGeneration, group_size: int, *, may_replace: bool
 ) -> ShownPage:
-    """Return a page with its group: the representative, and `group_size`, the number of URLs.
+    """Return a page with the representative of its group and the number of URLs in the group.
 
-    If both have the same text, the representative is shown instead of the page, unless `may_replace` is false: the
-    filters of a search might exclude the representative.
+    If the page and the representative have the same text, the representative is shown instead of the page. It is not if
+    `may_replace` is false, because the filters of a search might exclude the representative.
     """
     grouped_page = shown_page._replace(group_size=group_size, representative=representative.url)
     candidate = shown_page.ranked.candidate
