@@ -81,12 +81,15 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain the origins of a collection at a host, which may be named with scheme and port; None if it has none."""
-    host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
-    lines, messages = [f"{host_name}: a host of {collection}"], []
-    for host in ledger.addresses.host_states("", host_name, int(now().timestamp())):
-        origin_host = host.origin.partition("://")[2]
-        if host.collection != collection or host_name not in {origin_host, origin_host.rpartition(":")[0]}:
+    """Explain the origins that a collection has at a host; return None if it has none there.
+
+    `name` is a host name, also with a scheme, a port or both.
+    """
+    wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
+    lines, messages = [f"{wanted_name}: a host of {collection}"], []
+    for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):
+        name_and_port = host.origin.partition("://")[2]
+        if host.collection != collection or wanted_name not in {name_and_port, name_and_port.rpartition(":")[0]}:
             continue
         numbers = f"{host.failing:,} failed at the last request, {host.due:,} are due"
         lines += [
@@ -99,16 +102,17 @@ def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | No
         for tombstone in ledger.takedowns.of(0, host.seq):
             lines += takedown_lines(tombstone)
         messages.append(Message("host", host))
-    return Explanation(host_name, tuple(messages), tuple(lines)) if messages else None
+    return Explanation(wanted_name, tuple(messages), tuple(lines)) if messages else None
 
 
 def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
     piped: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
-    """Explain why no source took captures of an address; return None if there are none.
+    """Explain why no source took the captures of the address `name`; return None if there is no such capture.
 
-    Of an address that `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
+    If the collection has the address (`is_known`), only captures that rules leave out are explained. `options` are the
+    collection's settings; `piped` is as in `explain_all`.
     """
     url = normalise(name).url if name.startswith(("http://", "https://")) else ""
     descriptions = [
@@ -184,7 +188,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     notes = query.notes
     if query.as_of is not None:
-        notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds nothing")
+        notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds none of them")
     further = len(entries.entries) > limit
     return SearchAnswer(
         text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,
