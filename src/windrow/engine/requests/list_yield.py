@@ -1,4 +1,4 @@
-"""Notice that a list offers far less than usual: its site changed, although it answers."""
+"""Detect that a list offers far less than usual, probably because its site was changed."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from windrow.ledger.typed.requests import DailyYield
 COMPARED_TIME = timedelta(days=60)
 """How far back the earlier answers of a list are compared with an answer."""
 
-_MIN_DAYS = 5  # with earlier answers
-_MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
-_MIN_USUAL = 10  # a list that usually offers less may offer nothing at all
+_MIN_DAYS = 5  # days with earlier answers; with fewer, nothing is compared
+_MIN_SPAN = timedelta(days=7)  # since the first of these days, so that a weekend is among them
+_MIN_USUAL = 10  # offers; a list that usually has fewer may also have none, and is not compared
 _MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield]) -> str:
-    """Return a message if a list offers much less than on the `earlier` days, the first of them first, or "".
+    """Return a message if a list has much fewer `offers` than on the `earlier` days (in order), otherwise "".
 
-    It does if it offers less than a quarter of the median of the days, and less than half of what it offered on the
-    poorest of them, such as a Sunday. There must be enough days, and the median must not be small.
+    That is so if it has less than a quarter of the median of those days, and less than half of what it had on the day
+    with the fewest, such as a Sunday. There must be at least _MIN_DAYS days, and a median of at least _MIN_USUAL.
 
     >>> days = [DailyYield(f"2026-09-{day:02}", 40) for day in range(1, 9)]
     >>> describe_fall(2, date(2026, 9, 9), days)
