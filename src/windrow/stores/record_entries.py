@@ -150,8 +150,8 @@ def build_clause(
 ) -> Clause:
     """Return the clause of a query; with a `share` below 1, only this share of the words is required.
 
-    `kind` is the value of the filter `type:` that stands for these records. Words that are not excluded may have one of
-    their `word_forms`.
+    `kind` is the value of the filter `type:` that stands for these records. A word that is not excluded also
+    matches its `word_forms`.
     """
     if query.root is None:
         return Everything()
@@ -166,7 +166,7 @@ def _leaf_clauses(
 ) -> Callable[[Leaf], Clause]:
     """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing.
 
-    Only `terms` may have other forms: excluding a word does not exclude its forms.
+    Only `terms` also match their `word_forms`: a query that excludes a word does not exclude its other forms.
     """
 
     def leaf_clause(leaf: Leaf) -> Clause:
