@@ -41,7 +41,7 @@ def reasons() -> str:
 
 
 def caps() -> str:
-    """List every cap with its number, its reason, what happens to more, and the setting that changes it."""
+    """List every cap with its number, its reason, what happens beyond it, and the setting that changes it."""
     heads = ("cap", "at most", "why", "more than that", "setting")
     return table(
         heads,

@@ -21,11 +21,11 @@ class Cap(NamedTuple):
     counted: str
     why: str
     excess: str
-    setting: str = ""  # by which it can be set, in `windrow.toml` or for a source
+    setting: str = ""  # that changes the number, in `windrow.toml` or for a source; empty if it is fixed
 
     @property
     def rule(self) -> str:
-        """What a document, list or site has that exceeds the cap, for people.
+        """The input that exceeds the cap, in words.
 
         >>> PAGE_LINKS.rule
         'more than 20,000 links of a page'
@@ -33,7 +33,7 @@ class Cap(NamedTuple):
         return f"more than {self.number:,} {self.counted}"
 
     def find_excess(self, total: int) -> tuple[Excess, ...]:
-        """Return what exceeds the cap if there are `total` things, or an empty tuple.
+        """Return by how many `total` things exceed the cap, as a tuple of one, or an empty tuple if they do not.
 
         >>> [excess.number for excess in PAGE_LINKS.find_excess(20_003)], PAGE_LINKS.find_excess(3)
         ([3], ())
@@ -42,7 +42,7 @@ class Cap(NamedTuple):
 
 
 class Excess(NamedTuple):
-    """How many things a cap leaves out: at least so many if the remainder was not read."""
+    """How many things a cap leaves out; if the remainder was not read, there may be more."""
 
     cap: Cap
     number: int
@@ -60,8 +60,8 @@ def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting
 
 _MEMORY = "memory: it is read as a whole"
 _HOSTILE = "hostile input: honest input is smaller"
-_BY_TIME = "a list of what is later is requested; if there is none, the source fails (`crawler_trap`)"
-_FORMS = "rarer ones are not added to the search; a document is still found by the words that it has"
+_BY_TIME = "the remainder is requested by its dates; if that is not possible, the source fails (`crawler_trap`)"
+_FORMS = "the less frequent ones are not searched; documents with the word itself are found in any case"
 
 # documents
 PDF_BYTES = _cap("PDF_BYTES", 64 * MIB, "bytes of a PDF", _MEMORY, REFUSED)
@@ -165,8 +165,8 @@ HTTP_CODINGS = _cap("HTTP_CODINGS", 3, "codings of one body", _HOSTILE, "it is r
 URL_CHARACTERS = _cap("URL_CHARACTERS", 2_048, "characters of an address", "the crawl log", "it is `address_too_long`")
 WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 64 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
 
-# searches: forms of words are an estimate of what a searcher may mean, too
-WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word", "time of a search", _FORMS)
+# searches
+WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word in a language", "time of a search", _FORMS)
 STEMMED_LANGUAGES = _cap("STEMMED_LANGUAGES", 8, "languages of word forms", "time of a search", _FORMS)
 FACET_VALUES = _cap("FACET_VALUES", 1_000, "values of a facet", "memory", "rarer ones are counted as `other`")
 

@@ -1,4 +1,4 @@
-"""The exports of a workspace: an index of the archive, and the exports of each collection."""
+"""The exports of a workspace: the archive or its index, and the exports of each collection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
         lines = index_lines(ledger, *ledger.captures.sessions())
         if form == "wacz":
             return write_wacz(lines, folder, stream.buffer, title=workspace.name, created=now())
-        for line in lines:  # names WARC files relative to the archive
+        for line in lines:  # each names its WARC file relative to the archive
             stream.write(f"{line}\n")
             count += 1
     return count

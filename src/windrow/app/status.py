@@ -67,7 +67,7 @@ class WorkspaceState:
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session with any
-    errors: tuple[str, ...] = ()  # of no source, in sessions before the last one, that no later session has mended
+    errors: tuple[str, ...] = ()  # of tasks without a source in earlier sessions whose phase no later session ran
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:

@@ -24,7 +24,7 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_REFUSALS = 50
-"""The most refused entries of listings that the story of a source has: the last ones."""
+"""The story of a source has at most so many of the entries of its listings that were refused: the last ones."""
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
 """The story of a zip has the findings of at most 50 documents, and at most 20 findings of each."""

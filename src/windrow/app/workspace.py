@@ -116,7 +116,7 @@ class Windrow:
     def new_collection(name: str, into: Path | str = ".", kept: str = "") -> NewCollection:
         """Write the package of a new collection into a new folder `windrow-NAME`; it can be run without changes.
 
-        It harvests an API or, if `kept` names a collection, makes records of what that collection keeps.
+        It harvests an API or, if `kept` names a collection, makes records of the captures of that one.
         """
         from windrow.app.begin import add_collection
 
@@ -267,7 +267,7 @@ class Windrow:
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes: the next session reports the changes of both. `kind` is new, changed or gone, or empty for
-        all. With `lines`, each change of a text has its changed lines.
+        all. With `lines`, changes of long texts have the changed lines.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window

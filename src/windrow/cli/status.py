@@ -71,7 +71,7 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if nothing failed, and no cap left out a part of a document.
+    """Describe how a session ended: "all well" if nothing failed, and no cap left out anything.
 
     Addresses that rules leave out are not failures.
     """

@@ -123,16 +123,14 @@ def _allowed_addresses(source: Source, file: str) -> Allowed:
 def refuse_unknown_inputs(collections: Mapping[str, Collection], sources: Sequence[Source]) -> None:
     """Raise ConfigError if a source's setting `from` names its own collection, or an unknown collection or source.
 
-    A source whose collection is not known may be of any.
+    A source whose collection is unknown, because its file is not TOML, counts as a source of every collection.
     """
     known_inputs = {*collections, *(f"{source.collection}:{source.name}" for source in sources)}
     known_inputs |= {f"{name}:{source.name}" for source in sources if not source.collection for name in collections}
     for source in (source for source in sources if source.collection in collections and not source.unusable):
         for name in collections[source.collection].inputs(source).kept:
             if name.partition(":")[0] == source.collection:
-                problem = (
-                    f"{name!r} is the collection of this source or in it; expected another, or a source of another"
-                )
+                problem = f"{name!r} is of this source's own collection; expected another one, or a source of another"
             elif name not in known_inputs:
                 problem = f"{name!r} does not exist; expected a collection, or collection:source"
             else:
@@ -249,8 +247,8 @@ def _build_if_needed(
         if not needed or table.name in needed or table.tree.get("collection") in needed:
             raise
         collection = table.tree.get("collection")
-        known = collection if isinstance(collection, str) else ""
-        return Source(table.name, known, Site(""), active=False, unusable=str(error)), ()
+        collection_name = collection if isinstance(collection, str) else ""
+        return Source(table.name, collection_name, Site(""), active=False, unusable=str(error)), ()
 
 
 def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class LeftOutCount(NamedTuple):
 
 
 DRIFT = "Drift"
-"""The class of a finding that an answer lacks what the earlier answers had; the source has failed until it is back."""
+"""The class of a finding that an answer lacks what earlier ones had; the source has failed until one has it again."""
 
 
 def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]:
