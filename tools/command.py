@@ -47,7 +47,7 @@ Shape = type | dict[str, str]
 
 
 class Message(NamedTuple):
-    """One type of message: which command prints it, what it says, and its fields."""
+    """One type of message: the command that prints it (`by`), what it describes, and its fields (`shape`)."""
 
     by: str
     meaning: str
@@ -162,25 +162,25 @@ MESSAGES = {
     "manual_page": Message("help TOPIC", "a page of the manual, or a command's help", {"name": "text", "text": "text"}),
     "completion": Message("completion", "the script for a shell", {"shell": "text", "script": "text"}),
 }  # fmt: skip
-"""Every type of message; one whose fields depend on what is asked for has a name for each behind a comma."""
+"""Every type of message by name; if a type has several forms, a comma and the form follow its name."""
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, SnippetMark, ScorePart,
     OutcomeTally, OriginCounts, TextChange, DiffLine, Tombstone, NearDuplicate, CdxLine,
 )  # fmt: skip
-"""What lists within messages hold."""
+"""The classes of objects in the lists of messages."""
 
 SENT_APART: dict[type, set[str]] = {
     Story: {"events", "members"}, PageState: {"versions", "events"}, SiteState: {"origins"},
 }  # fmt: skip
-"""Fields that have messages of their own."""
+"""Fields that are left out of a message, because each entry of them is printed as a message."""
 
 SENT_BESIDE: dict[type, dict[str, str]] = {PageHit: {"rank": "number"}, RecordHit: {"rank": "number"}}
-"""Fields that a message has before those of its class."""
+"""Fields that a message has in addition, before the fields of its class."""
 
 
 def shape(source: Shape) -> dict[str, str]:
-    """Return the fields of a message and what each holds.
+    """Return the type of each field of a message, by name.
 
     >>> shape(Reads)
     {'phase': 'text', 'items': 'number'}
@@ -195,17 +195,17 @@ def shape(source: Shape) -> dict[str, str]:
 
 def _kind(hint: Any) -> str:
     known = {bool: "yes/no", int: "number", float: "number", datetime: "time", type(None): "null"}
-    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in PARTS:
         return str(hint.__name__)
     if origin is tuple:
-        return f"list of {_kind(inside[0])}{'' if inside[0] in PARTS else 's'}"
+        return f"list of {_kind(arguments[0])}{'' if arguments[0] in PARTS else 's'}"
     if origin in {types.UnionType, typing.Union}:
-        return " or ".join(_kind(each) for each in inside)
+        return " or ".join(_kind(argument) for argument in arguments)
     if origin is not None:
         return "object"
-    same = [name for name, message in MESSAGES.items() if message.shape is hint]
-    return f"object as in [{same[0]}](#{same[0]})" if same else known.get(hint, "text")
+    names = [name for name, message in MESSAGES.items() if message.shape is hint]
+    return f"object as in [{names[0]}](#{names[0]})" if names else known.get(hint, "text")
 
 
 def messages() -> str:
@@ -217,7 +217,7 @@ def messages() -> str:
             f"From {_code(message.by)}: {message.meaning}.\n{_more(message.shape)}",
             *_fields(shape(message.shape)),
         ]
-    lines += ["\n## Parts\n", "What the lists within messages hold.\n"]
+    lines += ["\n## Parts\n", "The objects in the lists of messages.\n"]
     for part in PARTS:
         lines += [f"### {part.__name__}\n", f"{' '.join((part.__doc__ or '').split())}\n", *_fields(shape(part)), ""]
     return "\n".join(lines)
@@ -241,7 +241,7 @@ def _fields(kinds: dict[str, str]) -> Iterator[str]:
 
 
 def verbs() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command's full name and the command, in the order of the help."""
+    """Yield (full name, command) for every command, in the order of the help."""
 
     def below(name: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
         context = click.Context(group, info_name=name)
