@@ -215,7 +215,7 @@ class Explains(Protocol):
     """Can explain names of things that are not items of the ledger, such as pages or records."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain the thing with this key, address or title; return None if this collection does not have it."""
+        """Explain the thing with this key, address, title or host; return None if this collection does not have it."""
 
 
 class PredictsOutcome(Protocol):

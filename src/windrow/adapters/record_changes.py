@@ -96,10 +96,7 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
 
 
 def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange, ...], tuple[DiffLine, ...]]:
-    """Return the changes of a record's short fields, and the changed lines of its long ones.
-
-    `old` and `new` are values of the record, None if it was gone; `context` is as in `compare`.
-    """
+    """Compare two values of a record (None: gone); return its changed short fields, and changed lines of long ones."""
     old_fields, new_fields = _fields(old), _fields(new)
     changes: list[TextChange] = []
     lines: list[DiffLine] = []
@@ -113,7 +110,7 @@ def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange,
 
 
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
-    """Return the version of the record `key` at the end of a period, or the latest; raises WindrowError if none."""
+    """Return the version of the record `key` at the end of a period, or the latest; raises WindrowError without one."""
     span = read_time_span(period)
     earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
     if not earlier_versions:

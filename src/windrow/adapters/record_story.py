@@ -81,10 +81,7 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain the origins that a collection has at a host; return None if it has none there.
-
-    `name` is a host name, also with a scheme, a port or both.
-    """
+    """Explain a collection's origins at a host name, also one with scheme or port; return None if there are none."""
     wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{wanted_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):

@@ -82,16 +82,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
     """Return the exports by name: those of all collections or of `collections`, and that of the archive."""
-    exports = {
-        "captures": Export(
-            "captures",
-            ("cdxj", "wacz"),
-            "an index of the archive, or the archive with its index",
-            write_captures,
-            "captures",
-        )
-    }
-    return exports | {
+    description = "an index of the archive, or the archive with its index"
+    return {"captures": Export("captures", ("cdxj", "wacz"), description, write_captures, "captures")} | {
         export.name: _with_csv(export)
         for adapter in capable(Exports, collections).values()
         for export in adapter.EXPORTS

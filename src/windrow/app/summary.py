@@ -177,7 +177,7 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return the counts of addresses that rules left out, which the comments of tasks contain, by source and rule."""
+    """Return, from the comments of tasks, how much each rule and cap left out of each source."""
     counts = (
         RuleCount.read(task.source, task.reason, task.comment)
         for task in tasks

@@ -251,7 +251,7 @@ class Windrow:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int) -> StoryAnswer:
-        """Return the history of an address, file, record, source or owner, or of what has this number.
+        """Return the history of an address, file, record, host, source or owner, or of what has this number.
 
         If several items may be meant, the answer lists them. Raises WindrowError for an unknown name.
         """
@@ -333,7 +333,7 @@ class Windrow:
             return count_facets(self.config, ledger, text, collections=_as_tuple(collection))
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
-        """Compare two versions of a page: the one that was current at the end of `old`, and that at the end of `new`.
+        """Compare two versions of a page or record: the current ones at the end of `old` and at the end of `new`.
 
         `new` defaults to the latest version, `old` to the version before the new one. `context` is the number of
         unchanged lines shown around changed ones.

@@ -37,7 +37,7 @@ def _decide(decision: str, console: Console, names: tuple[str, ...], **selection
 
 
 def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command the argument and options that select items."""
+    """Add to a command the argument NAME and the options that select items."""
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         option("--source", default="", metavar="SOURCE", shell_complete=complete_sources, section="Which",

@@ -81,10 +81,7 @@ _MAX_FILE_SIZE = CONFIG_BYTES.number  # bytes
 
 
 class ConfigFile(NamedTuple):
-    """One file of the configuration: its path relative to the workspace, and its parsed TOML.
-
-    If it is not TOML, `tree` is empty and `fault` is the error; otherwise `fault` is empty.
-    """
+    """A file of the configuration: its path in the workspace, its TOML, and the error (`fault`) if it is not TOML."""
 
     name: str
     tree: dict[str, Any]

@@ -63,7 +63,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """How many of the addresses in an answer one rule of the discovery left out; `example` is the first of them."""
+    """How many addresses in an answer a rule of the discovery, or things a cap, left out; `example` is one address."""
 
     reason: Reason
     rule: str
