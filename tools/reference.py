@@ -53,7 +53,7 @@ def caps() -> str:
 
 
 def settings(which: str) -> str:
-    """Return a table of settings: `workspace`, `source` (every source), a collection (its sources) or `drops.centre`."""
+    """Return a table of settings: `workspace`, `source` (every source), a collection (its sources), `drops.centre`."""
     shared = {setting.name: setting for setting in SOURCE_SETTINGS}
     chosen: dict[str, Setting] = {
         "workspace": all_settings(), "source": shared,
