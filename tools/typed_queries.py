@@ -277,7 +277,7 @@ class ModuleWriter:
             method = query.name.partition(".")[2]
             self._classes += write_row(row, fields, self._docs.pop(row, [f"A row of `{method}`."]))
         elif [*known.items()] != [*fields.items()]:
-            sys.exit(f"{query.name}: the fields of {row} are {known}, but the columns are {fields}")
+            sys.exit(f"{query.name}: {row} has the fields {known}, but the columns are {fields}")
         if row not in self._makers and any(kind.removesuffix(" | None") in CONVERTED for kind in fields.values()):
             self._makers[row] = "_make" + re.sub("([A-Z])", r"_\1", row).lower()
             self._functions += write_maker(row, self._makers[row], fields)

@@ -45,7 +45,7 @@ _GC_THRESHOLD = 20_000
 """New objects before the next garbage collection; it is high since there are few cycles to collect."""
 
 REFUSED_RIGHT = (
-    "processes that read documents may only open captures; run.sandbox = false allows them other files and sockets"
+    "processes that read documents may open captures, but no other files or sockets; run.sandbox = false allows it"
 )
 MIN_MEMORY = 32 << 20
 """The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
