@@ -70,47 +70,47 @@ MESSAGES = {
         "phase": "text", "done": "number", "total": "number or null", "failed": "number", "seconds": "number",
     }),
     "summary": Message("run, why SESSION, and `run.notify`", "a session; the last line of a run", SessionSummary),
-    "would_ask": Message("run --dry-run", "a source that would be asked", PlannedSource),
+    "would_ask": Message("run --dry-run", "a source, and what a run would request from it", PlannedSource),
     "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
     "would_read": Message("run --dry-run", "how many items are due for a phase", Reads),
     "fetched": Message("try", "the bytes that are read", FetchedBytes),
     "finding": Message("try", "a finding in a document", DocumentFinding),
     "record": Message("try", "a record as it would be loaded", RecordPreview),
     "document": Message("try", "a document, after its findings and records", DocumentReport),
-    "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` every block of it", {
+    "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` all of its blocks", {
         "url": "text", "title": "text", "authors": "list of texts", "site": "text", "published": "text",
         "modified": "text", "description": "text", "keywords": "list of texts", "language": "text", "image": "text",
         "canonical": "text", "encoding": "text", "text": "text", "markdown": "text", "links": "list of objects",
         "images": "list of objects", "blocks": "list of objects: `text`, `path`, `fate`, `likelihood` or null",
     }),
-    "page_result": Message("search", "a page that was found, best first", PageHit),
+    "page_result": Message("search", "a page that was found, the best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),
     "search": Message(
-        "search", "how the query was understood, the last line; `relaxed` if no document has all its words; "
-        "`did_you_mean` is the query with other words for those that no document has, or empty", {
+        "search", "how the query was understood; `relaxed` is true if no document has all its words; "
+        "`did_you_mean` is the query with other words in place of words that no document has, or empty", {
         "query": "text", "offset": "number", "results": "number", "further": "yes/no", "relaxed": "yes/no",
         "notes": "list of texts", "did_you_mean": "text",
     }),
     "facets": Message(
-        "search", "with `--facets`, the numbers of all results by value, the most frequent first; pages with the same "
-        "text are counted one by one",
+        "search", "with `--facets`, the number of all results with each value, the most frequent first; pages with the "
+        "same text are counted one by one",
         {"counts": "object with `collection`, `source`, `language`, `type`, `year`: the number of results by value"},
     ),
     "status": Message("status", "the whole workspace", WorkspaceState),
     "story": Message("why", "an item; its events and members follow", Story),
     "event": Message("why", "an event; empty fields are left out", Event),
-    "member": Message("why", "a document within the archive", Meaning),
+    "member": Message("why", "a document in the zip", Meaning),
     "page": Message("why", "a page; its versions and attempts follow", PageState),
-    "version": Message("why", "a version of the page, oldest first", Edition),
+    "version": Message("why", "a version of the page, the oldest first", Edition),
     "page_attempt": Message("why", "a request for the page; empty fields are left out", PageAsked),
     "site": Message("why", "a site or host; its origins follow", SiteState),
     "host": Message("why", "an origin of a collection of records", HostState),
     "origin": Message("why", "an origin of the site", SiteOrigin),
-    "record, its history": Message("why", "a record; its versions follow, and what it waits for", {
+    "record, its history": Message("why", "a record; its versions and the services that it waits for follow", {
         "key": "text", "collection": "text", "versions": "number",
     }),
-    "version, of a record": Message("why", "a version of the record, as a source had it, oldest first", RecordVersion),
-    "row": Message("why", "of a paper, the columns of its row but for those of bytes, by their names", {
+    "version, of a record": Message("why", "a version of the record, the oldest first", RecordVersion),
+    "row": Message("why", "the columns of a paper's row by name, without those that have bytes", {
         name: {TEXT: "text", INT64: "number", JSON: "object"}[kind] for name, kind in ENCODINGS.items() if kind != BYTES
     }),
     "address": Message("why", "an address of a collection of records; its attempts follow", RecordAddress),
@@ -131,7 +131,7 @@ MESSAGES = {
         "source": "text", "from": "text", "attempt": "number", "reason": "text", "rule": "text",
     }),
     "failed_capture": Message(
-        "why", "of a digest, an index line with it, or a record that has it, that could not be taken", FailedCapture
+        "why", "an index line or a record with the digest X, which could not be taken", FailedCapture
     ),
     "tombstone": Message(
         "why", "an address or its whole origin was taken down; empty fields are left out", TombstoneRow
@@ -139,16 +139,16 @@ MESSAGES = {
     "candidate": Message("why", "one of several items that may be meant", Meaning),
     "retry": Message("retry", "a file or an address that was put back", _DECIDED),
     "cancel": Message("cancel", "a file or an address that was cancelled", _DECIDED),
-    "diff": Message("diff", "two versions of a page and what changed between them", Comparison),
+    "diff": Message("diff", "two versions of a page or record, and what changed between them", Comparison),
     "source_change": Message("changes", "a document that is new, changed or gone at a source", SourceChange),
     "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "what was taken down", TakedownResult),
     "lifted": Message("forget --lift", "how many tombstones were lifted", {"tombstones": "number"}),
-    "replay": Message("replay", "how many versions of pages differ from before", VersionCounts),
+    "replay": Message("replay", "how many versions of pages or records differ from before", VersionCounts),
     "replay_change": Message("replay", "a document with another phase or status than before", {
         "key": "text", "before": "text", "after": "text",
     }),
-    "fault": Message("check", "a disagreement", Fault),
+    "fault": Message("check", "something wrong or contradictory in the stored data", Fault),
     "check": Message("check", "what was compared, the last line", {
         "captures": "number", "bytes": "number", "faults": "number",
     }),
