@@ -33,7 +33,7 @@ class Cap(NamedTuple):
         return f"more than {self.number:,} {self.counted}"
 
     def find_excess(self, total: int) -> tuple[Excess, ...]:
-        """Return by how many `total` things exceed the cap, as a tuple of one, or an empty tuple if they do not.
+        """Return the Excess of `total` things in a tuple, which is empty if they do not exceed the cap.
 
         >>> [excess.number for excess in PAGE_LINKS.find_excess(20_003)], PAGE_LINKS.find_excess(3)
         ([3], ())

@@ -33,7 +33,7 @@ def private_files(*, group_reads: bool = False) -> Iterator[None]:
 
 @contextmanager
 def published_files() -> Iterator[None]:
-    """In the block, files are created with the user's own umask, because others may read them, such as exports."""
+    """In the block, files such as exports are created with the user's own umask, because others may read them."""
     if not _user_masks:
         yield
         return

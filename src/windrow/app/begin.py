@@ -151,8 +151,8 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    The new collection harvests an API or, if `kept` names an installed collection, makes records of the captures of
-    that one. Raises UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed;
+    The new collection harvests an API or, if `kept` names an installed collection, reads the captures of the collection
+    `kept`. Raises UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed;
     ConfigError if the package cannot be written.
     """
     _check_name(name)
@@ -213,7 +213,7 @@ _SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py
 
 
 def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
-    """Return the texts of a template by path: that for the captures of a collection if `is_captured`, or for an API."""
+    """Return the texts of the template for an API or, if `is_captured`, for captures of a collection, by path."""
     folder = files("windrow.app")
     texts = dict(_read_template(folder / "collection_template"))
     if is_captured:

@@ -99,7 +99,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return how much each rule and cap left out of each source, in the source's last session with such a count."""
+    """Return how much each rule and cap left out of each source, in its last session with something left out."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 

@@ -116,7 +116,7 @@ class Windrow:
     def new_collection(name: str, into: Path | str = ".", kept: str = "") -> NewCollection:
         """Write the package of a new collection into a new folder `windrow-NAME`; it can be run without changes.
 
-        It harvests an API or, if `kept` names a collection, makes records of the captures of that one.
+        It harvests an API or, if `kept` names a collection, reads the captures of the collection `kept`.
         """
         from windrow.app.begin import add_collection
 

@@ -33,7 +33,7 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 STATED = "stated"
-"""In place of an algorithm: that of the payload digest that a record states, unless it is unknown or SHA-256."""
+"""Stands in `algorithms` for the algorithm of the payload digest that a record states, if it is one of ours."""
 
 _MAX_PROBED_RECORDS = 4  # records that are read to see whether a gzip file has a member for each
 _MAX_HEADER = WARC_HEADER_BYTES.number  # bytes of a record's header, and of an HTTP head

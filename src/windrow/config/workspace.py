@@ -187,7 +187,7 @@ def _parse_file(path: Path, name: str) -> ConfigFile:
 
 
 def _parse_source_file(path: Path) -> ConfigFile:
-    """Parse the file of a source, as `_parse_file` does; one that is not TOML has a `fault`, and an empty tree."""
+    """Parse the file of a source; if it is not TOML, return a file with a `fault` and an empty tree."""
     name = f"{SOURCES_FOLDER}/{path.name}"
     try:
         return _parse_file(path, name)

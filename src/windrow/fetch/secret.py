@@ -128,7 +128,7 @@ class SentSecrets:
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
 
     def hide_text(self, text: str) -> str:
-        """Return a text with each secret in it overwritten, as `hide` returns bytes."""
+        """Overwrite the secrets in a text, as `hide` does in bytes; return the new text."""
         return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
@@ -146,7 +146,7 @@ _BYTES_PER_CHARACTER = 24  # the most bytes of a spelling of a character (`_spel
 
 
 def _base64_texts(secret_text: str) -> Iterator[str]:
-    """Yield the Base64 of a secret and, for each offset modulo 3 in a text, the part that depends on it alone."""
+    """Yield the Base64 of a secret, and for each offset modulo 3 in a text the part that only the secret determines."""
     encoded = secret_text.encode("utf-8", "surrogateescape")
     yield base64.b64encode(encoded).decode()
     for offset, unsure_start in enumerate((0, 2, 3)):

@@ -28,7 +28,7 @@ _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 
 class RuleCount(NamedTuple):
-    """How much one rule or cap left out of a source in a session; `example` is the address where it first did."""
+    """The number of things of a source that a rule or cap left out in a session; `example` is the first address."""
 
     source: str
     reason: str

@@ -12,8 +12,8 @@ MAX_PATHS_NAMED = 3
 class WarcNames:
     """Finds WARC files of a source by the names in its index lines, in which folders may precede the file name.
 
-    Of several files with the same name, the one is meant whose last folders agree best with those in the line; among
-    equals, one below the folder of the index. If several files still remain, `find` returns none of them.
+    If several files have the same name, a line means the file whose path has the most names in common with it, counted
+    from the end. If several files have equally many, it means one that is below the folder of the index.
     """
 
     def __init__(self) -> None:

@@ -231,7 +231,7 @@ class WarcImporter:
         return findings
 
     def _verify_payload(self, file: _File, record: WarcRecord, imported: ImportedRecord) -> ImportedRecord:
-        """Return `imported` with the stated payload digest; with a finding instead if its bytes have another digest."""
+        """Return `imported` with the payload digest that its record states, or with a finding if its bytes differ."""
         if imported.refers or imported.attempt is None or imported.attempt.kept is None:
             return imported
         try:

@@ -18,10 +18,10 @@ _MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield]) -> str:
-    """Return a message if a list has much fewer `offers` than on the `earlier` days (in order), otherwise "".
+    """Return a message if a list has far fewer `offers` than on the `earlier` days, which are in order; otherwise "".
 
-    That is so if it has less than a quarter of the median of those days, and less than half of what it had on the day
-    with the fewest, such as a Sunday. There must be at least _MIN_DAYS days, and a median of at least _MIN_USUAL.
+    It has far fewer if it has less than a quarter of the median of the days, and less than half of the fewest offers of
+    a day, such as a Sunday. Fewer than _MIN_DAYS days, or days with a median below _MIN_USUAL, are not compared.
 
     >>> days = [DailyYield(f"2026-09-{day:02}", 40) for day in range(1, 9)]
     >>> describe_fall(2, date(2026, 9, 9), days)

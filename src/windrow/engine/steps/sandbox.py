@@ -117,7 +117,7 @@ def _own_folders() -> list[Path]:
 
 
 def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
-    """Have Landlock allow only reading of `readable`, and no TCP; return its version, or 0 if it does not do it."""
+    """Have Landlock allow only reading of `readable`, and no TCP; return its version, or 0 if it fails."""
     version: int = libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)
     if version < 1:
         return 0
