@@ -1,8 +1,7 @@
 """Write the valid subtags of language tags: `python tools/languages.py [FOLDER]` writes `languages.txt`.
 
-FOLDER contains the lists of Debian's package iso-codes (ISO 639-2, -3 and -5, 15924, 3166-1). IANA's registry of
-language subtags has the same, except the codes of three letters for languages that also have one of two letters; the
-file maps each of these to the code of two letters.
+FOLDER contains the lists of Debian's package iso-codes (ISO 639-2, -3 and -5, 15924, 3166-1). The file maps the code of
+three letters of a language to its code of two letters if it has one; IANA's registry of subtags leaves such codes out.
 """
 
 from __future__ import annotations
