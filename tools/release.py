@@ -54,7 +54,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def audit(service: str | None = None) -> int:
-    """Look up the locked dependencies in OSV's database; return an exit code, which is 0 if it cannot be reached."""
+    """Look up the locked dependencies in OSV's database; return 1 if one is vulnerable, 0 if it cannot be reached."""
     with locked_project() as project:
         options = ["--service-url", service] if service else []
         result = _uv("audit", "--frozen", "--no-default-groups", *options, folder=project, check=False)

@@ -80,7 +80,7 @@ def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> li
 
 
 def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
-    """Yield the values of the lists in a message; raises MessageRefused for what is not the pickle of values.
+    """Yield the values of the lists in a message; raises MessageRefused if it is not a pickle of lists of values.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`.
     """
