@@ -185,7 +185,7 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     notes = query.notes
     if query.as_of is not None:
-        notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds none of them")
+        notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds nothing")
     further = len(entries.entries) > limit
     return SearchAnswer(
         text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,

@@ -363,9 +363,7 @@ def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) ->
     if not files:
         return {}
     if arguments.again or arguments.limit or arguments.since:
-        raise UsageError(
-            "--again, --limit and --since cannot be used with WARC files, which are imported whole, and only once"
-        )
+        raise UsageError("--again, --limit and --since are for fetching; WARC files are imported whole, and only once")
     files = unpack_files(files, folder, config.limits.free_space)
     collection_name = import_collection()
     other_sources = tuple(source for source in config.sources if source.collection != collection_name)

@@ -42,8 +42,8 @@ def is_wacz(path: Path) -> bool:
 def unpack_wacz(path: Path, folder: Path, free_space: int) -> Iterator[UnpackedWarc]:
     """Unpack the WARC files of a WACZ file into a folder, and yield each.
 
-    Raises ArchiveError if the WACZ file is damaged, or if a WARC file has another digest than datapackage.json states,
-    and DiskFull unless `free_space` bytes of the folder's disk stay free after all WARC files are unpacked.
+    Raises ArchiveError if the WACZ file is damaged, or if a WARC file does not have its digest in datapackage.json, and
+    DiskFull unless `free_space` bytes of the folder's disk stay free beside all WARC files.
     """
     try:
         with ZipFile(path) as package:

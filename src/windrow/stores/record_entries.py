@@ -150,8 +150,8 @@ def build_clause(
 ) -> Clause:
     """Return the clause of a query; with a `share` below 1, only this share of the words is required.
 
-    `kind` is the value of the filter `type:` that stands for these records. A word that is not excluded also
-    matches its `word_forms`.
+    `kind` is the value of the filter `type:` that stands for these records. Words that are not excluded may have one of
+    their `word_forms`.
     """
     if query.root is None:
         return Everything()

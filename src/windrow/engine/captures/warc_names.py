@@ -12,8 +12,8 @@ MAX_PATHS_NAMED = 3
 class WarcNames:
     """Finds WARC files of a source by the names in its index lines, in which folders may precede the file name.
 
-    If several files have the same name, a line means the file whose path has the most names in common with it, counted
-    from the end. If several files have equally many, it means one that is below the folder of the index.
+    If several files have the same name, an index line means the one with the most folders in common with the line and,
+    of these, one below the folder of the index. It is not known which one is meant if there still are several.
     """
 
     def __init__(self) -> None:

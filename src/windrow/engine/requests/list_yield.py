@@ -1,4 +1,4 @@
-"""Detect that a list offers far less than usual, probably because its site was changed."""
+"""Notice that a list offers far less than usual: its site changed, although it answers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from windrow.ledger.typed.requests import DailyYield
 COMPARED_TIME = timedelta(days=60)
 """How far back the earlier answers of a list are compared with an answer."""
 
-_MIN_DAYS = 5  # days with earlier answers; with fewer, nothing is compared
-_MIN_SPAN = timedelta(days=7)  # since the first of these days, so that a weekend is among them
-_MIN_USUAL = 10  # offers; a list that usually has fewer may also have none, and is not compared
+_MIN_DAYS = 5  # with earlier answers
+_MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
+_MIN_USUAL = 10  # a list that usually offers less may offer nothing at all
 _MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield]) -> str:
-    """Return a message if a list has far fewer `offers` than on the `earlier` days, which are in order; otherwise "".
+    """Return a message if a list offers much less than on the `earlier` days, the first of them first, or "".
 
-    It has far fewer if it has less than a quarter of the median of the days, and less than half of the fewest offers of
-    a day, such as a Sunday. Fewer than _MIN_DAYS days, or days with a median below _MIN_USUAL, are not compared.
+    It does if it offers less than a quarter of the median of the days, and less than half of what it offered on the
+    poorest of them, such as a Sunday. There must be enough days, and the median must not be small.
 
     >>> days = [DailyYield(f"2026-09-{day:02}", 40) for day in range(1, 9)]
     >>> describe_fall(2, date(2026, 9, 9), days)
