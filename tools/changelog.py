@@ -14,7 +14,7 @@ HEADS = {"new": "New", "better": "Better", "fixed": "Fixed", "removed": "Removed
 
 
 def gather(version: str, day: str, changes: dict[str, str]) -> str:
-    """Return the section of a release, its changes by kind.
+    """Return the section of a release; `changes` has the text of each file in changes/ by its name.
 
     >>> print(gather("1.0", "2026-01-31", {"b.fixed.md": "No crash.", "a.new.md": "A door."}))
     ## 1.0 (2026-01-31)
@@ -37,12 +37,12 @@ def gather(version: str, day: str, changes: dict[str, str]) -> str:
 
 
 def main(version: str) -> None:
-    """Move what is in changes/ to the top of the changelog."""
+    """Move the texts in changes/ into a new section at the top of the changelog."""
     files = [path for path in (ROOT / "changes").glob("*.md") if path.name != "README.md"]
     section = gather(version, f"{datetime.now(UTC):%Y-%m-%d}", {path.name: path.read_text() for path in files})
     log = ROOT / "CHANGELOG.md"
-    head, mark, rest = log.read_text().partition("\n## ")
-    log.write_text(f"{head.rstrip()}\n\n{section}{mark}{rest}")
+    head, separator, sections = log.read_text().partition("\n## ")
+    log.write_text(f"{head.rstrip()}\n\n{section}{separator}{sections}")
     for path in files:
         path.unlink()
 

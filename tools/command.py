@@ -46,7 +46,7 @@ Shape = type | dict[str, str]
 
 
 class Message(NamedTuple):
-    """One type of message: which command prints it, what it says, and its fields."""
+    """One type of message: the command that prints it (`by`), what it describes, and its fields (`shape`)."""
 
     by: str
     meaning: str
@@ -69,47 +69,47 @@ MESSAGES = {
         "phase": "text", "done": "number", "total": "number or null", "failed": "number", "seconds": "number",
     }),
     "summary": Message("run, why SESSION, and `run.notify`", "a session; the last line of a run", SessionSummary),
-    "would_ask": Message("run --dry-run", "a source that would be asked", PlannedSource),
+    "would_ask": Message("run --dry-run", "a source, and what a run would request from it", PlannedSource),
     "would_fetch": Message("run --dry-run", "an item that waits, and its first source", Waiting),
     "would_read": Message("run --dry-run", "how many items are due for a phase", Reads),
     "fetched": Message("try", "the bytes that are read", FetchedBytes),
     "finding": Message("try", "a finding in a document", DocumentFinding),
     "record": Message("try", "a record as it would be loaded", RecordPreview),
     "document": Message("try", "a document, after its findings and records", DocumentReport),
-    "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` every block of it", {
+    "extract": Message("extract", "a page; `links` and `images` have `url` and `text`, `blocks` all of its blocks", {
         "url": "text", "title": "text", "authors": "list of texts", "site": "text", "published": "text",
         "modified": "text", "description": "text", "keywords": "list of texts", "language": "text", "image": "text",
         "canonical": "text", "encoding": "text", "text": "text", "markdown": "text", "links": "list of objects",
         "images": "list of objects", "blocks": "list of objects: `text`, `path`, `fate`, `likelihood` or null",
     }),
-    "page_result": Message("search", "a page that was found, best first", PageHit),
+    "page_result": Message("search", "a page that was found, the best first", PageHit),
     "record_result": Message("search", "a record of any other collection that was found", RecordHit),
     "search": Message(
-        "search", "how the query was understood, the last line; `relaxed` if no document has all its words; "
-        "`did_you_mean` is the query with other words for those that no document has, or empty", {
+        "search", "how the query was understood; `relaxed` is true if no document has all its words; "
+        "`did_you_mean` is the query with other words in place of words that no document has, or empty", {
         "query": "text", "offset": "number", "results": "number", "further": "yes/no", "relaxed": "yes/no",
         "notes": "list of texts", "did_you_mean": "text",
     }),
     "facets": Message(
-        "search", "with `--facets`, the numbers of all results by value, the most frequent first; pages with the same "
-        "text are counted one by one",
+        "search", "with `--facets`, the number of all results with each value, the most frequent first; pages with the "
+        "same text are counted one by one",
         {"counts": "object with `collection`, `source`, `language`, `type`, `year`: the number of results by value"},
     ),
     "status": Message("status", "the whole workspace", WorkspaceState),
     "story": Message("why", "an item; its events and members follow", Story),
     "event": Message("why", "an event; empty fields are left out", Event),
-    "member": Message("why", "a document within the archive", Meaning),
+    "member": Message("why", "a document in the zip", Meaning),
     "page": Message("why", "a page; its versions and attempts follow", PageState),
-    "version": Message("why", "a version of the page, oldest first", Edition),
+    "version": Message("why", "a version of the page, the oldest first", Edition),
     "page_attempt": Message("why", "a request for the page; empty fields are left out", PageAsked),
     "site": Message("why", "a site or host; its origins follow", SiteState),
     "host": Message("why", "an origin of a collection of records", RecordOrigin),
     "origin": Message("why", "an origin of the site", SiteOrigin),
-    "record, its history": Message("why", "a record; its versions follow, and what it waits for", {
+    "record, its history": Message("why", "a record; its versions and the services that it waits for follow", {
         "key": "text", "collection": "text", "versions": "number",
     }),
-    "version, of a record": Message("why", "a version of the record, as a source had it, oldest first", RecordVersion),
-    "row": Message("why", "of a paper, the columns of its row but for those of bytes, by their names", {
+    "version, of a record": Message("why", "a version of the record, the oldest first", RecordVersion),
+    "row": Message("why", "the columns of a paper's row by name, without those that have bytes", {
         name: {TEXT: "text", INT64: "number", JSON: "object"}[kind] for name, kind in ENCODINGS.items() if kind != BYTES
     }),
     "address": Message("why", "an address of a collection of records; its attempts follow", RecordAddress),
@@ -130,7 +130,7 @@ MESSAGES = {
         "source": "text", "from": "text", "attempt": "number", "reason": "text", "rule": "text",
     }),
     "failed_capture": Message(
-        "why", "of a digest, an index line with it, or a record that has it, that could not be taken", FailedCapture
+        "why", "an index line or a record with the digest X, which could not be taken", FailedCapture
     ),
     "tombstone": Message(
         "why", "an address or its whole origin was taken down; empty fields are left out", TombstoneRow
@@ -138,16 +138,16 @@ MESSAGES = {
     "candidate": Message("why", "one of several items that may be meant", Meaning),
     "retry": Message("retry", "a file or an address that was put back", _DECIDED),
     "cancel": Message("cancel", "a file or an address that was cancelled", _DECIDED),
-    "diff": Message("diff", "two versions of a page and what changed between them", Comparison),
+    "diff": Message("diff", "two versions of a page or record, and what changed between them", Comparison),
     "source_change": Message("changes", "a document that is new, changed or gone at a source", SourceChange),
     "would_forget": Message("forget", "the size of what would be taken down", TakedownEstimate),
     "forgotten": Message("forget", "what was taken down", TakedownResult),
     "lifted": Message("forget --lift", "how many tombstones were lifted", {"tombstones": "number"}),
-    "replay": Message("replay", "how many versions of pages differ from before", VersionCounts),
+    "replay": Message("replay", "how many versions of pages or records differ from before", VersionCounts),
     "replay_change": Message("replay", "a document with another phase or status than before", {
         "key": "text", "before": "text", "after": "text",
     }),
-    "fault": Message("check", "a disagreement", Fault),
+    "fault": Message("check", "something wrong or contradictory in the stored data", Fault),
     "check": Message("check", "what was compared, the last line", {
         "captures": "number", "bytes": "number", "faults": "number",
     }),
@@ -161,25 +161,25 @@ MESSAGES = {
     "manual_page": Message("help TOPIC", "a page of the manual, or a command's help", {"name": "text", "text": "text"}),
     "completion": Message("completion", "the script for a shell", {"shell": "text", "script": "text"}),
 }  # fmt: skip
-"""Every type of message; one whose fields depend on what is asked for has a name for each behind a comma."""
+"""Every type of message by name; if a type has several forms, a comma and the form follow its name."""
 
 PARTS = (
     SourceCount, PhaseCount, ReasonCount, FindingCount, OutcomeCount, SourceState, StateCount, SnippetMark, ScorePart,
     OutcomeTally, OriginCounts, TextChange, DiffLine, Tombstone, NearDuplicate, CdxLine,
 )  # fmt: skip
-"""What lists within messages hold."""
+"""The classes of objects in the lists of messages."""
 
 SENT_APART: dict[type, set[str]] = {
     Story: {"events", "members"}, PageState: {"versions", "events"}, SiteState: {"origins"},
 }  # fmt: skip
-"""Fields that have messages of their own."""
+"""Fields that are left out of a message, because each entry of them is printed as a message."""
 
 SENT_BESIDE: dict[type, dict[str, str]] = {PageHit: {"rank": "number"}, RecordHit: {"rank": "number"}}
-"""Fields that a message has before those of its class."""
+"""Fields that a message has in addition, before the fields of its class."""
 
 
 def shape(source: Shape) -> dict[str, str]:
-    """Return the fields of a message and what each holds.
+    """Return the type of each field of a message, by name.
 
     >>> shape(Reads)
     {'phase': 'text', 'items': 'number'}
@@ -194,17 +194,17 @@ def shape(source: Shape) -> dict[str, str]:
 
 def _kind(hint: Any) -> str:
     known = {bool: "yes/no", int: "number", float: "number", datetime: "time", type(None): "null"}
-    origin, inside = typing.get_origin(hint), typing.get_args(hint)
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if hint in PARTS:
         return str(hint.__name__)
     if origin is tuple:
-        return f"list of {_kind(inside[0])}{'' if inside[0] in PARTS else 's'}"
+        return f"list of {_kind(arguments[0])}{'' if arguments[0] in PARTS else 's'}"
     if origin in {types.UnionType, typing.Union}:
-        return " or ".join(_kind(each) for each in inside)
+        return " or ".join(_kind(argument) for argument in arguments)
     if origin is not None:
         return "object"
-    same = [name for name, message in MESSAGES.items() if message.shape is hint]
-    return f"object as in [{same[0]}](#{same[0]})" if same else known.get(hint, "text")
+    names = [name for name, message in MESSAGES.items() if message.shape is hint]
+    return f"object as in [{names[0]}](#{names[0]})" if names else known.get(hint, "text")
 
 
 def messages() -> str:
@@ -216,7 +216,7 @@ def messages() -> str:
             f"From {_code(message.by)}: {message.meaning}.\n{_more(message.shape)}",
             *_fields(shape(message.shape)),
         ]
-    lines += ["\n## Parts\n", "What the lists within messages hold.\n"]
+    lines += ["\n## Parts\n", "The objects in the lists of messages.\n"]
     for part in PARTS:
         lines += [f"### {part.__name__}\n", f"{' '.join((part.__doc__ or '').split())}\n", *_fields(shape(part)), ""]
     return "\n".join(lines)
@@ -240,7 +240,7 @@ def _fields(kinds: dict[str, str]) -> Iterator[str]:
 
 
 def verbs() -> Iterator[tuple[str, click.Command]]:
-    """Yield every command's full name and the command, in the order of the help."""
+    """Yield (full name, command) for every command, in the order of the help."""
 
     def below(name: str, group: click.Group) -> Iterator[tuple[str, click.Command]]:
         context = click.Context(group, info_name=name)

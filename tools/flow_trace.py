@@ -1,4 +1,4 @@
-"""Which modules of windrow run while a page is harvested and found, or a zip is harvested to a row of the tracker.
+"""Find the modules of windrow that run while a page is harvested and found, or a zip is harvested.
 
 `python tools/flow_trace.py page|zip [--functions]`. A module runs where the body of one of its functions is entered, in
 any process: the command, the fetcher, the reader. What runs while modules are imported does not count. A module is *on
@@ -83,27 +83,27 @@ def trace(package, folder, most):
 
 trace(os.environ["WINDROW_FLOW_PACKAGE"], os.environ["WINDROW_FLOW"], int(os.environ["WINDROW_FLOW_CALLS"]))
 """
-"""Is run by each Python process as `sitecustomize`; a process that is killed has written what it entered until then."""
+"""The module `sitecustomize`, which each Python process runs; a killed process has written its calls until then."""
 
 MORE = 10
-"""Documents after the first one, in the second of two runs that are compared."""
+"""How many documents the second of two compared runs has more than the first, which has one."""
 BY_THE_CLOCK = frozenset({"engine/fetchers/fetcher_pool", "engine/heartbeat", "ledger/ledger"})
-"""Modules whose calls rise with the time of a run: they run by the clock, or for what arrived since they ran."""
+"""Modules that run several times a second, so that their calls rise with the duration of a run."""
 COUNTED = 40
-"""Calls of a function that are counted in a process: those beyond them could not make a rise by `MORE` clearer."""
+"""The most calls of a function that are counted in a process; more are not needed to see a rise by `MORE`."""
 
 Calls = dict[int, dict[str, Counter[str]]]
-"""How often functions were entered in each process, by number, module and name, in the order of the first times."""
+"""The number of calls, by number of the process, module and function, in the order of the first calls."""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 its name there
-        """Say nothing."""
+        """Log nothing."""
 
 
 @contextmanager
 def site(folder: Path) -> Iterator[int]:
-    """Serve a folder on a port of this machine."""
+    """Serve a folder over HTTP on this machine in the block; yield the port."""
     with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
@@ -113,7 +113,7 @@ def site(folder: Path) -> Iterator[int]:
 
 
 def trace_page(folder: Path, documents: int = 1) -> Calls:
-    """Harvest a page of a site of this machine, and others that it links to, and search them."""
+    """Harvest `documents` pages of a site on this machine, of which the first links to the others, and search them."""
     (folder / "site").mkdir()
     for number, place in enumerate(PLACES[:documents]):
         name = f"{place}.html" if number else "index.html"
@@ -126,7 +126,7 @@ def trace_page(folder: Path, documents: int = 1) -> Calls:
 
 
 def trace_zip(folder: Path, documents: int = 1) -> Calls:
-    """Harvest zips of as many days from a folder of this machine to their rows in the tracker."""
+    """Harvest `documents` zips from a folder of this machine until their rows are in the tracker."""
     for name in ("add", "edit", "delete"):
         (folder / "partner" / name).mkdir(parents=True)
     for number in range(1, documents + 1):
@@ -146,7 +146,7 @@ def modules_of(calls: Calls) -> set[str]:
 
 
 def on_the_way(one: Calls, more: Calls) -> dict[str, list[str]]:
-    """Return the functions that are called for each document, by module, from runs with one and with `MORE` besides."""
+    """Return, by module, the functions called for each document, from runs with one and with 1 + `MORE` documents."""
     rises: Counter[tuple[str, str]] = Counter()
     for sign, calls in ((-1, one), (1, more)):
         for modules in calls.values():
@@ -167,7 +167,7 @@ def _trace(folder: Path, *commands: Sequence[str]) -> Calls:
     site_packages.mkdir()
     (site_packages / "sitecustomize.py").write_text(TRACER)
     command = Path(sys.executable).parent / "windrow"
-    place = subprocess.run(
+    package_path = subprocess.run(
         [sys.executable, "-c", "import windrow; print(windrow.__path__[0])"], capture_output=True, text=True, check=True
     )
     paths = [str(site_packages), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -175,7 +175,7 @@ def _trace(folder: Path, *commands: Sequence[str]) -> Calls:
         "PYTHONPATH": os.pathsep.join(paths),
         "WINDROW_FLOW": str(traces),
         "WINDROW_FLOW_CALLS": str(COUNTED),
-        "WINDROW_FLOW_PACKAGE": f"{place.stdout.strip()}/",
+        "WINDROW_FLOW_PACKAGE": f"{package_path.stdout.strip()}/",
         "WINDROW_RUN_SANDBOX": "false",  # the readers write traces, too
     }
     for arguments in commands:
@@ -199,7 +199,7 @@ def _show(modules: Mapping[str, Iterable[str]], *, functions: bool) -> None:
 
 
 def main() -> None:
-    """Print the modules by process, how many there are in all, and those on the way of each document."""
+    """Print the modules that ran in each process, and the modules that ran for each document."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("flow", choices=FLOWS)
     parser.add_argument("--functions", action="store_true", help="print the functions too")

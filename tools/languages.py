@@ -1,7 +1,7 @@
-"""Write the subtags that a language tag may hold: `python tools/languages.py [FOLDER]` writes `languages.txt`.
+"""Write the valid subtags of language tags: `python tools/languages.py [FOLDER]` writes `languages.txt`.
 
-FOLDER holds the lists of Debian's package iso-codes (ISO 639-2, -3 and -5, 15924, 3166-1). IANA's registry of language
-subtags has the same, but for the three letters of languages that have two, which the file maps to these.
+FOLDER contains the lists of Debian's package iso-codes (ISO 639-2, -3 and -5, 15924, 3166-1). The file maps the code of
+three letters of a language to its code of two letters if it has one; IANA's registry of subtags leaves such codes out.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from typing import Any
 WRITTEN = Path(__file__).parent.parent / "src/windrow/formats/languages.txt"
 FOLDER = Path("/usr/share/iso-codes/json")
 OLD = "iw=he in=id ji=yi jw=jv mo=ro sh"
-"""Subtags that the registry calls deprecated, and what it prefers."""
+"""Subtags that the registry calls deprecated, each with the subtag that it prefers, if it names one."""
 
 
 def read_list(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Return one list, such as `639-3`."""
+    """Return the entries of the list `name`, such as `639-3`."""
     entries: list[dict[str, Any]] = json.loads((folder / f"iso_{name}.json").read_text())[name]
     return entries
 
 
 def main(folder: Path) -> None:
-    """Write a line for each sort of subtag: languages, scripts, regions."""
+    """Write three lines: the subtags of languages, of scripts and of regions."""
     languages = set(OLD.split())
     for language in [*read_list(folder, "639-2"), *read_list(folder, "639-3"), *read_list(folder, "639-5")]:
         short, long = language.get("alpha_2"), language["alpha_3"]

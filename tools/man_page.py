@@ -17,17 +17,17 @@ from windrow.cli.command import EXIT_CODES
 
 
 def escaped(text: str) -> str:
-    r"""Spell text for roff.
+    r"""Escape a text for roff.
 
     >>> print(escaped("--json"))
     \-\-json
     """
-    spelled = text.replace("\\", "\\e").replace("-", "\\-")
-    return re.sub(r"(?m)^([.'])", r"\\&\1", spelled)
+    escaped_text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"(?m)^([.'])", r"\\&\1", escaped_text)
 
 
 def page() -> str:
-    """Return the whole page."""
+    """Return the manual page in roff."""
     lines = [
         '.TH WINDROW 1 "" "windrow" "User Commands"',
         ".SH NAME",
@@ -54,7 +54,7 @@ def _described(command: click.Command) -> Iterator[str]:
 
 
 def _options(command: click.Command, *, every: bool) -> Iterator[str]:
-    """Yield a command's options: those that every command has, or its own."""
+    """Yield a command's options in roff: if `every`, those that every command has, otherwise only its own."""
     context = click.Context(command)
     for each in command.get_params(context):
         record = each.get_help_record(context) if isinstance(each, click.Option) else None

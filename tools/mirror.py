@@ -1,9 +1,9 @@
-"""Run a command, mostly uv, with pip's own settings translated for it.
+"""Run a command, such as uv, with the settings of pip on this machine, translated for uv.
 
     .venv/bin/python tools/mirror.py .venv/bin/uv pip compile ...
 
-uv does not read pip.conf and `PIP_*`: the mirror, certificates, local wheels and time-outs that are
-set there for this machine are handed on. A `UV_*` variable that is set already wins.
+uv does not read pip.conf and `PIP_*`, so the mirror, certificates, local wheels and time-outs that are set there are
+passed to it as variables. A `UV_*` variable that is set already is not replaced.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-HANDED_ON = {
+VARIABLES = {
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
@@ -27,49 +27,49 @@ HANDED_ON = {
 }
 
 
-OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}  # names uv still reads
-SCOPES = ("global", "install", ":env:")  # weakest first
+OLDER = {"UV_DEFAULT_INDEX": "UV_INDEX_URL", "UV_INDEX": "UV_EXTRA_INDEX_URL"}  # old names that uv still reads
+SCOPES = ("global", "install", ":env:")  # of pip's settings; a later scope overrides an earlier one
 
 
 def settings(listing: str) -> dict[str, str]:
-    r"""Read the lines of `pip config list`: each setting's name and the value that pip would use.
+    r"""Return the value that pip uses for each setting, by name, from the output of `pip config list`.
 
     >>> settings("global.timeout='9'\n:env:.timeout='180'\nfreeze.timeout='1'")
     {'timeout': '180'}
     """
-    settings_ = {}
+    values = {}
     for scope in SCOPES:
         for line in listing.splitlines():
-            place, _, text = line.partition("=")
-            where, _, name = place.rpartition(".")
-            if where == scope:
-                settings_[name] = str(ast.literal_eval(text))
-    return settings_
+            scoped_name, _, text = line.partition("=")
+            line_scope, _, name = scoped_name.rpartition(".")
+            if line_scope == scope:
+                values[name] = str(ast.literal_eval(text))
+    return values
 
 
 def translate(file_settings: Mapping[str, str], environ: Mapping[str, str]) -> dict[str, str]:
-    """Turn pip's settings into the variables that tell uv the same.
+    """Return uv's variables for pip's settings, without those that `environ` has under a present or old name.
 
     >>> translate({"find-links": "/a /b", "index-url": "mirror"}, {"UV_DEFAULT_INDEX": "mine"})
     {'UV_FIND_LINKS': '/a,/b'}
     """
     variables = {}
-    for name, variable in HANDED_ON.items():
+    for name, variable in VARIABLES.items():
         if name in file_settings and not {variable, OLDER.get(variable, variable)} & set(environ):
-            mark = "," if name == "find-links" else " "
-            variables[variable] = mark.join(file_settings[name].split())
+            separator = "," if name == "find-links" else " "
+            variables[variable] = separator.join(file_settings[name].split())
     if file_settings.get("no-index", "").lower() in {"1", "true", "yes", "on"}:
         variables["UV_NO_INDEX"] = "1"
     return variables
 
 
 def offline_options(environ: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the option that forbids uv to use an index: it has no variable for that."""
+    """Return `--no-index` if UV_NO_INDEX is set in `environ`: uv has only an option for this, not a variable."""
     return ("--no-index",) if environ.get("UV_NO_INDEX") else ()
 
 
 def translated_environment(python: str | Path) -> dict[str, str]:
-    """Return this process's environment with the settings of that Python's pip, translated for uv."""
+    """Return this process's environment with the settings of the pip of `python`, translated for uv."""
     listing = subprocess.run(
         [str(python), "-m", "pip", "--disable-pip-version-check", "config", "list"],
         capture_output=True,
@@ -82,6 +82,6 @@ def translated_environment(python: str | Path) -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    around = translated_environment(sys.executable)
-    command = [*sys.argv[1:], *offline_options(around)]
-    sys.exit(subprocess.run(command, env=around, check=False).returncode)
+    environment = translated_environment(sys.executable)
+    command = [*sys.argv[1:], *offline_options(environment)]
+    sys.exit(subprocess.run(command, env=environment, check=False).returncode)

@@ -1,4 +1,4 @@
-"""List the public names that are promised, a line each; `make docs` writes them to docs/reference/promised.txt."""
+"""List the promised public names, one on each line; `make docs` writes them to docs/reference/promised.txt."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ CONTRACT: dict[str, tuple[str, ...]] = {
     "windrow.adapters.records": ("RecordAdapter",),
     "windrow.model": ("CdxLine", "Finding", "Item", "Level", "Limits", "Reading", "Site", "Source"),
 }  # fmt: skip
-"""What a collection is written with, and `windrow.content`: names by the module that they are imported from."""
+"""The names with which collections are written, and those of `windrow.content`, by the module that has them."""
 
 
 def promised() -> list[str]:
-    """Return a line for each promised name with what it takes, sorted."""
+    """Return a line for each promised name, with its type or parameters, sorted."""
     return sorted({*_command_line(), *_settings(), *_words(), *_json(), *_python(), *_contract()})
 
 
@@ -113,7 +113,7 @@ def _contract() -> Iterator[str]:
 
 
 def _described(name: str, known: Any) -> Iterator[str]:
-    """Yield a line for a function or constant; for a class one for its arguments and one for each public method."""
+    """Yield a line for a function or constant; for a class, one with its parameters and one for each public member."""
     if isinstance(known, type) and issubclass(known, Enum):
         yield from (f"{name}.{member.name}" for member in known)
         return
@@ -132,16 +132,16 @@ def _described(name: str, known: Any) -> Iterator[str]:
 
 
 def signature(function: Callable[..., Any]) -> str:
-    """Write the arguments of a function with their types, and what it returns.
+    """Return the parameters of a function with their types and defaults, and the type of its result.
 
     >>> def pause(seconds: float, *, why: str = "") -> bool: ...
     >>> signature(pause)
     "(seconds: float, *, why: str = '') -> bool"
     """
-    found = inspect.signature(function)
+    declared = inspect.signature(function)
     parts: list[str] = []
     named_only = False
-    for parameter in found.parameters.values():
+    for parameter in declared.parameters.values():
         if parameter.name in {"self", "cls"}:
             continue
         if parameter.kind is parameter.KEYWORD_ONLY and not named_only:
@@ -151,8 +151,8 @@ def signature(function: Callable[..., Any]) -> str:
         default = "" if parameter.default is parameter.empty else f" = {_default(parameter.default)}"
         hint = "" if parameter.annotation is parameter.empty else f": {_hint(parameter.annotation)}"
         parts.append(f"{stars}{parameter.name}{hint}{default}")
-    returned = found.return_annotation
-    arrow = "" if returned in {found.empty, None, "None"} or isinstance(function, type) else f" -> {_hint(returned)}"
+    returned = declared.return_annotation
+    arrow = "" if returned in {declared.empty, None, "None"} or isinstance(function, type) else f" -> {_hint(returned)}"
     return f"({', '.join(parts)}){arrow}"
 
 

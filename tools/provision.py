@@ -1,10 +1,8 @@
-"""Fill a virtual environment with exactly what a lock file names, by way of uv.
+"""Install exactly the packages of a lock file into a virtual environment, with uv.
 
     python3 tools/provision.py FOLDER LOCK [--editable]
 
-It asks of the machine only Python 3.11 with venv and pip. pip's own settings (pip.conf and `PIP_*`:
-mirror, certificates, local wheels, time-outs) are handed on to uv, which does not read them; a
-`UV_*` variable that is set already wins.
+It needs only Python 3.11 with venv and pip. The settings of pip are passed to uv, as mirror.py does.
 """
 
 from __future__ import annotations
@@ -19,31 +17,31 @@ from pathlib import Path
 from mirror import offline_options, translated_environment
 
 ROOT = Path(__file__).resolve().parent.parent
-OLDEST = (3, 11)
+OLDEST_PYTHON = (3, 11)
 
 
 def run(*command: str | Path, environ: Mapping[str, str]) -> None:
     """Run a command, or end with its exit code."""
-    done = subprocess.run([str(word) for word in command], env=dict(environ), cwd=ROOT, check=False)
-    if done.returncode:
-        sys.exit(done.returncode)
+    completed = subprocess.run([str(word) for word in command], env=dict(environ), cwd=ROOT, check=False)
+    if completed.returncode:
+        sys.exit(completed.returncode)
 
 
 def create(folder: Path) -> Path:
-    """Make the environment unless it is there; return its Python."""
+    """Create a virtual environment in a folder unless it exists; return the path of its Python."""
     python = folder / "bin" / "python"
-    if sys.version_info < OLDEST:
+    if sys.version_info < OLDEST_PYTHON:
         sys.exit("windrow needs Python 3.11 or newer; name it with: make PYTHON=python3.12 ...")
     if not python.exists():
         try:
             venv.create(folder, with_pip=True, symlinks=True)
         except (subprocess.CalledProcessError, ImportError):
-            sys.exit("this Python has no venv with pip; on Debian: apt-get install python3-venv")
+            sys.exit("this Python cannot make a virtual environment with pip; on Debian: apt-get install python3-venv")
     return python
 
 
 def main(arguments: list[str]) -> None:
-    """Create the environment, bring uv, install the lock and perhaps the project itself."""
+    """Create the environment, and install uv, the packages of the lock file and, with `--editable`, windrow itself."""
     folder, lock = (Path(word).absolute() for word in arguments if word != "--editable")
     python = create(folder)
     environ = dict(os.environ)
@@ -51,7 +49,7 @@ def main(arguments: list[str]) -> None:
     run(*pip, "--require-hashes", "-r", "requirements/build.txt", environ=environ)
     environ = translated_environment(python)
     install = [str(python.parent / "uv"), "pip", "install", "--quiet", "--python", str(python)]
-    install += ["--no-build-isolation", *offline_options(environ)]  # what builds is in build.txt, pinned too
+    install += ["--no-build-isolation", *offline_options(environ)]  # build.txt has pinned build tools
     run(*install, "--require-hashes", "-r", lock, environ=environ)
     if "--editable" in arguments:
         run(*install, "--no-deps", "--editable", ".", environ=environ)

@@ -1,4 +1,4 @@
-"""Write the reference of the Python API: cog calls this from the page."""
+"""Write the reference of the Python API: cog calls these functions from the page."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RESULTS: tuple[type, ...] = (
     adapter.TakedownEstimate, takedown.TakedownResult, begin.Prepared, begin.NewCollection, Workspace,
     Value,
 )  # fmt: skip
-"""What the methods return and what lies in that, in the order of the page."""
+"""The classes of objects that the methods return, and of the objects in these, in the order of the page."""
 
 
 def methods() -> Iterator[tuple[str, Any]]:
@@ -50,7 +50,7 @@ def methods() -> Iterator[tuple[str, Any]]:
 
 
 def api() -> str:
-    """Write the signature and the docstring of every method."""
+    """Return the signature and the docstring of every method, as Markdown."""
     lines = []
     for name, method in methods():
         lines += [f"\n### {name}\n", f"```python\n{_signature(name, method)}\n```\n", inspect.getdoc(method) or ""]
@@ -58,7 +58,7 @@ def api() -> str:
 
 
 def _signature(name: str, method: Any) -> str:
-    """Write a signature in one line, or with an argument in each line if it is too long."""
+    """Return a signature in one line or, if that is too long, with each parameter in a line."""
     signature = inspect.signature(method)
     parts, last = [], None
     for parameter in signature.parameters.values():
@@ -76,7 +76,7 @@ def _signature(name: str, method: Any) -> str:
 
 
 def results() -> str:
-    """Write the fields of everything that the methods return."""
+    """Return a table of the fields of each class in RESULTS, as Markdown."""
     lines = []
     for kind in RESULTS:
         about = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
@@ -103,7 +103,7 @@ def _fields(kind: type) -> Iterator[tuple[str, str]]:
 
 
 def _kind(hint: Any) -> str:
-    """Spell a type without the modules in which it lies.
+    """Return a type as a text, without the names of modules.
 
     >>> _kind(tuple[str, ...])
     'tuple[str, ...]'
@@ -113,7 +113,7 @@ def _kind(hint: Any) -> str:
 
 
 def tree() -> str:
-    """List the errors and what they mean, those below another one indented."""
+    """Return a list of all errors with their meanings, in which subclasses are indented."""
     classes: list[type[errors.WindrowError]] = [
         var for var in vars(errors).values() if isinstance(var, type) and issubclass(var, errors.WindrowError)
     ]

@@ -1,4 +1,4 @@
-"""Write the generated parts of the manual: cog calls these from the pages, `make docs` runs cog."""
+"""Write the generated parts of the manual: cog calls these functions from the pages, and `make docs` runs cog."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from windrow.settings.setting import SOURCE_SETTINGS
 
 CODES = {
     0: "all went well",
-    1: "something failed that has no number of its own",
+    1: "something failed that does not have its own code",
     2: "the command line is not valid",
     3: "some or all sources failed; the others were harvested, and the summary says what failed",
     4: "the configuration is wrong",
@@ -25,7 +25,7 @@ CODES = {
 
 
 def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """Spell a Markdown table, with the blank lines that it needs around it."""
+    """Return a Markdown table, after a blank line."""
     names = tuple(heads)
     lines = [names, tuple("---" for _ in names), *rows]
     return "\n" + "".join(f"| {' | '.join(_cell(each) for each in line)} |\n" for line in lines)
@@ -36,12 +36,12 @@ def _cell(text: str) -> str:
 
 
 def reasons() -> str:
-    """List every reason and what it means."""
+    """Return a table of the reasons and their meanings."""
     return table(("reason", "meaning"), ((f"`{reason}`", reason.meaning) for reason in Reason))
 
 
 def caps() -> str:
-    """List every cap with its number, its reason, what happens to more, and the setting that changes it."""
+    """Return a table of the caps: number, reason, what happens beyond it, and the setting that changes it."""
     heads = ("cap", "at most", "why", "more than that", "setting")
     return table(
         heads,
@@ -53,7 +53,7 @@ def caps() -> str:
 
 
 def settings(which: str) -> str:
-    """List the settings of the `workspace`, a `centre`, every `source`, or the sources of one collection alone."""
+    """Return a table of settings: `workspace`, `source` (every source), a collection (its sources), `drops.centre`."""
     shared = {setting.name: setting for setting in SOURCE_SETTINGS}
     chosen: dict[str, Setting] = {
         "workspace": all_settings(), "source": shared,
@@ -78,7 +78,7 @@ def _setting(setting: Setting) -> tuple[str, ...]:
 
 
 def codes() -> str:
-    """List the exit codes and the errors that lead to each."""
+    """Return a table of the exit codes, with the errors that lead to each."""
     return table(
         ("code", "meaning", "errors"),
         ((str(code), meaning, ", ".join(_leading_to(code))) for code, meaning in CODES.items()),
@@ -86,7 +86,7 @@ def codes() -> str:
 
 
 def tree() -> list[type[errors.WindrowError]]:
-    """Return all classes of the error tree."""
+    """Return all classes of errors."""
     classes = [kind for _, kind in inspect.getmembers(errors, inspect.isclass)]
     return [kind for kind in classes if issubclass(kind, errors.WindrowError)]
 

@@ -27,7 +27,7 @@ from mirror import translated_environment
 
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "windrow-release"
-"""The purpose for which the signature is made: `ssh-keygen -Y verify -n` must be given the same."""
+"""The namespace of the signature, which `ssh-keygen -Y verify -n` needs too."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 BUILD_TYPE = "https://windrow.example/release/v1"
 
@@ -54,7 +54,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def audit(service: str | None = None) -> int:
-    """Look the locked dependencies up in OSV's database; return 1 if one has a known vulnerability."""
+    """Look up the locked dependencies in OSV's database; return 1 if one is vulnerable, 0 if it cannot be reached."""
     with locked_project() as project:
         options = ["--service-url", service] if service else []
         result = _uv("audit", "--frozen", "--no-default-groups", *options, folder=project, check=False)
@@ -91,7 +91,7 @@ def build(folder: Path, key: Path, commit: str, commit_time: str) -> None:
 
 
 def bill_of_materials() -> str:
-    """Return what windrow with all its extras depends on, in the locked versions, as CycloneDX (JSON)."""
+    """Return the dependencies of windrow and all its extras, in the locked versions, as CycloneDX (JSON)."""
     with locked_project() as project:
         options = ["--format", "cyclonedx1.5", "--all-extras", "--no-default-groups", "--frozen"]
         bill = json.loads(_uv("export", "--quiet", *options, folder=project).stdout)
@@ -100,7 +100,7 @@ def bill_of_materials() -> str:
 
 
 def provenance(subjects: Mapping[str, str], commit: str, build_lock: str) -> dict[str, Any]:
-    """Return from which source, with which tools the files (SHA-256 by name) were built: SLSA provenance, version 1."""
+    """Return from which commit and with which tools `subjects` (SHA-256 by file name) were built: SLSA provenance 1."""
     tools = [
         {"uri": f"pkg:pypi/{name}@{version}", "annotations": {"hashes": re.findall(r"sha256:\w+", hashes)}}
         for name, version, hashes in _HASHED_PIN.findall(build_lock)
@@ -124,7 +124,7 @@ def provenance(subjects: Mapping[str, str], commit: str, build_lock: str) -> dic
 
 
 def checked_out_commit() -> str:
-    """Return the commit that is checked out; end if a file differs from it."""
+    """Return the commit that is checked out; exit with a message if a file differs from it."""
     if changed := _git("status", "--porcelain"):
         sys.exit(f"a release is built from a commit, but these files differ from it:\n{changed}")
     return _git("rev-parse", "HEAD")
@@ -157,7 +157,7 @@ def locked_project() -> Iterator[Path]:
 def _uv(
     *words: str, folder: Path, check: bool = True, environ: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Run uv with pip's settings; end with its message if it fails and `check` is set."""
+    """Run uv with pip's settings; if it fails and `check` is true, exit with its message."""
     environment = {**translated_environment(sys.executable), **(environ or {})}
     uv = Path(sys.executable).with_name("uv")
     result = subprocess.run([str(uv), *words], cwd=folder, env=environment, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""Spell a taught forest as `windrow.content.forest.read_forest` reads it."""
+"""Write a trained forest in the form that `windrow.content.forest.read_forest` reads."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import lightgbm
 
-MOST = 60_000  # the greatest sum of all trees, in units of a leaf
+MAX_SUM = 60_000  # the greatest sum of the values of one leaf of each tree, in the units in which leaves are written
 
 
 def spell_forest(booster: lightgbm.Booster, names: Sequence[str]) -> str:
-    """Return a forest that was taught with these traits as a text."""
+    """Return a trained forest as a text; `names` are the names of its features, in the order of its columns."""
     trees = [tree["tree_structure"] for tree in booster.dump_model()["tree_info"]]
     trees = [tree for tree in trees if "split_feature" in tree]
     bounds: dict[int, set[int]] = {}
     for tree in trees:
         for node in _nodes(tree):
             bounds.setdefault(node["split_feature"], set()).add(_bound(node))
-    traits = sorted(bounds)
-    ordered = {trait: sorted(bounds[trait]) for trait in traits}
-    low = [min(_leaves(tree)) for tree in trees]
-    scale = sum(max(_leaves(tree)) - least for tree, least in zip(trees, low, strict=True)) / MOST
-    lines = [f"{scale!r} {sum(low)!r}"]
-    lines += [f"{names[trait]}: " + " ".join(map(str, ordered[trait])) for trait in traits]
+    columns = sorted(bounds)
+    sorted_bounds = {column: sorted(bounds[column]) for column in columns}
+    lowest = [min(_leaves(tree)) for tree in trees]
+    scale = sum(max(_leaves(tree)) - least for tree, least in zip(trees, lowest, strict=True)) / MAX_SUM
+    lines = [f"{scale!r} {sum(lowest)!r}"]
+    lines += [f"{names[column]}: " + " ".join(map(str, sorted_bounds[column])) for column in columns]
     lines.append("")
-    for tree, least in zip(trees, low, strict=True):
-        lines.append(" ".join(_questions(tree, traits, ordered, least, scale)))
+    for tree, least in zip(trees, lowest, strict=True):
+        lines.append(" ".join(_splits_and_leaves(tree, columns, sorted_bounds, least, scale)))
     return "\n".join(lines)
 
 
@@ -48,14 +48,14 @@ def _leaves(tree: dict[str, Any]) -> list[float]:
     return _leaves(tree["left_child"]) + _leaves(tree["right_child"])
 
 
-def _questions(
-    tree: dict[str, Any], traits: list[int], bounds: dict[int, list[int]], least: float, scale: float
+def _splits_and_leaves(
+    tree: dict[str, Any], columns: list[int], bounds: dict[int, list[int]], least: float, scale: float
 ) -> Iterator[str]:
-    """Spell a tree from its root: a question as `trait.bound`, a leaf as its value."""
+    """Yield a tree from its root: a split as `feature.bound`, a leaf as its value above `least` in units of `scale`."""
     if "split_feature" not in tree:
         yield str(round((tree["leaf_value"] - least) / scale))
         return
-    trait = tree["split_feature"]
-    yield f"{traits.index(trait)}.{bounds[trait].index(_bound(tree))}"
-    yield from _questions(tree["left_child"], traits, bounds, least, scale)
-    yield from _questions(tree["right_child"], traits, bounds, least, scale)
+    column = tree["split_feature"]
+    yield f"{columns.index(column)}.{bounds[column].index(_bound(tree))}"
+    yield from _splits_and_leaves(tree["left_child"], columns, bounds, least, scale)
+    yield from _splits_and_leaves(tree["right_child"], columns, bounds, least, scale)

@@ -1,13 +1,14 @@
 """Write the ledger's typed queries: rows and methods in Python, from its .sql files, with types from its schema.
 
-A query begins with `-- def NAME(VALUES) -> RETURN`, in Python; the comment below it is its docstring. What it returns
-says how it is run: `list[Row]`, `Iterator[Row]`, `Row | None`, `Row`, `int`, `set[str]`, `dict[str, Row]` (by the first
-column) or `dict[str, int]` (of two columns). In the SQL a value is `:name`, `:name[0]` of a tuple or `:name.field` of a
-row; a sequence arrives as a JSON list. What writes begins with `-- name: NAME`, and is run by that name.
+A query begins with `-- def NAME(VALUES) -> RETURN`, in Python; the comment below it is its docstring. How it is run
+depends on the type that it returns: `list[Row]`, `Iterator[Row]`, `Row | None`, `Row`, `int`, `set[str]`, `dict[str,
+Row]` (by the first column) or `dict[str, int]` (of two columns). In the SQL a value is `:name`, `:name[0]` of a tuple
+or `:name.field` of a row; a sequence is passed as a JSON list. A statement that writes begins with `-- name: NAME`.
 
-The fields of a row are the columns. Where SQLite has no type for one, since it is an expression, its name says it:
-`count(*) AS "number: int"`. `-- row: NAME` begins the docstring of a row. What `rows.py` has or imports is not written:
-fields of its rows are compared with the query, and rows that one of its functions returns are made by that.
+The fields of a row are the columns. A column that is an expression has no type in SQLite, so its
+name contains the type: `count(*) AS "number: int"`. `-- row: NAME` begins the docstring of a row. Rows that `rows.py`
+has or imports are not written: their fields are compared with the query. If a function of `rows.py` returns a row, that
+function makes the row of the columns.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ DECLARED = {
     "STATUS_INT": "Status",
     "FLAG_INT": "bool",
 }
-"""The types that the schema declares, without lengths, and what they are in Python."""
+"""The types that the schema declares, without lengths, and the types in Python for them."""
 
 CONVERTED = {"datetime": "parse", "Reason": "Reason", "Level": "Level", "Status": "Status", "bool": "bool"}
-"""What is not as SQLite gives it, and what makes it so."""
+"""The types whose values are converted after SQLite has returned them, each with the function that converts them."""
 
 PLAIN = {"int", "str", "float", "bool", "bytes"}
 
@@ -60,17 +61,17 @@ IMPORTED = {
     "Status": "windrow.model",
     "Reason": "windrow.reasons",
 }
-"""Where names come from that a written module may use."""
+"""The module of each name that a written module may use; empty if the name is itself a module."""
 
 Fields = dict[str, str]
 """Names and types of a row's fields, in the order of the columns."""
 
 
 class HandWritten:
-    """What `rows.py` has: fields of its rows, functions that make a row of columns, and where its names are from."""
+    """The contents of `rows.py`: fields of rows, functions that make rows of columns, and the module of each name."""
 
     def __init__(self) -> None:
-        """Read it."""
+        """Read `rows.py`."""
         self.fields: dict[str, Fields] = {}
         self.makers: dict[str, str] = {}
         self.modules: dict[str, str] = {}
@@ -86,9 +87,9 @@ class HandWritten:
 
 
 def typed_schema() -> sqlite3.Connection:
-    """Return a database of the ledger's tables whose columns are declared as their types in Python.
+    """Return an empty database with the ledger's tables, whose columns are declared with their types in Python.
 
-    Each has a twin, `NAME?`, of which every column may be None: for what is joined from the left or selected alone.
+    Each table has a twin, `NAME?`, in which every column may be None; it replaces tables of a LEFT JOIN or a subquery.
     """
     schema, typed = sqlite3.connect(":memory:"), sqlite3.connect(":memory:")
     for path in sorted((LEDGER / "migrations").glob("*.sql")):
@@ -99,7 +100,7 @@ def typed_schema() -> sqlite3.Connection:
             spelled = []
             for _, name, declared, required, _, key in columns:
                 if (kind := DECLARED.get(declared.partition("(")[0])) is None:
-                    sys.exit(f"{table}.{name} is declared {declared}, which has no type in Python")
+                    sys.exit(f"{table}.{name} is declared as {declared}: add its type in Python to DECLARED")
                 # "python" before it: SQLite spells the names of its own types anew.
                 optional = "" if (required or key) and not twin else " | None"
                 spelled.append(f'"{name}" "python {kind}{optional}"')
@@ -108,19 +109,19 @@ def typed_schema() -> sqlite3.Connection:
 
 
 def write_widths(database: sqlite3.Connection) -> str:
-    """Write the package's own module: how many columns the tables have."""
+    """Return the text of the package's own module: the number of columns of each table."""
     tables = database.execute(
         "SELECT t.name, count(*) FROM sqlite_schema t, pragma_table_info(t.name) WHERE t.name NOT LIKE '%?' GROUP BY 1"
     )
     return (
-        '"""What the ledger\'s .sql files say, in Python: written by `make queries`, and never by hand."""\n\n'
+        '"""The queries of the ledger\'s .sql files in Python; `make queries` writes this package."""\n\n'
         f"WIDTHS = {dict(tables.fetchall())}\n"
-        '"""How many columns each table has."""\n'
+        '"""The number of columns of each table."""\n'
     )
 
 
 def column_types(database: sqlite3.Connection, query: Any) -> Fields:
-    """Return the columns of a query and their types: those of a view of it."""
+    """Return the type of each column of a query, by name; a view of the query has these types."""
     text = re.sub(r"LEFT JOIN (\w+)", r'LEFT JOIN "\1?"', re.sub(r"\?\d+", "NULL", query.text))
     text = re.sub(r"(?<!FROM )(?<!JOIN )(\(SELECT [^()]*?) FROM (\w+)\b(?!\()", r'\1 FROM "\2?"', text)
     try:
@@ -139,19 +140,19 @@ def column_types(database: sqlite3.Connection, query: Any) -> Fields:
 
 
 def write_docstring(lines: list[str], indent: int) -> list[str]:
-    """Write a docstring: its first line, and the others as a paragraph."""
+    """Return a docstring as lines: its first line, then the others wrapped as a paragraph for this `indent`."""
     more = textwrap.wrap(" ".join(lines[1:]), 120 - indent)
     return [f'"""{lines[0]}', "", *more, '"""'] if more else [f'"""{lines[0]}"""']
 
 
 def write_row(name: str, fields: Fields, doc: list[str]) -> list[str]:
-    """Write a row's class."""
+    """Return the lines of a row's class."""
     lines = [*write_docstring(doc, 4), "", *(f"{field}: {kind}" for field, kind in fields.items())]
     return ["", f"class {name}(NamedTuple):", *(f"    {line}" for line in lines)]
 
 
 def write_maker(name: str, maker: str, fields: Fields) -> list[str]:
-    """Write the function that makes a row of the columns of a query."""
+    """Return the lines of the function `maker`, which makes a row of the class `name` of the columns of a query."""
     expressions = []
     for field, kind in fields.items():
         convert = CONVERTED.get(kind.removesuffix(" | None"))
@@ -168,7 +169,7 @@ def write_maker(name: str, maker: str, fields: Fields) -> list[str]:
 
 
 def write_method(query: Any, head: ast.FunctionDef, maker: str) -> list[str]:
-    """Write the method that runs a query; `maker` makes its rows, empty where it returns single values."""
+    """Return the lines of a query's method with signature `head`; `maker` makes its rows (empty: it returns values)."""
     arguments = [*head.args.args, *head.args.kwonlyargs]
     kinds = {argument.arg: ast.unparse(argument.annotation or ast.Constant(None)) for argument in arguments}
     passed = [f'"{query.name}"']
@@ -191,7 +192,7 @@ def write_method(query: Any, head: ast.FunctionDef, maker: str) -> list[str]:
 
 
 def read_rows(returns: str, maker: str, arguments: str) -> list[str]:
-    """Write what runs a query and returns rows."""
+    """Return the lines that run a query and return rows, in the form of the type `returns`."""
     if returns.endswith("| None"):
         return [f"return self._database.first({maker}, {arguments})"]
     if returns.startswith("Iterator"):
@@ -205,7 +206,7 @@ def read_rows(returns: str, maker: str, arguments: str) -> list[str]:
 
 
 def read_values(returns: str, arguments: str) -> list[str]:
-    """Write what runs a query and returns values of one column, or of two as a dictionary."""
+    """Return the lines that run a query and return values of one column, or of two as a dictionary."""
     if returns.startswith("list"):
         return [f"return self._database.column({arguments})"]
     if returns.startswith("set"):
@@ -218,7 +219,7 @@ def read_values(returns: str, arguments: str) -> list[str]:
 
 
 def write_imports(code: str, hand: HandWritten) -> list[str]:
-    """Write the imports of the names that a module's code has."""
+    """Return the import lines for the names that a module's code uses."""
     modules: dict[str, list[str]] = {}
     for name, module in (IMPORTED | hand.modules).items():
         if re.search(rf"(?<![\w.\"`]){name}\b(?! =)", code) and not re.search(rf"^class {name}\b", code, re.MULTILINE):
@@ -232,7 +233,7 @@ def write_imports(code: str, hand: HandWritten) -> list[str]:
 
 
 def read_signature(query: Any) -> ast.FunctionDef:
-    """Return a query's signature, which must have all values of its SQL."""
+    """Return a query's signature; exit with a message unless it has exactly the values that the SQL uses."""
     (head,) = ast.parse(f"{query.signature}: ...").body
     if not isinstance(head, ast.FunctionDef) or not query.comment:
         sys.exit(f"{query.name}: it needs a comment, which becomes its docstring")
@@ -243,10 +244,10 @@ def read_signature(query: Any) -> ast.FunctionDef:
 
 
 class ModuleWriter:
-    """Gathers the module of one .sql file."""
+    """Makes the module of one .sql file."""
 
     def __init__(self, blocks: list[Any], hand: HandWritten, database: sqlite3.Connection) -> None:
-        """Parse the file's blocks."""
+        """Make the classes, functions and methods for the blocks of a file."""
         self._hand = hand
         self._database = database
         self._docs = {block.name: block.comment for block in blocks if block.kind == "row"}
@@ -276,14 +277,14 @@ class ModuleWriter:
             method = query.name.partition(".")[2]
             self._classes += write_row(row, fields, self._docs.pop(row, [f"A row of `{method}`."]))
         elif [*known.items()] != [*fields.items()]:
-            sys.exit(f"{query.name}: {row} has {known}, and not {fields}")
+            sys.exit(f"{query.name}: {row} has the fields {known}, but the columns are {fields}")
         if row not in self._makers and any(kind.removesuffix(" | None") in CONVERTED for kind in fields.values()):
             self._makers[row] = "_make" + re.sub("([A-Z])", r"_\1", row).lower()
             self._functions += write_maker(row, self._makers[row], fields)
         self._rows[row] = fields
 
     def write(self, stem: str) -> str:
-        """Return the module's text."""
+        """Return the text of the module for `stem`.sql."""
         head = f"class Typed{stem.title().replace('_', '')}(LedgerQueries):"
         doc = f'    """The queries of {stem}.sql."""'
         code = "\n".join([*self._classes, *self._functions, "", head, doc, *self._methods, ""])
@@ -294,7 +295,7 @@ class ModuleWriter:
 
 
 def main() -> None:
-    """Write all modules anew, or with `--check` tell whether they are as they would be written."""
+    """Write all modules or, with `--check`, exit with a message if one differs from what would be written."""
     database, hand, ruff = typed_schema(), HandWritten(), Path(sys.executable).with_name("ruff")
     read_blocks = runpy.run_path(str(LEDGER / "sql_file.py"))["read_blocks"]
     files = {path.stem: path.read_text() for path in sorted(LEDGER.glob("*.sql"))}
@@ -309,7 +310,7 @@ def main() -> None:
         if "--check" not in sys.argv:
             target.write_text(formatted)
         elif not target.is_file() or target.read_text() != formatted:
-            sys.exit(f"{target} is not what the .sql files say: make queries")
+            sys.exit(f"{target} differs from the .sql files: make queries")
 
 
 if __name__ == "__main__":

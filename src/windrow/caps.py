@@ -21,7 +21,7 @@ class Cap(NamedTuple):
     counted: str
     why: str
     excess: str
-    setting: str = ""  # by which it can be set, in `windrow.toml` or for a source
+    setting: str = ""  # that changes the number, in `windrow.toml` or for a source; empty if it is fixed
 
     @property
     def rule(self) -> str:
@@ -33,7 +33,7 @@ class Cap(NamedTuple):
         return f"more than {self.number:,} {self.counted}"
 
     def find_excess(self, total: int) -> tuple[Excess, ...]:
-        """Return what exceeds the cap if there are `total` things, or an empty tuple.
+        """Return the Excess of `total` things in a tuple, which is empty if they do not exceed the cap.
 
         >>> [excess.number for excess in PAGE_LINKS.find_excess(20_003)], PAGE_LINKS.find_excess(3)
         ([3], ())
@@ -165,8 +165,8 @@ HTTP_CODINGS = _cap("HTTP_CODINGS", 3, "codings of one body", _HOSTILE, "it is r
 URL_CHARACTERS = _cap("URL_CHARACTERS", 2_048, "characters of an address", "the crawl log", "it is `address_too_long`")
 WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 64 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
 
-# searches: forms of words are an estimate of what a searcher may mean, too
-WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word", "time of a search", _FORMS)
+# searches
+WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word in a language", "time of a search", _FORMS)
 STEMMED_LANGUAGES = _cap("STEMMED_LANGUAGES", 8, "languages of word forms", "time of a search", _FORMS)
 FACET_VALUES = _cap("FACET_VALUES", 1_000, "values of a facet", "memory", "rarer ones are counted as `other`")
 

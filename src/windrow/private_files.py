@@ -1,7 +1,7 @@
 """Make files private: what windrow writes in a workspace can be read by its user only, or also by a group.
 
-Documents that nobody else may see could be among those that are harvested. The mask of the process is set, since SQLite
-and the search index create files themselves, and child processes inherit it.
+Harvested documents may be confidential. The umask of the process is set, since SQLite and the search index create files
+themselves, and child processes inherit it.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OWNER_ONLY, _OWNER_AND_GROUP = 0o077, 0o027
+_OWNER_ONLY, _OWNER_AND_GROUP = 0o077, 0o027  # umasks
 _user_masks: list[int] = []
-"""The mask that the user chose, once for each block of `private_files` that this process is in."""
+"""The umask that the user chose, once for each block of `private_files` that this process is in."""
 
 
 @contextmanager
 def private_files(*, group_reads: bool = False) -> Iterator[None]:
     """In the block, files are created with mode 0600 and folders with 0700; if `group_reads`, with 0640 and 0750.
 
-    A stricter umask of the user is kept. The mask is that of the whole process, so of all its threads.
+    A stricter umask of the user is kept. The umask holds for all threads of the process.
     """
     previous_mask = os.umask(_OWNER_ONLY)
     _user_masks.append(_user_masks[-1] if _user_masks else previous_mask)
@@ -33,7 +33,7 @@ def private_files(*, group_reads: bool = False) -> Iterator[None]:
 
 @contextmanager
 def published_files() -> Iterator[None]:
-    """In the block, files have the modes of the user's umask: they are for others, such as exports."""
+    """In the block, files such as exports are created with the user's own umask, because others may read them."""
     if not _user_masks:
         yield
         return

@@ -291,7 +291,7 @@ class TestMend:
         (folder / "large-x.warc").write_bytes(b"some bytes")
         messages = repair_archive(folder, {})
         assert messages == [
-            "large-x.warc is not a WARC file, and the ledger does not have its capture: see large-x.damaged"
+            "large-x.warc is not a WARC file, and its capture is not on the ledger: renamed to large-x.damaged"
         ]
         assert (folder / "large-x.damaged").read_bytes() == b"some bytes"
         assert repair_archive(folder, {}) == []

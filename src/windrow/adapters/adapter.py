@@ -155,7 +155,7 @@ class SourceChange(NamedTuple):
 
     `at` is when the change was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
     `url` is the record's own address or, if it has none, the address of the document that contains it; it is empty for
-    a file that has no web address. `lines` are the changed lines of its long texts, if the window asks for them.
+    a file that has no web address. `lines` are the changed lines of its long texts; empty unless `Window.lines` is set.
     """
 
     at: datetime
@@ -177,8 +177,8 @@ class Window(NamedTuple):
     """Which changes to list: those that the sessions of `facts` (first, last; None: all) wrote.
 
     With `since`, the changes that the session before them wrote at or after this time are listed too. A session also
-    writes the answers to requests of earlier sessions that were stopped before they wrote them. With `lines`, each
-    change of a text has its changed lines.
+    writes the answers to requests of earlier sessions that were stopped before they wrote them. If `lines` is true,
+    `SourceChange.lines` is filled.
     """
 
     since: datetime | None = None
@@ -215,7 +215,7 @@ class Explains(Protocol):
     """Can explain names of things that are not items of the ledger, such as pages or records."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain the thing with this key, address or title; return None if this collection does not have it."""
+        """Explain the thing with this key, address, title or host; return None if this collection does not have it."""
 
 
 class PredictsOutcome(Protocol):

@@ -43,7 +43,7 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each with the time of its attempt.
 
-    If the window has a `since`, later changes of the session before the window are included: it may have run then.
+    If the window has a `since`, changes of the session before the window are included if they were seen since then.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -87,16 +87,16 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
         raise WindrowError(f"{key} {problem}", hint=f"windrow why {shlex.quote(key)}", reason=Reason.NOT_FOUND)
     text_changes, lines = _compare_fields(old.value, new.value, context)
     added, removed = (sum(line.sign == sign for line in lines) for sign in "+-")
-    shown_gone = {version: version.at for version in (old, new) if version.value is None}
+    gone_times = {version: version.at for version in (old, new) if version.value is None}
     return Comparison(
         key, f"{key} {show(old.at)}", old.at, f"{key} {show(new.at)}", new.at,
         "gone" if new.value is None else describe_difference(old.value, new.value), text_changes, added, removed, 0,
-        lines, shown_gone.get(old), shown_gone.get(new),
+        lines, gone_times.get(old), gone_times.get(new),
     )  # fmt: skip
 
 
 def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange, ...], tuple[DiffLine, ...]]:
-    """Return the changes of the short fields of a record, and the changed lines of its long ones with their context."""
+    """Compare two values of a record (None: gone); return its changed short fields, and changed lines of long ones."""
     old_fields, new_fields = _fields(old), _fields(new)
     changes: list[TextChange] = []
     lines: list[DiffLine] = []
@@ -110,7 +110,7 @@ def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange,
 
 
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
-    """Return the version of the record `key` at the end of a period, or the latest; raises WindrowError if none."""
+    """Return the version of the record `key` at the end of a period, or the latest; raises WindrowError without one."""
     span = read_time_span(period)
     earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
     if not earlier_versions:

@@ -93,12 +93,12 @@ class RecordOrigin(NamedTuple):
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain the origins of a collection at a host, which may be named with scheme and port; None if it has none."""
-    host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
-    lines, messages = [f"{host_name}: a host of {collection}"], []
-    for host in ledger.addresses.host_states("", host_name, int(now().timestamp())):
-        origin_host = host.origin.partition("://")[2]
-        if host.collection != collection or host_name not in {origin_host, origin_host.rpartition(":")[0]}:
+    """Explain a collection's origins at a host name, also one with scheme or port; return None if there are none."""
+    wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
+    lines, messages = [f"{wanted_name}: a host of {collection}"], []
+    for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):
+        name_and_port = host.origin.partition("://")[2]
+        if host.collection != collection or wanted_name not in {name_and_port, name_and_port.rpartition(":")[0]}:
             continue
         numbers = f"{host.failing:,} failed at the last request, {host.due:,} are due"
         lines += [
@@ -113,16 +113,17 @@ def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | No
         counts = (host.addresses, host.failing, host.due)
         origin = RecordOrigin(host.origin, host.source, *counts, from_unix_time(host.next_due), host.asked)
         messages.append(Message("host", origin))
-    return Explanation(host_name, tuple(messages), tuple(lines)) if messages else None
+    return Explanation(wanted_name, tuple(messages), tuple(lines)) if messages else None
 
 
 def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
     piped: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
-    """Explain why no source took captures of an address; return None if there are none.
+    """Explain why no source took the captures of the address `name`; return None if there is no such capture.
 
-    Of an address that `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
+    If the collection has the address (`is_known`), only captures that rules leave out are explained. `options` are the
+    collection's settings; `piped` is as in `explain_all`.
     """
     url = normalise(name).url if name.startswith(("http://", "https://")) else ""
     descriptions = [

@@ -264,7 +264,7 @@ class RecordAdapter:
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a record by its key, even if skipped or taken down, an address or a host; return None if unknown."""
+        """Explain the record (even if skipped or taken down), address or host with this name; None if it is unknown."""
         with self._store(workspace) as store:
             if store is not None and store.has_record(name):
                 return self._explain_record(ledger, store, name)
@@ -302,7 +302,7 @@ class RecordAdapter:
     def _explain_not_taken(
         self, workspace: Workspace, ledger: Ledger, name: str, *, is_known: bool
     ) -> Explanation | None:
-        """Explain why no source took captures of an address, of a known one only those left out; None without any."""
+        """Explain why no source took the captures of an address, as `record_story.explain_not_taken` does."""
         sources, options = workspace.of(self._collection.name), self._options(workspace)
         piped = workspace.archive.folder / "indexes"
         return record_story.explain_not_taken(
@@ -397,7 +397,7 @@ class RecordAdapter:
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the current records that a search finds, by facet; without a store, there are none."""
+        """Count the current records that a search finds, by facet; all counts are 0 if there is no store."""
         del ledger
         with self._store(workspace) as store:
             return store.count_facets(parse(text), self._collection.name) if store else NO_FACETS

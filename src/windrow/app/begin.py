@@ -38,21 +38,21 @@ class Prepared(NamedTuple):
 def prepare(folder: Path) -> Prepared:
     """Make or upgrade a workspace in a folder, overwriting no file; raise ConfigError if it cannot be written."""
     created: list[str] = []
-    kept: list[str] = []
+    existing: list[str] = []
     try:
         folder.mkdir(parents=True, exist_ok=True)
         folder = folder.resolve()
         is_new = _write_new(folder / MAIN_FILE, default_toml(folder.name or "windrow"))
-        (created if is_new else kept).append(MAIN_FILE)
+        (created if is_new else existing).append(MAIN_FILE)
         sources = folder / SOURCES_FOLDER
-        (kept if sources.is_dir() else created).append(f"{SOURCES_FOLDER}/")
+        (existing if sources.is_dir() else created).append(f"{SOURCES_FOLDER}/")
         sources.mkdir(exist_ok=True)
     except OSError as error:
         raise ConfigError(
             f"{folder} cannot be made a workspace: {error.strerror}", hint="ls -ld " + str(folder)
         ) from error
     workspace = load(folder)
-    actions = [*(f"made {name}" for name in created), *(f"kept {name} as it is" for name in kept)]
+    actions = [*(f"made {name}" for name in created), *(f"kept {name} as it is" for name in existing)]
     ledger_action = _prepare_ledger(workspace.ledger)
     return Prepared(folder, (*actions, ledger_action), bool(created) or not ledger_action.startswith("kept"))
 
@@ -151,16 +151,16 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    As written, it harvests an API or, if `kept` names a collection, makes records of what that collection keeps. Raises
-    UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed; ConfigError if
-    the package cannot be written.
+    The new collection harvests an API or, if `kept` names an installed collection, reads the captures of the collection
+    `kept`. Raises UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed;
+    ConfigError if the package cannot be written.
     """
     _check_name(name)
     if kept:
         registry.collection(kept)
     folder = into / f"windrow-{name.replace('_', '-')}"
     substitutes = {"name": name, "package": f"windrow_{name}", "project": folder.name, "kept": kept}
-    files_of_template = sorted(_template_texts(is_captured=bool(kept)).items())
+    files_of_template = sorted(_read_template_texts(is_captured=bool(kept)).items())
     template = {path.replace(_NAME_PLACEHOLDER, name): Template(text) for path, text in files_of_template}
     texts = {path: text.substitute(substitutes) for path, text in template.items()}
     written_paths: list[Path] = []
@@ -209,11 +209,11 @@ def _check_name(name: str) -> None:
 
 
 _SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py")
-"""The files of the first template that the second one has too."""
+"""The files of `collection_template` that belong to both templates."""
 
 
-def _template_texts(*, is_captured: bool) -> dict[str, str]:
-    """Return the texts of a template by path: that of an API, or that of a collection that reads captures of others."""
+def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
+    """Return the texts of the template for an API or, if `is_captured`, for captures of a collection, by path."""
     folder = files("windrow.app")
     texts = dict(_read_template(folder / "collection_template"))
     if is_captured:
@@ -222,7 +222,7 @@ def _template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each file below `folder`, whose path in the template is `prefix`."""
+    """Return (path, text) of each template file below `folder`; `prefix` is the path of `folder` in the template."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

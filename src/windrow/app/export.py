@@ -1,4 +1,4 @@
-"""The exports of a workspace: an index of the archive, and the exports of each collection."""
+"""The exports of a workspace: the archive or its index, and the exports of each collection."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
         lines = index_lines(ledger, *ledger.captures.sessions())
         if form == "wacz":
             return write_wacz(lines, folder, stream.buffer, title=workspace.name, created=now())
-        for line in lines:  # names WARC files relative to the archive
+        for line in lines:  # each names its WARC file relative to the archive
             stream.write(f"{line}\n")
             count += 1
     return count
@@ -82,16 +82,8 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
     """Return the exports by name: those of all collections or of `collections`, and that of the archive."""
-    exports = {
-        "captures": Export(
-            "captures",
-            ("cdxj", "wacz"),
-            "an index of the archive, or the archive with its index",
-            write_captures,
-            "captures",
-        )
-    }
-    return exports | {
+    description = "an index of the archive, or the archive with its index"
+    return {"captures": Export("captures", ("cdxj", "wacz"), description, write_captures, "captures")} | {
         export.name: _with_csv(export)
         for adapter in capable(Exports, collections).values()
         for export in adapter.EXPORTS

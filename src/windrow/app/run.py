@@ -326,7 +326,7 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
     """Return a message, with the reason, for each chosen source that cannot be used.
 
-    A source whose collection is not known, as its file is not TOML, is chosen with every collection.
+    If a collection is named, sources whose collection is unknown, because their file is not TOML, are chosen too.
     """
     chosen_names = {*names, ""} if any(name in collection_names() for name in names) else {*names}
     chosen = (source for source in config.sources if not names or {source.name, source.collection} & chosen_names)

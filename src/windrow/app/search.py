@@ -20,7 +20,7 @@ from windrow.query.spelling import Suggestion, replace_words
 from windrow.query.word import address_text, words
 
 FACETS = ("collection", "source", "language", "type", "year")
-"""What the documents that a search finds are counted by."""
+"""The properties by which the documents that a search finds are counted."""
 
 SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """Weights of the parts of a `MergeScore`."""
@@ -86,8 +86,8 @@ def count_facets(
 ) -> dict[str, dict[str, int]]:
     """Count the documents that `search` finds, by collection, source, language, type and year, the most frequent first.
 
-    As there, documents with only some of the words are left out if others have all. Raises UsageError for a collection
-    whose documents cannot be counted.
+    Like `search`, it leaves out collections whose documents have only some of the words, if other documents have all.
+    Raises UsageError for a collection whose documents cannot be counted.
     """
     adapters = capable(CountsFacets, collections or harvested_collections(workspace))
     if unknown := sorted(set(collections) - set(adapters)):

@@ -66,8 +66,8 @@ class WorkspaceState:
     resting: tuple[RestingFile, ...] = ()  # files that failed in several sessions, and are requested again later
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
-    left_out: tuple[RuleCount, ...] = ()  # addresses that rules left out, in the last session with any
-    errors: tuple[str, ...] = ()  # of no source, in sessions before the last one, that no later session has mended
+    left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, in each source's last session with a count
+    errors: tuple[str, ...] = ()  # of tasks without a source in earlier sessions whose phase no later session ran
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -99,7 +99,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return how many addresses each rule left out of each source, in its last session in which any was left out."""
+    """Return how much each rule and cap left out of each source, in its last session with something left out."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 

@@ -24,7 +24,7 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_REFUSALS = 50
-"""The most refused entries of listings that the story of a source has: the last ones."""
+"""The most refused entries of listings in the story of a source; older entries are left out."""
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
 """The story of a zip has the findings of at most 50 documents, and at most 20 findings of each."""
@@ -317,7 +317,7 @@ def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
 
 
 def _refusal_event(refusal: RefusalRow) -> Event:
-    """Return the event that an entry of a listing was refused."""
+    """Return the event for an entry of a listing that was refused."""
     return Event(
         refusal.at, refusal.seq, refusal.session, "refused",
         f"{refusal.source} offers {refusal.path}: {refusal.reason.meaning}",

@@ -123,7 +123,7 @@ class SessionSummary:
 
     @property
     def kept_all(self) -> bool:
-        """Whether nothing was refused, failed or was left out by a cap."""
+        """Whether nothing was refused, nothing failed, and no cap left out anything."""
         return not self.reasons and not self.errors and not self.capped
 
     @property
@@ -177,7 +177,7 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return the counts of addresses that rules left out, which the comments of tasks contain, by source and rule."""
+    """Return, from the comments of tasks, how much each rule and cap left out of each source."""
     counts = (
         RuleCount.read(task.source, task.reason, task.comment)
         for task in tasks
@@ -197,7 +197,7 @@ def _note_text(task: TaskRow) -> str:
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
     """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name.
 
-    What caps leave out of documents is not counted: `left_out` has it.
+    RETRIED is not counted, and neither is CAPPED: what caps leave out is in `SessionSummary.left_out`.
     """
     counts: Counter[str] = Counter()
     for reason, count in reason_counts:

@@ -116,7 +116,7 @@ class Windrow:
     def new_collection(name: str, into: Path | str = ".", kept: str = "") -> NewCollection:
         """Write the package of a new collection into a new folder `windrow-NAME`; it can be run without changes.
 
-        It harvests an API or, if `kept` names a collection, makes records of what that collection keeps.
+        It harvests an API or, if `kept` names a collection, reads the captures of the collection `kept`.
         """
         from windrow.app.begin import add_collection
 
@@ -251,7 +251,7 @@ class Windrow:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int) -> StoryAnswer:
-        """Return the history of an address, file, record, source or owner, or of what has this number.
+        """Return the history of an address, file, record, host, source or owner, or of what has this number.
 
         If several items may be meant, the answer lists them. Raises WindrowError for an unknown name.
         """
@@ -267,7 +267,7 @@ class Windrow:
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes: the next session reports the changes of both. `kind` is new, changed or gone, or empty for
-        all. With `lines`, each change of a text has its changed lines.
+        all. With `lines`, changes of long texts have the changed lines.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
@@ -333,7 +333,7 @@ class Windrow:
             return count_facets(self.config, ledger, text, collections=_as_tuple(collection))
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
-        """Compare two versions of a page: the one that was current at the end of `old`, and that at the end of `new`.
+        """Compare two versions of a page or record: the current ones at the end of `old` and at the end of `new`.
 
         `new` defaults to the latest version, `old` to the version before the new one. `context` is the number of
         unchanged lines shown around changed ones.

@@ -155,7 +155,4 @@ def _compare_digest(record: WarcRecord, place_text: str, path: Path, expected: s
         body_hash = hashlib.new(algorithm, body, usedforsecurity=False)
         if warc_digest(f"{algorithm}:{body_hash.hexdigest()}") == expected:
             return
-    raise ArchiveError(
-        f"{place_text} has {payload_digest}, but {expected} is stated",
-        reason=Reason.DIGEST_MISMATCH,
-    )
+    raise ArchiveError(f"{place_text} has {payload_digest}, but {expected} is stated", reason=Reason.DIGEST_MISMATCH)

@@ -31,9 +31,9 @@ class FirstRecords(NamedTuple):
 
 
 def read_first_records(file: int) -> FirstRecords:
-    """Read the headers at the beginning of the file with this descriptor, however long the records before one are.
+    """Read the header of the first record that is neither warcinfo nor a request; `file` is a file descriptor.
 
-    Raises ArchiveError, KeyError or ValueError if they are not those of a WARC file.
+    Raises ArchiveError, KeyError or ValueError if the file does not begin with records of a WARC file.
     """
     offset, request = 0, b""
     while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:

@@ -18,7 +18,7 @@ MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
 """The name of the file in an archive that contains the identity of the archive's ledger."""
 DAMAGED_SUFFIX = ".damaged"
-"""The suffix that replaces `.warc` in the name of a large file that is not a WARC file; nobody reads or removes it."""
+"""The suffix that replaces `.warc` in the name of a large file that is not WARC; windrow does not use such files."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """Matches the names of the WARC files that a session writes."""
 
@@ -116,7 +116,7 @@ def _restore_part(folder: Path, path: Path) -> str:
         except (ArchiveError, KeyError, ValueError):
             kept_path = path.with_suffix(DAMAGED_SUFFIX)
             path.rename(kept_path)
-            return f"{path.name} is not a WARC file, and the ledger does not have its capture: see {kept_path.name}"
+            return f"{path.name} is not a WARC file, and its capture is not on the ledger: renamed to {kept_path.name}"
         file.truncate(min(end, path.stat().st_size))
     (folder / PARTS_FOLDER).mkdir(exist_ok=True)
     path.rename(folder / PARTS_FOLDER / path.name.removeprefix(LARGE_PREFIX))

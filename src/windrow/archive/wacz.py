@@ -86,7 +86,7 @@ def _read_digests(package: ZipFile) -> dict[str, str]:
         return {}
 
 
-_PAGES_HEAD = {"format": "json-pages-1.0", "id": "pages", "title": "All pages"}
+_PAGES_HEAD = {"format": "json-pages-1.0", "id": "pages", "title": "All pages"}  # the first line of pages.jsonl
 
 
 def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: str, created: datetime) -> int:
@@ -98,11 +98,11 @@ def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: s
     """
     resources: list[dict[str, str | int]] = []
     with TemporaryFile() as index, TemporaryFile() as pages, ZipFile(target, "w") as package:
-        warcs, count = _write_lists(lines, index, pages)
-        for name in sorted(warcs):
+        member_names, count = _write_lists(lines, index, pages)
+        for name in sorted(member_names):
             try:
                 with (folder / name).open("rb") as warc:
-                    resources.append(_add_member(package, f"{_FOLDER}{warcs[name]}", warc, ZIP_STORED))
+                    resources.append(_add_member(package, f"{_FOLDER}{member_names[name]}", warc, ZIP_STORED))
             except OSError as error:
                 raise ArchiveError(f"{folder / name} cannot be read: {error.strerror}") from error
         for path, content in (("indexes/index.cdx", index), ("pages/pages.jsonl", pages)):
@@ -121,24 +121,24 @@ def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: s
 
 
 def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tuple[dict[str, str], int]:
-    """Write the index and the list of pages; return the names of WARC files there, by name, and the number of lines."""
-    warcs: dict[str, str] = {}
+    """Write the index and the list of pages; return the new name of each WARC file, and the number of index lines."""
+    member_names: dict[str, str] = {}  # in the WACZ file, by the name in `lines`
     count = 0
     pages.write(json.dumps(_PAGES_HEAD).encode() + b"\n")
     for line in lines:
         key, stamp, fields_text = line.split(" ", 2)
         fields = json.loads(fields_text)
-        fields["filename"] = warcs.setdefault(fields["filename"], fields["filename"].replace("/", "-"))
+        fields["filename"] = member_names.setdefault(fields["filename"], fields["filename"].replace("/", "-"))
         index.write(f"{key} {stamp} {json.dumps(fields)}\n".encode())
         count += 1
         if fields.get("status") == "200" and fields.get("mime") in {"text/html", "application/xhtml+xml"}:
-            at = datetime.strptime(f"{stamp}+0000", "%Y%m%d%H%M%S%z").isoformat().replace("+00:00", "Z")
-            pages.write(json.dumps({"url": fields["url"], "title": fields["url"], "ts": at}).encode() + b"\n")
-    return warcs, count
+            captured_at = datetime.strptime(f"{stamp}+0000", "%Y%m%d%H%M%S%z").isoformat().replace("+00:00", "Z")
+            pages.write(json.dumps({"url": fields["url"], "title": fields["url"], "ts": captured_at}).encode() + b"\n")
+    return member_names, count
 
 
 def _add_member(package: ZipFile, path: str, source: BinaryIO, method: int) -> dict[str, str | int]:
-    """Copy a file into a zip; return its resource of datapackage.json."""
+    """Copy a file into a zip as the member `path`; return its entry for the `resources` of datapackage.json."""
     information = ZipInfo(path)
     information.compress_type, information.external_attr = method, 0o644 << 16
     hasher, size = hashlib.sha256(), 0

@@ -33,7 +33,7 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 STATED = "stated"
-"""Stands for the algorithm of the payload digest that a record states; `digest` of a record has SHA-256 anyway."""
+"""Stands in `algorithms` for the algorithm of the payload digest that a record states, if it is one of ours."""
 
 _MAX_PROBED_RECORDS = 4  # records that are read to see whether a gzip file has a member for each
 _MAX_HEADER = WARC_HEADER_BYTES.number  # bytes of a record's header, and of an HTTP head
@@ -221,7 +221,7 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
     """Yield the records of a file from offset `start`, which must be 0 or the `next` of a record.
 
     A record whose payload has more than `limits.transfer_size` bytes is yielded with a reason. `digests` of each record
-    has a digest for each of `algorithms`, of which one may be STATED. Raises ArchiveError if the file is not a WARC or
+    has a digest for each of `algorithms`, which may include STATED. Raises ArchiveError if the file is not a WARC or
     ARC file or cannot be read.
     """
     try:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @option("--source", default="", metavar="NAME", shell_complete=complete_sources, help="Only changes at this source.")
 @option("--kind", type=click.Choice(["new", "changed", "gone"]), help="Only changes of this kind.")
 @option("--as", "form", type=click.Choice(["text", "atom", "html"]), default="text", help="text, atom or html.")
-@option("--lines", is_flag=True, help="Also show the changed lines of texts (as text and with --json).")
+@option("--lines", is_flag=True, help="Also show the changed lines of long texts (not as atom or html).")
 def changes_command(
     console: Console, *, since: datetime | str | None, source: str, kind: str | None, form: str, lines: bool
 ) -> None:
@@ -53,7 +53,7 @@ def changes_command(
 def _print_changes(
     console: Console, workspace: Windrow, changes: list[SourceChange], form: str, since: datetime | str | None
 ) -> None:
-    """Print changes as `form` or as JSON; unless `since` is a time, text also says if the last session was killed."""
+    """Print changes as `form` or as JSON; as text, unless `since` is a time, also report a killed last session."""
     if console.json:
         for change in changes:
             console.message("source_change", change)
@@ -72,7 +72,7 @@ def _print_changes(
 
 
 def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...], *, styled: bool = False) -> list[str]:
-    """Return a line for each change, and after it indented lines with the difference if that is known."""
+    """Return a line for each change, and after it indented lines with its difference and its changed lines."""
     lines = []
     for change in changes:
         title = f"  {change.title}" if change.title and change.title not in change.key else ""

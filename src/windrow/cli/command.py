@@ -40,7 +40,7 @@ class OutputFailed(WindrowError):
 
 
 _IS_PRIVATE = "windrow.private_files"
-"""The key in the `meta` of a command's context that is set when the files that it writes are private."""
+"""The key in the `meta` of a command's context that is set once `private_files` applies to the command."""
 
 
 @dataclass
@@ -108,12 +108,12 @@ def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
 
 
 def discard_output(stream: Any) -> None:
-    """Write what follows in a stream to the null device: the program that reads it, such as `head`, has enough."""
+    """Redirect a stream to the null device, because the program that reads it, such as `head`, may have ended."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _write(stream: Any, text: str, *, flush: bool = False) -> None:
-    """Write a line; if the program that reads it has ended, the command goes on, and ends with its own exit code."""
+    """Write a line; if the program that reads the stream has ended, discard this line and the later ones."""
     try:
         stream.write(text + "\n")
         if flush:

@@ -77,13 +77,13 @@ def source(console: Console, *, name: str, url: str, collection: str, **flags: s
 @option("--into", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default=Path(),
         help="The folder in which the package is made (default: the current one).")  # fmt: skip
 @option("--from", "kept", metavar="COLLECTION", default="", shell_complete=complete_collections,
-        help="Make records of what this collection keeps, in one short file, without requests.")  # fmt: skip
+        help="Make records of the captures of this collection, without requests.")  # fmt: skip
 def collection(console: Console, name: str, into: Path, kept: str) -> None:
     """Write a Python package with a new collection, ready to run.
 
     The package in the folder windrow-NAME has code that lists and reads documents, settings, a test with a server
-    to harvest, and a README on how to adapt it. NAME is what sources will have as their `collection`: small
-    letters, digits and _. An existing folder is left as it is. No workspace is needed.
+    or (with --from) a WARC file to harvest, and a README on how to adapt it. NAME is what sources will have as
+    their `collection`: small letters, digits and _. An existing folder is left as it is. No workspace is needed.
     """
     from windrow.app.workspace import Windrow  # noqa: PLC0415
 

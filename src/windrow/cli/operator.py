@@ -37,7 +37,7 @@ def _decide(decision: str, console: Console, names: tuple[str, ...], **selection
 
 
 def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command the argument and options that select items."""
+    """Add to a command the argument NAME and the options that select items."""
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         option("--source", default="", metavar="SOURCE", shell_complete=complete_sources, section="Which",
@@ -160,17 +160,17 @@ def _confirm(count: int) -> None:
 
 @command("check", examples=["windrow check", "windrow check --sandbox", "windrow check ../articles"])
 @click.argument("place", nargs=-1, metavar="[[COLLECTION] FOLDER]")
-@option("--sandbox", is_flag=True, help="Try on this machine what processes that read documents may not do.")
+@option("--sandbox", is_flag=True, help="Check that this machine restricts the processes that read documents.")
 def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> int:
     """Read every capture back, and compare ledger, archive and projections.
 
     With a FOLDER: check the files in it against a collection's standard, whoever wrote them; no workspace is needed.
-    With --sandbox: show how the kernel restricts the processes that read documents; no workspace is needed. The exit
-    code is 1 if anything does not agree, or is not refused to these processes; each fault is a line.
+    With --sandbox: show how the kernel restricts the processes that read documents, and which forbidden acts it does
+    not refuse to them; no workspace is needed. Each fault is a line, and if there is one, the exit code is 1.
     """
     if sandbox:
         if place:
-            raise UsageError("--sandbox is about this machine, and checks no folder", hint="windrow check --help")
+            raise UsageError("--sandbox checks this machine and takes no FOLDER", hint="windrow check --help")
         return _check_sandbox(console)
     if place:
         return _check_tree(console, place)
@@ -198,10 +198,10 @@ def _check_sandbox(console: Console) -> int:
         return 1 if trial.allowed else 0
     no_new_privs, landlock, seccomp = trial.sandbox
     console.print(f"no_new_privs: {'yes' if no_new_privs else 'no'}")
-    console.print(f"Landlock: {f'version {landlock}' if landlock else 'the kernel has none, or it is switched off'}")
+    console.print(f"Landlock: {f'version {landlock}' if landlock else 'no (not in the kernel, or switched off)'}")
     console.print(f"seccomp: {'yes' if seccomp else 'no'}")
-    for act in trial.allowed:
-        console.print(f"not refused to processes that read documents: {act}")
+    for act_name in trial.allowed:
+        console.print(f"not refused to processes that read documents: {act_name}")
     console.inform(counted(len(trial.allowed), "fault") if trial.allowed else "all acts that were tried are refused")
     return 1 if trial.allowed else 0
 

@@ -157,7 +157,7 @@ def _report_os_error(console: Console, error: OSError) -> int:
 
 
 def _reason_of(error: OSError) -> Reason | None:
-    """Return the reason for an error of the system, or None if it is not one of files or disks."""
+    """Return the reason of an error: a full or failed disk, or a missing permission; None for any other error."""
     if error.errno in DISK_FULL_ERRNOS:
         return Reason.DISK_FULL
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
@@ -205,7 +205,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return the exit code of an error, or 0, also if the program that reads it has ended."""
+    """Flush standard output; return 0 (also if the program that reads it has ended), or the exit code of an error."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -65,13 +65,13 @@ def _summary_head(summary: SessionSummary) -> str:
 
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a list with a table of how many addresses each rule left out, or [] if no address was left out."""
+    """Return a list with a table of how much each rule and cap left out, or [] if nothing was left out."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if nothing failed, and no cap left out a part of a document.
+    """Describe how a session ended: "all well" if nothing failed, and no cap left out anything.
 
     Addresses that rules leave out are not failures.
     """

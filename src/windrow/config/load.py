@@ -245,8 +245,8 @@ def _build_if_needed(
         if not needed or table.name in needed or table.tree.get("collection") in needed:
             raise
         collection = table.tree.get("collection")
-        known = collection if isinstance(collection, str) else ""
-        return Source(table.name, known, Site(""), active=False, unusable=str(error)), ()
+        collection_name = collection if isinstance(collection, str) else ""
+        return Source(table.name, collection_name, Site(""), active=False, unusable=str(error)), ()
 
 
 def _usable_tables(files: ConfigFiles, usable: Mapping[str, Collection]) -> dict[str, Any]:

@@ -35,8 +35,8 @@ class RunSettings:
     fetchers: int
     readers: int
     every: float
-    sandbox: bool  # whether the processes that read documents have no rights but to read captures
-    group_reads: bool  # whether the group of the workspace may read its files
+    sandbox: bool  # whether the kernel restricts the processes that read documents
+    group_reads: bool  # whether the group of the workspace may read the files that are written there
     notify: tuple[str, ...]  # the words of the command that gets each session's summary; empty if there is none
 
 
@@ -81,7 +81,7 @@ _MAX_FILE_SIZE = CONFIG_BYTES.number  # bytes
 
 
 class ConfigFile(NamedTuple):
-    """One file of the configuration: its path relative to the workspace, its parsed TOML, and why it is not TOML."""
+    """A file of the configuration: its path in the workspace, its TOML, and the error (`fault`) if it is not TOML."""
 
     name: str
     tree: dict[str, Any]

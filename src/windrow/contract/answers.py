@@ -63,7 +63,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """How many of the addresses in an answer one rule of the discovery left out; `example` is the first of them."""
+    """The number of addresses or things in an answer that a rule or a cap left out; `example` is the first address."""
 
     reason: Reason
     rule: str
@@ -72,7 +72,7 @@ class LeftOutCount(NamedTuple):
 
 
 DRIFT = "Drift"
-"""The class of a finding that an answer lacks what the earlier answers had; the source has failed until it is back."""
+"""The class of findings about answers that lack what earlier answers had; such a source counts as failed."""
 
 
 def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]:

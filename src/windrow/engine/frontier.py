@@ -357,7 +357,7 @@ class AddressFrontier:
         return []
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return how many links of a source each rule left out, in the last session in which any link was left out."""
+        """Return how much each rule and cap left out of a source, in the last session with something left out."""
         rule_counts = [
             (task.session, rule_count)
             for task in self._ledger.sessions.tasks_of_source(source)

@@ -34,7 +34,7 @@ _Reducer = Callable[[Any], str | tuple[Any, ...]]
 
 
 class MessageRefused(WindrowError):
-    """A message of a process contains something else than values."""
+    """A message of a process is too long, or does not contain the values that are expected."""
 
 
 def step_modules(collection: Collection) -> set[str]:
@@ -80,7 +80,7 @@ def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> li
 
 
 def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
-    """Yield the values of the lists in a message; raises MessageRefused for what is not the pickle of values.
+    """Yield the values of the lists in a message; raises MessageRefused if it is not a pickle of lists of values.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`.
     """
@@ -105,7 +105,7 @@ class _ValueUnpickler(pickle.Unpickler):
         self.packages = packages
 
     def find_class(self, module: str, name: str) -> _Factory:
-        """Return what makes a value of a class; raises MessageRefused if that is not a class of values."""
+        """Return what makes a value of a class; raises MessageRefused unless it is a class of values of `packages`."""
         factory = _factories.get((module, name))
         if factory is None:
             factory = _find_factory(module, name, self.packages)
@@ -127,7 +127,7 @@ def _factory_of(kind: type) -> _Factory:
 
 
 def _refuse_state(_member: Enum, _state: object) -> None:
-    raise MessageRefused("a process sent a change of an enum")
+    raise MessageRefused("a process sent a message that would change an enum")
 
 
 _PLAIN_FACTORIES: dict[tuple[str, str], _Factory] = {
@@ -140,22 +140,22 @@ def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factor
     """Return the factory of a class of values in one of `packages`, or None if there is no such class."""
     if module.partition(".")[0] not in packages or module.endswith(".__main__"):
         return None
-    found: Any = sys.modules.get(module)
-    if found is None:
+    named: Any = sys.modules.get(module)
+    if named is None:
         try:
-            found = import_module(module)
+            named = import_module(module)
         except ImportError:
             return None
     for part in name.split("."):
-        found = vars(found).get(part) if not part.startswith("__") else None
-        if found is None:
+        named = vars(named).get(part) if not part.startswith("__") else None
+        if named is None:
             return None
-    is_own = isinstance(found, type) and found.__module__ == module
-    return _factory_of(found) if is_own and _is_value_class(found) else None
+    is_own = isinstance(named, type) and named.__module__ == module
+    return _factory_of(named) if is_own and _is_value_class(named) else None
 
 
 _CALLED_METHODS = ("add", "append", "extend", "__setitem__")
-"""The methods that a pickle can call of an object that it has made."""
+"""The methods of a new object that unpickling may call."""
 
 
 def _is_value_class(kind: type) -> bool:
@@ -170,7 +170,7 @@ def _is_value_class(kind: type) -> bool:
 
 
 class _Reducers(dict[type, _Reducer]):
-    """How values of each class are pickled: as the call of its class; others raise PicklingError."""
+    """By class, the function that reduces a value to a call of its class; any other class raises PicklingError."""
 
     def __missing__(self, kind: type) -> _Reducer:
         reducer = self[kind] = _reducer_of(kind)

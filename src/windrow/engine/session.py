@@ -123,8 +123,8 @@ class SessionSettings:
     fetchers: int = 2
     workers: int = 2
     agent: str = "windrow"  # the User-Agent of requests
-    sandbox: bool = True  # whether workers may do nothing but read captures
-    group_reads: bool = False  # whether the group may read what is written
+    sandbox: bool = True  # whether the kernel restricts workers (`restrict_process`)
+    group_reads: bool = False  # whether the group of the workspace may read the files that are written there
 
 
 class Session:
@@ -144,7 +144,7 @@ class Session:
         self._requested_before = SessionRequests()
         self._projections: list[Projection] = []
         self._closed = False
-        self._modes = ExitStack()  # of files; undone when the session is closed
+        self._modes = ExitStack()  # the modes of new files, restored when the session is closed
         self._modes.enter_context(private_files(group_reads=settings.group_reads))
         lease = None
         try:
@@ -303,7 +303,7 @@ class Session:
 
 
 def _readable_paths(harvest: Harvest, archive: Path) -> tuple[Path, ...]:
-    """Return the files and folders beside the archive that workers read: captures of others, and links to captures."""
+    """Return the files and folders outside the archive that workers read: captures of others, and targets of links."""
     inputs = []
     for source in harvest.sources:
         with suppress(ConfigError):  # of a remote folder; the run reports it

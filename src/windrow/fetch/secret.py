@@ -128,7 +128,7 @@ class SentSecrets:
         return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
 
     def hide_text(self, text: str) -> str:
-        """Return a text with each secret in it overwritten, as `hide` returns bytes."""
+        """Overwrite the secrets in a text, as `hide` does in bytes; return the new text."""
         return self.hide(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
     def contains_secret(self, text: bytes) -> bool:
@@ -142,11 +142,11 @@ class SentSecrets:
         return text[:final_size], text[final_size:]
 
 
-_BYTES_PER_CHARACTER = 24  # at most, in `_spellings`
+_BYTES_PER_CHARACTER = 24  # the most bytes of a spelling of a character (`_spellings`)
 
 
 def _base64_texts(secret_text: str) -> Iterator[str]:
-    """Yield the Base64 of a secret, and for each position of it in a longer text the part that depends on it alone."""
+    """Yield the Base64 of a secret, and for each offset modulo 3 in a text the part that only the secret determines."""
     encoded = secret_text.encode("utf-8", "surrogateescape")
     yield base64.b64encode(encoded).decode()
     for offset, unsure_start in enumerate((0, 2, 3)):
@@ -157,14 +157,14 @@ def _base64_texts(secret_text: str) -> Iterator[str]:
 def _pattern_of(text: str) -> str:
     """Return a pattern for a text of which each character may be spelled differently.
 
-    Each of its alternatives begins with a certain byte: `re` skips bytes which begin none of them quickly.
+    Each of its alternatives begins with a fixed byte, so that `re` quickly skips bytes with which none of them begins.
     """
     remainder = "".join(f"(?:{'|'.join(_spellings(character))})" for character in text[1:])
     return "|".join(f"{spelling}{remainder}" for spelling in _spellings(text[0]))
 
 
 def _spellings(character: str) -> Iterator[str]:
-    """Yield patterns for the forms in which responses may repeat a character: in URLs, JSON and HTML, also twice."""
+    """Yield patterns for the spellings of a character: plain, or escaped for URLs, JSON or HTML, also repeatedly."""
     code, encoded = ord(character), character.encode("utf-8", "surrogateescape")
     yield re.escape(encoded).decode("latin-1") if character.isascii() else "".join(rf"\x{byte:02x}" for byte in encoded)
     yield "".join(f"%(?:25){{0,2}}{_any_case(f'{byte:02x}')}" for byte in encoded)

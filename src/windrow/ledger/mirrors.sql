@@ -62,7 +62,7 @@ WHERE path = :name OR substr(path, -length('/' || :name)) = '/' || :name OR sour
 OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :name) ORDER BY seq;
 
 -- def refused_at(source: str, limit: int) -> list[RefusalRow]
--- Return the entries of a source's listings that were refused, the last ones first.
+-- Return at most `limit` entries of a source's listings that were refused, the last ones first.
 SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
     SELECT seq, at, session, source, path, reason FROM refusal WHERE source = :source
     UNION ALL SELECT l.seq, l.at, l.session, l.source, l.path, f.reason FROM listing l

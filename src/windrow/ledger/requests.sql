@@ -16,10 +16,10 @@ WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
 -- row: DailyYield
--- The fewest things that an answer of a list offered on a day (YYYY-MM-DD).
+-- A day (YYYY-MM-DD) with responses of a list, and the fewest things that one of its responses offered then.
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
--- Return the daily yields of a source's list by its answers before an attempt, except those that drifted.
+-- Return a list's daily yields by its responses since a time and before an attempt, without drifted ones.
 SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
 FROM attempt v JOIN followed f ON f.attempt = v.seq
 WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.collection = :collection

@@ -28,7 +28,7 @@ _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 
 class RuleCount(NamedTuple):
-    """The number of a source's addresses that one rule left out in a session; `example` is the first of them."""
+    """The number of things of a source that a rule or cap left out in a session; `example` is the first address."""
 
     source: str
     reason: str

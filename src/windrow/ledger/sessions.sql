@@ -67,8 +67,8 @@ FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] A
 WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
 
 -- def errors_of_no_source(before: int) -> list[str]
--- Return the errors of no source in sessions before `before`.
--- Errors are left out if a later session had a task of the same collection in the same phase or one after it.
+-- Return the comments of failed tasks without a source in sessions before the session `before`.
+-- A task is left out if a later session had a task of the same collection in the same phase or a later one.
 SELECT e.comment FROM task t JOIN task_end e ON e.task = t.seq
 WHERE t.source = '' AND t.collection <> '' AND e.failed AND t.session < :before
 AND NOT EXISTS (

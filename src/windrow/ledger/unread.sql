@@ -5,8 +5,7 @@
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.
--- An attempt of which a cap left out a part is not returned if a later one has other bytes of its address, or if a part
--- of the later one is left out too.
+-- An attempt with the reason `capped` is left out if a later attempt at its address has other bytes, or has it too.
 SELECT attempt AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
 AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON b.address = a.address
     WHERE a.seq = unread.attempt AND b.host = a.host AND b.seq > a.seq AND b.reason IS NULL

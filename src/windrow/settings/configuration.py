@@ -33,7 +33,7 @@ class DatabaseAddress:
 class SourceTable(NamedTuple):
     """A source's table in TOML, not checked yet: the source's name, the file's name, and the parsed table.
 
-    If the file is not TOML, `fault` says so, and the table is empty.
+    If the file is not TOML, the table is empty and `fault` is the error; otherwise `fault` is empty.
     """
 
     name: str

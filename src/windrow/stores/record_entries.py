@@ -163,7 +163,7 @@ def build_clause(
 def _leaf_clauses(
     connection: sqlite3.Connection, kind: str, word_forms: WordForms, terms: frozenset[Leaf]
 ) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf. Only `terms` may have other forms."""
+    """Return a function that returns the clause of a leaf. Only `terms` also match their `word_forms`."""
 
     def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):

@@ -334,7 +334,7 @@ class ForeignCapturing:
         return [*new_records.values()]
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before; False if it is retried, or its line was false and changed."""
+        """Return whether a record failed before; False if it is retried, or if its line was wrong and has changed."""
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)
@@ -363,8 +363,8 @@ class ForeignCapturing:
     ) -> Attempt | None:
         """Copy a verified record into the archive and return its attempt; None if it is not wanted.
 
-        `outcome` is a VerifiedRecord or a failed reading, whose reason the attempt then has; None if the record has no
-        file or offset. `payloads` has the responses copied before, by the digest of their body; this one is added.
+        `outcome` is a VerifiedRecord, or a failed reading whose reason the attempt gets, or None if the record has no
+        file or offset. `payloads` has the responses copied before, by the digest of their body; the new one is added.
         """
         if not isinstance(outcome, VerifiedRecord):
             return self._failed_attempt(index, record, outcome)

@@ -174,7 +174,7 @@ SCAN_RECORDS = 256
 
 _INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
 
-_LINE_ENDS = 4  # bytes after a record
+_LINE_ENDS = 4  # bytes of the line ends after a record
 
 REVISIT = "warc/revisit"
 """The media type of a revisit in an index."""
@@ -254,7 +254,7 @@ CheckedFields = tuple[str, str, int | None]
 
 
 def checked_fields(line: CdxLine) -> CheckedFields:
-    """Return the fields of an index line with which its record is compared."""
+    """Return the digest, address and length (bytes) in an index line, with which its record is compared."""
     return line.digest, line.url, line.length
 
 
@@ -267,7 +267,7 @@ class RecordJob(NamedTuple):
     def run(self, limits: Limits) -> VerifiedRecord:
         """Read a record; raises ArchiveError if it is missing or broken, or differs from its line or its own digest.
 
-        Unless it is a revisit, its bytes have the digest `payload` of the interpretation.
+        The `payload` of the interpretation was compared with the bytes of the record, unless the record is a revisit.
         """
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest
@@ -284,10 +284,10 @@ class RecordJob(NamedTuple):
 
 
 def _compare_line(line: CdxLine, url: str, length: int) -> None:
-    """Raise ArchiveError (BAD_LINE) if a record has not the address of its index line, or not its length in bytes.
+    """Raise ArchiveError (BAD_LINE) unless a record has the address and the length (bytes) that its index line states.
 
-    Addresses with the same SURT key are the same: with `http` or `https`, `www`, default ports, in any letter case. The
-    line ends after a record may be missing from its length; the length 0 stands for an unknown one.
+    Addresses with the same SURT key are equal: scheme, `www`, default port and letter case do not matter. A length may
+    include the line ends after the record or not; a line with the length 0 is compared by address only.
     """
     if surt(normalise(line.url).url) != surt(url):
         raise ArchiveError("the record has another address than its index line", reason=Reason.BAD_LINE)

@@ -1,4 +1,4 @@
-"""Count by rule the addresses of a source that a run leaves out."""
+"""Count, by rule or cap, what a run leaves out of a source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_RULES = COUNTED_RULES.number
 
 
 class LeftOutCounter:
-    """For each rule, the number of addresses of a source that it leaves out, and the first of them."""
+    """For each rule or cap, the number of addresses or things of a source that it leaves out, and the first address."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[Reason, str], tuple[int, str]] = {}

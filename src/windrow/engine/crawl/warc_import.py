@@ -231,14 +231,14 @@ class WarcImporter:
         return findings
 
     def _verify_payload(self, file: _File, record: WarcRecord, imported: ImportedRecord) -> ImportedRecord:
-        """Return `imported` with a payload digest only if its bytes have it; if they differ, with a finding."""
+        """Return `imported` with the payload digest that its record states, or with a finding if its bytes differ."""
         if imported.refers or imported.attempt is None or imported.attempt.kept is None:
             return imported
         try:
             verified_digest = verify_stated_digest(self._run.archive / file.warc, record, self._run.limits)
         except ArchiveError as error:
             reason = error.reason or Reason.DIGEST_MISMATCH
-            finding = Finding(reason.class_name, f"{error}; no revisit gets its bytes", Level.WARN)
+            finding = Finding(reason.class_name, f"{error}; its bytes are not used for revisits", Level.WARN)
             return imported._replace(payload="", finding=finding, wrong=reason)
         return imported._replace(payload=verified_digest)
 
@@ -246,7 +246,7 @@ class WarcImporter:
         self, writer: LedgerWriter, file: _File, record: WarcRecord, imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
     ) -> bool:  # fmt: skip
-        """Store a record's attempt, and its response in `batch_payloads`; return False if it waits for its original."""
+        """Store a record's attempt, and its response in `batch_payloads`; return False for a revisit that waits."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:

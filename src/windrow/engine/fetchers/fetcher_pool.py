@@ -212,9 +212,9 @@ class FetcherPool:
         return events
 
     def _remove_dead(self, member: _RunningFetcher, problem: str = "") -> list[Event]:
-        """Return the end of each unfinished batch of a dead process, with the target that it was reading, if any.
+        """Remove a fetcher that is dead or sent a refused message; return an event for each of its unfinished batches.
 
-        `problem` is empty, or says why a message of the process was refused.
+        The event of the batch that was being read names the target. `problem` is why a message was refused, or empty.
         """
         del self._members[member.pipe]
         member.pipe.close()

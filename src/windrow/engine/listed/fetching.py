@@ -37,7 +37,7 @@ MAX_NAMED = 5
 
 @dataclass(slots=True)
 class _SourceState:
-    """A source and the state of its state in this run."""
+    """A source, and the counts and times of the requests to it in this run."""
 
     source: Source
     task: int
@@ -137,7 +137,7 @@ class Fetching:
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave_sources(self, deadline: float) -> None:
-        """Close the sources that have files left after `deadline` seconds; the next run resumes their state."""
+        """Close the sources that have files left after `deadline` seconds; the next run fetches these files."""
         with self._run.ledger.writing() as writer:
             for name, state in self._states.items():
                 in_progress = [queued for queued in self._in_hand.values() if queued.source.name == name]

@@ -153,8 +153,8 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """Record the files that a source offers now, and those that it no longer offers.
 
-    If a folder that had files is missing, or has lines that cannot be read, which may be about files that are not
-    listed otherwise, then these files are not recorded as gone, and the listing has failed.
+    If a folder is missing, or if lines of its listing cannot be read, then its files that are not offered now are not
+    recorded as gone, and the listing has failed.
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
@@ -200,7 +200,8 @@ def _record_gone(
 ) -> tuple[int, Counter[str], Counter[str]]:
     """Record that a source no longer offers files, except those whose folder is missing or has unreadable lines.
 
-    Returns the number of files recorded as gone, and the numbers of the exceptions by folder.
+    Returns the number of files recorded as gone, and the numbers of the other files: by missing folder, and by folder
+    with unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():

@@ -56,8 +56,8 @@ class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`; `found` counts the requests that it led to.
 
     The response `is_usable` if the discovery used it. Otherwise it may have a `reason` with a `message`; it has none
-    if it is a redirect, or if its attempt failed. `left_out` counts its addresses that are not requested. `drift` says
-    what it lacks that earlier ones had, or is empty.
+    if it is a redirect, or if its attempt failed. `left_out` counts its addresses that are not requested and what caps
+    leave out of it. `drift` is the message of its finding DRIFT, or empty.
     """
 
     source: str
@@ -264,18 +264,18 @@ class AnswerFollower:
         if fruitless < MAX_FRUITLESS:
             self._fruitless |= {(source, url.digest): fruitless + 1 for url in followed.found}
             return followed
-        message = f"the answers before it led from one to the next and offered nothing new, {MAX_FRUITLESS} in a row"
+        message = f"it is the last of over {MAX_FRUITLESS} answers that each led to the next and offered nothing new"
         finding = Finding("CrawlerTrap", f"{message}: its requests are not made")
         result = replace(result, skip=Reason.CRAWLER_TRAP, findings=(finding, *result.findings))
         return FollowedAnswer(result)
 
     def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, with a finding if it is the answer of a list and offers much less than earlier ones."""
+        """Return `followed`, with a finding DRIFT if it is of a list and offers much less than earlier responses."""
         result, attempt = followed.result, recorded.attempt
         is_list = recorded.seq in self._lists
         self._lists.discard(recorded.seq)
-        says_empty = any(finding.kind == Reason.PLACEHOLDER.class_name for finding in result.findings)
-        if not is_list or result.skip is not None or followed.is_redirect or says_empty:
+        has_placeholder = any(finding.kind == Reason.PLACEHOLDER.class_name for finding in result.findings)
+        if not is_list or result.skip is not None or followed.is_redirect or has_placeholder:
             return followed
         earlier = self._run.ledger.requests.daily_yields(
             self._run.collection.name, recorded.source, attempt.target, recorded.seq, attempt.started - COMPARED_TIME

@@ -78,7 +78,7 @@ class _Batch:
         """Record that a worker died at the job that is at `position` in `sent_jobs`, which are indexes.
 
         `exit_code` is None if the worker was killed because it slept too long; `cpu_limit` is in seconds. `problem`
-        says why its message was refused; it may be about any of `sent_jobs`.
+        is why its message was refused, or empty; any of `sent_jobs` may be the cause.
         """
         culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
         if exit_code == -signal.SIGPROF:
@@ -180,7 +180,7 @@ class _Worker:
     def take_batches_after_death(self, cpu_limit: float, problem: str) -> list[_Batch]:
         """Record at which job the worker died, and return its batches; raises ReaderFailed if it had not begun any.
 
-        `problem` is empty, or says why its message was refused; the worker is then killed.
+        `problem` is why its message was refused, so that it is killed; empty if the worker died.
         """
         self.pipe.close()
         self.process.join(0 if problem else END_SECONDS)

@@ -1,7 +1,7 @@
-"""Take rights from this process before it reads what strangers wrote: new privileges, files, network, programs.
+"""Restrict this process before it reads untrusted documents: its privileges, files, network and programs.
 
-Three mechanisms of Linux, each without root: `no_new_privs` (kernel 3.5), Landlock (5.13) and a seccomp filter (3.5).
-What the kernel lacks is left out; `windrow check --sandbox` shows what works on a machine.
+Three mechanisms of Linux do it without root: `no_new_privs` (kernel 3.5), Landlock (5.13) and a seccomp filter (3.5).
+A mechanism that the kernel lacks is left out; `windrow check --sandbox` shows what works on a machine.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from windrow.engine.runtime import CONTEXT, start_process
 
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 _SECCOMP_MODE_FILTER = 2
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on all architectures
-_PATH_BENEATH, _GET_VERSION = 1, 1
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # calls of Landlock, the same on all architectures
+_PATH_BENEATH, _GET_VERSION = 1, 1  # the type of a rule, and a flag of _CREATE_RULESET
 _READ_FILE, _READ_FOLDER = 1 << 2, 1 << 3
 _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 16) - 1}
 """The rights over files that Landlock knows, by the first version that knows them."""
-_NET_VERSION, _SCOPE_VERSION = 4, 6
+_NET_VERSION, _SCOPE_VERSION = 4, 6  # the first versions of Landlock with _NET_RIGHTS and with _SCOPES
 _NET_RIGHTS, _SCOPES = 0b11, 0b11  # TCP bind and connect; abstract sockets and signals to processes outside
 
 _ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""The numbers by which seccomp knows the architectures, by machine."""
+"""The numbers of architectures in seccomp, by `platform.machine()`."""
 _CALL_NUMBERS = {
     # network
     "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201),
@@ -65,26 +65,27 @@ _SIGNAL_NUMBERS = {
 """The system calls that send signals; they are refused if Landlock does not keep signals from other processes."""
 
 _X32_CALLS = 0x40000000  # x86_64: calls of the x32 ABI, which have other numbers for the same calls
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
-_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000
+_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of a seccomp filter
+_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000  # what a filter returns
 
 _SYSTEM_FOLDERS = (
     "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/etc/ld.so.cache",
     "/usr/share/zoneinfo", "/etc/localtime", "/usr/share/fonts", "/usr/local/share/fonts", "/usr/share/X11/fonts",
     "/dev/null", "/dev/zero", "/dev/urandom", "/proc/meminfo", "/proc/cpuinfo", "/sys/devices/system/cpu",
 )  # fmt: skip
+"""Files and folders that Python and the libraries of readers may read."""
 
 
 class Sandbox(NamedTuple):
     """Which mechanisms restrict this process."""
 
     no_new_privs: bool = False
-    landlock: int = 0  # its version, 0 if the kernel has none
+    landlock: int = 0  # its version, 0 if it does not restrict this process
     seccomp: bool = False
 
 
 def linked_files(folders: Iterable[Path]) -> list[Path]:
-    """Return the files to which symbolic links below `folders` point: they are read, wherever they are."""
+    """Return the files to which symbolic links in `folders`, and in folders below them, point."""
     return [
         Path(entry.path).resolve()
         for folder in folders
@@ -95,7 +96,7 @@ def linked_files(folders: Iterable[Path]) -> list[Path]:
 
 
 def restrict_process(readable: Iterable[Path]) -> Sandbox:
-    """Take all rights from this process, except to read the files and folders `readable` and those of Python itself."""
+    """Restrict this process to reading the files and folders `readable` and those of Python, as far as Linux can."""
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return Sandbox()
@@ -116,14 +117,14 @@ def _own_folders() -> list[Path]:
 
 
 def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
-    """Have Landlock allow only reading of `readable`, and no TCP; return its version, or 0 if it is missing."""
+    """Have Landlock allow only reading of `readable`, and no TCP; return its version, or 0 if it fails."""
     version: int = libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)
     if version < 1:
         return 0
     file_rights = max(rights for first, rights in _FILE_RIGHTS.items() if version >= first)
     net_rights, scopes = _NET_RIGHTS * (version >= _NET_VERSION), _SCOPES * (version >= _SCOPE_VERSION)
     attributes = struct.pack("QQQ", file_rights, net_rights, scopes)
-    size = 24 if scopes else 16 if net_rights else 8
+    size = 24 if scopes else 16 if net_rights else 8  # bytes of `attributes` that this version of Landlock has
     ruleset: int = libc.syscall(_CREATE_RULESET, attributes, size, 0)
     if ruleset < 0:
         return 0
@@ -149,7 +150,7 @@ def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
 
 
 def _restrict_calls(libc: ctypes.CDLL, *, signals: bool) -> bool:
-    """Refuse system calls for network, programs, and also `signals`; return whether the kernel does."""
+    """Have seccomp refuse _CALL_NUMBERS and, if `signals`, calls that send signals; return whether it does."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return False
@@ -168,14 +169,14 @@ def _restrict_calls(libc: ctypes.CDLL, *, signals: bool) -> bool:
 
 
 class SandboxTrial(NamedTuple):
-    """Which mechanisms restrict a process on this machine, and which forbidden acts it could do nevertheless."""
+    """Which mechanisms restrict a process on this machine, and the names of forbidden acts that were not refused."""
 
     sandbox: Sandbox
     allowed: tuple[str, ...]
 
 
 def try_sandbox() -> SandboxTrial:
-    """Restrict a child process as a worker is restricted, and have it try what a worker may not do."""
+    """Have a child process with the restrictions of a worker try all _ACTS; if it dies, none counts as refused."""
     ours, theirs = CONTEXT.Pipe()
     with tempfile.TemporaryDirectory(prefix="windrow-sandbox-") as folder, ours:
         process = CONTEXT.Process(target=_try_acts, args=(theirs, Path(folder)), daemon=True)
@@ -197,7 +198,7 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "run a program": lambda _folder: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-V"], {}), 0),
     "signal another process": lambda _folder: os.kill(os.getppid(), 0),
 }
-"""What a worker may not do, by name."""
+"""The forbidden acts that are tried, by name; each gets an empty folder."""
 
 
 def _try_acts(pipe: Pipe, folder: Path) -> None:
@@ -212,6 +213,6 @@ def _is_refused(act: Callable[[Path], object], folder: Path) -> bool:
         act(folder)
     except PermissionError:
         return True
-    except OSError:  # another problem: the act itself was allowed
+    except OSError:  # the kernel did not refuse the act, which failed for another reason
         return False
     return False

@@ -449,12 +449,12 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read if windrow and not the document is the cause, else None."""
+        """Return the reason why a document was not read if it is one of OWN_FAULTS; otherwise None."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _why_unread(self, settled: SettledAttempt) -> Reason | None:
-        """Return why a document was not read, or not read whole, if the document is not the cause, else None."""
+        """Return the reason with which a document is recorded as unread (one of OWN_FAULTS, or CAPPED), or None."""
         return self._own_fault(settled.result) or (Reason.CAPPED if settled.is_capped else None)
 
     def _read_again(self) -> None:

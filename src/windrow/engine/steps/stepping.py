@@ -114,10 +114,7 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count, by reason, a document at `url` or the parts of it that were read but not kept, and by cap the others.
-
-        Those have the reason CAPPED.
-        """
+        """Count what `skips` left out of the document at `url`: by cap if the reason is CAPPED, otherwise by reason."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)

@@ -45,7 +45,7 @@ _GC_THRESHOLD = 20_000
 """New objects before the next garbage collection; it is high since there are few cycles to collect."""
 
 REFUSED_RIGHT = (
-    "processes that read documents may open no sockets and no files but captures; run.sandbox = false allows it"
+    "processes that read documents may open captures, but no other files or sockets; run.sandbox = false allows it"
 )
 MIN_MEMORY = 32 << 20
 """The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
@@ -58,8 +58,8 @@ class WorkerConfig(NamedTuple):
     folder: Path  # of the archive
     limits: Limits
     resources: Mapping[str, Resource]
-    readable: tuple[Path, ...] = ()  # files and folders that it may read beside the archive
-    sandbox: bool = True  # whether it may do nothing else (`restrict_process`)
+    readable: tuple[Path, ...] = ()  # files and folders outside the archive that it may read
+    sandbox: bool = True  # whether the kernel forbids it anything else (`restrict_process`)
 
 
 class CaptureReader:
@@ -109,7 +109,7 @@ class JobRunner:
             return Reading(Reason.STEP_FAILED, (self._finding_of(error),))
 
     def _finding_of(self, error: Exception) -> Finding:
-        """Return the finding of an error; if it may be one of a missing right, it names the setting that gives it."""
+        """Return the finding of an error; if the sandbox may be the cause, with the setting that switches it off."""
         finding = _finding_of(error)
         is_refusal = isinstance(error, OSError) or isinstance(error.__cause__, PermissionError)
         return replace(finding, message=f"{finding.message}; {REFUSED_RIGHT}") if is_refusal else finding

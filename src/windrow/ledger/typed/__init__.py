@@ -1,4 +1,4 @@
-"""What the ledger's .sql files say, in Python: written by `make queries`, and never by hand."""
+"""The queries of the ledger's .sql files in Python; `make queries` writes this package."""
 
 WIDTHS = {
     "address": 10,
@@ -41,4 +41,4 @@ WIDTHS = {
     "unread": 7,
     "whole_listing": 4,
 }
-"""How many columns each table has."""
+"""The number of columns of each table."""

@@ -174,7 +174,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.rows(_make_refusal_row, "mirrors.refused", name)
 
     def refused_at(self, source: str, limit: int) -> list[RefusalRow]:
-        """Return the entries of a source's listings that were refused, the last ones first."""
+        """Return at most `limit` entries of a source's listings that were refused, the last ones first."""
         return self._database.rows(_make_refusal_row, "mirrors.refused_at", source, limit)
 
     def listings(self, file: int) -> list[ListingRow]:

@@ -16,7 +16,7 @@ from windrow.reasons import Reason
 
 
 class DailyYield(NamedTuple):
-    """The fewest things that an answer of a list offered on a day (YYYY-MM-DD)."""
+    """A day (YYYY-MM-DD) with responses of a list, and the fewest things that one of its responses offered then."""
 
     day: str
     fewest: int
@@ -82,7 +82,7 @@ class TypedRequests(LedgerQueries):
     def daily_yields(
         self, collection: str, source: str, address: int, before: int, since: datetime
     ) -> list[DailyYield]:
-        """Return the daily yields of a source's list by its answers before an attempt, except those that drifted."""
+        """Return a list's daily yields by its responses since a time and before an attempt, without drifted ones."""
         return self._database.rows(
             DailyYield._make, "requests.daily_yields", address, before, spell(since), collection, source
         )

@@ -174,9 +174,9 @@ class TypedSessions(LedgerQueries):
         return self._database.rows(_make_task_row, "sessions.tasks", facts[0], facts[1])
 
     def errors_of_no_source(self, before: int) -> list[str]:
-        """Return the errors of no source in sessions before `before`.
+        """Return the comments of failed tasks without a source in sessions before the session `before`.
 
-        Errors are left out if a later session had a task of the same collection in the same phase or one after it.
+        A task is left out if a later session had a task of the same collection in the same phase or a later one.
         """
         return self._database.column("sessions.errors_of_no_source", before)
 

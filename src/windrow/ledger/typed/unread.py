@@ -42,8 +42,8 @@ class TypedUnread(LedgerQueries):
     def attempts(self, collection: str, phase: int) -> list[UnreadDocument]:
         """Return the attempts that the step of a phase failed to read, in order.
 
-        An attempt of which a cap left out a part is not returned if a later one has other bytes of its address, or if a
-        part of the later one is left out too.
+        An attempt with the reason `capped` is left out if a later attempt at its address has other bytes, or has it
+        too.
         """
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 

@@ -218,7 +218,7 @@ class FullTextIndex:
         """
         aggregations: dict[str, Any] = {
             name: {"terms": {"field": name, "size": MAX_FACET_VALUES}} for name in fields
-        }  # the time field is no mark, so the names differ
+        }  # the time field is not among `fields`, so the names differ
         aggregations[time_field] = {"range": {"field": time_field, "ranges": _YEAR_RANGES}}
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -226,8 +226,8 @@ class FullTextIndex:
         by_mark = []
         for name in fields:
             marks = {bucket["key"]: int(bucket["doc_count"]) for bucket in counts[name]["buckets"]}
-            rest = int(counts[name]["sum_other_doc_count"])
-            by_mark.append(marks | ({"other": rest} if rest else {}))
+            other_count = int(counts[name]["sum_other_doc_count"])
+            by_mark.append(marks | ({"other": other_count} if other_count else {}))
         by_year: dict[str, int] = {}
         for bucket in counts[time_field]["buckets"]:
             year = _YEAR_BY_START.get(int(bucket.get("from", -1)), "other") if "to" in bucket else "other"
@@ -276,7 +276,7 @@ class FullTextIndex:
 MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
 """The maximum number of languages in which forms of a word are searched. The most frequent ones are used."""
 FACET_YEARS = range(1970, 2101)
-"""The years by which documents are counted."""
+"""The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
 """The maximum number of values of a facet that are counted one by one. The most frequent ones are."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
@@ -285,7 +285,7 @@ _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STA
 
 
 def find_forms(index: FullTextIndex, query: Query) -> WordForms:
-    """Return the other forms of the words of a query that are in the field `main` of an index."""
+    """Return the other forms, in the field `main` of an index, of the words in a query that are not excluded."""
     terms = (term for term in searched_terms(query.root) if isinstance(term, Word) and not term.prefix)
     return index.find_word_forms(dict.fromkeys(" ".join(index_words(term.text)) for term in terms), "main")
 
