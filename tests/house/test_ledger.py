@@ -117,5 +117,7 @@ def test_a_row_has_the_same_fields_in_each_of_its_queries() -> None:
         SqlBlock("items", "def", f"items.{name}", f"def {name}() -> list[Tried]", ["Return it."], text, [])
         for name, text in queries.items()
     ]
-    with pytest.raises(SystemExit, match=r"items\.last: Tried has .*'owner': 'str'.*, but the columns are .*'size': 'int \| None'"):
+    with pytest.raises(
+        SystemExit, match=r"items\.last: Tried has .*'owner': 'str'.*, but the columns are .*'size': 'int \| None'"
+    ):
         tool["ModuleWriter"](blocks, tool["HandWritten"](), tool["typed_schema"]())
