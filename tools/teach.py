@@ -200,8 +200,8 @@ def check(samples: Sequence[Page], folds: int) -> dict[str, float]:
         for page in samples:
             if page.part(folds) == fold:
                 block_scores = model.score_blocks(page)
-                chosen = choose_blocks(page.view.outline, page.view.traits, page.view.judged, block_scores)
-                blocks = zip(page.view.outline.blocks.text, chosen, strict=True)
+                choice = choose_blocks(page.view.outline, page.view.traits, page.view.judged, block_scores)
+                blocks = zip(page.view.outline.blocks.text, choice.taken(), strict=True)
                 words = [word for text, is_chosen in blocks if is_chosen for word in tokens(text)]
                 score = f1(words, page.gold)
                 scores.setdefault(page.kind, []).append(score)

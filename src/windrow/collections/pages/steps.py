@@ -95,13 +95,12 @@ def find_expiry(summary: TextSummary) -> int | None:
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source without the host `*`: with it, links to any host would count as internal."""
+    """Return the scope of a source without `*` as a host: with it, links to any host would count as internal."""
     if source is None or "seeds" not in source.options:
         return None
     options = source.options
-    return _get_scope(
-        tuple(options["seeds"]), tuple(host for host in options["hosts"] if host != "*"), tuple(options["paths"])
-    )
+    hosts = (host for host in options["hosts"] if host.partition(":")[0] != "*")
+    return _get_scope(tuple(options["seeds"]), tuple(hosts), tuple(options["paths"]))
 
 
 @lru_cache(maxsize=64)
@@ -135,11 +134,15 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
     fields, url = task.fields, task.item.key
     canonicals = [*page.canonicals] or ([page.canonical] if page.canonical else [])
     links = _replace_surrogates(tuple(tuple(link) for link in page.links[: task.limits.links]))
+    excess = page.left_out
+    if len(page.links) > task.limits.links:
+        excess += PAGE_LINKS._replace(number=task.limits.links).find_excess(len(page.links))
+    left_out = tuple(map(skip_excess, excess)) if excess else ()
     summary = TextSummary(
         b"", links=links, linked=hash_link_set((target, text or "") for target, *_, text in links),
         size=size, mime=page.mime,
         canonical=find_canonical(url, canonicals + find_link_targets(fields.get("link", ""), "canonical")),
-        move=_find_refresh(page, url, fields.get("refresh", "")),
+        move=_find_refresh(page, url, fields.get("refresh", "")), left_out=left_out,
     )  # fmt: skip
     pile = _replace_surrogates(page.pile.fields())
     digest = type(page.pile)(*pile).digest()
@@ -156,12 +159,8 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
             reason=_explain_missing_text(page),
             described=described,
         )
-    excess = page.left_out
-    if len(page.links) > task.limits.links:
-        excess += PAGE_LINKS._replace(number=task.limits.links).find_excess(len(page.links))
-    left_out = tuple(map(skip_excess, excess)) if excess else ()
     defect = _explain_defect(page) or (Reason.CAPPED.value if left_out else "")
-    return summary._replace(identity=digest, pile=pile, described=described, reason=defect, left_out=left_out)
+    return summary._replace(identity=digest, pile=pile, described=described, reason=defect)
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
