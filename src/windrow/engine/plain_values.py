@@ -1,7 +1,7 @@
 """Pickle values that processes send to the engine, and unpickle nothing but values.
 
 A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. The engine gives
-the unpickler no function and no class: for the name of a class of values it gets a built-in callable that makes a value
+the unpickler no function and no class: for the name of a class of values it gets a built-in factory that makes a value
 of that class. The classes are a few of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the
 packages of the run's collections. Such a message can be wrong, but it cannot run code or change a class.
 """
@@ -29,7 +29,7 @@ from windrow.errors import WindrowError
 
 OWN_PACKAGE = "windrow"
 _PLAIN_CLASSES = (date, datetime, time, timedelta, timezone, Decimal, PosixPath, PurePosixPath, ZoneInfo)
-_Maker = Callable[..., Any]
+_Factory = Callable[..., Any]
 _Reducer = Callable[[Any], str | tuple[Any, ...]]
 
 
@@ -52,12 +52,12 @@ def step_modules(collection: Collection) -> set[str]:
 
 
 def package_names(modules: Iterable[str]) -> frozenset[str]:
-    """Return the names of the packages of `modules` and windrow's, whose classes messages may contain."""
+    """Return the names of the packages whose classes messages may contain: windrow and the packages of `modules`."""
     return frozenset({OWN_PACKAGE, *(name.partition(".")[0] for name in modules)})
 
 
 def pack_values(values: list[Any]) -> bytes:
-    """Pickle a list of values; raises MemoryError, or an error of pickle for what is not a value."""
+    """Pickle a list of values. Raises MemoryError, or an error of pickle if an object is not a value."""
     content = io.BytesIO()
     pickler = pickle.Pickler(content, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = _REDUCERS
@@ -66,9 +66,9 @@ def pack_values(values: list[Any]) -> bytes:
 
 
 def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> list[Any]:
-    """Receive and return the values of the next message; raises MessageRefused, and EOFError or OSError at the end.
+    """Receive and return the values of the next message. Raises MessageRefused, and EOFError or OSError at the end.
 
-    For `packages` see `unpack_values`. A message of more than `max_bytes` bytes is refused.
+    `packages` is explained at `unpack_values`. A message of more than `max_bytes` bytes is refused.
     """
     try:
         message = pipe.recv_bytes(max_bytes)
@@ -80,7 +80,7 @@ def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> li
 
 
 def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
-    """Yield the values of the lists in a message; raises MessageRefused for what is not the pickle of values.
+    """Yield the values of the lists in a message. Raises MessageRefused if it contains anything but pickled values.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`.
     """
@@ -98,46 +98,46 @@ def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
 
 
 class _ValueUnpickler(pickle.Unpickler):
-    """An unpickler that finds makers of values in place of classes and functions."""
+    """An unpickler that finds factories of values instead of classes and functions."""
 
     def __init__(self, stream: io.BytesIO, packages: AbstractSet[str]) -> None:
         super().__init__(stream)
         self.packages = packages
 
-    def find_class(self, module: str, name: str) -> _Maker:
-        """Return what makes a value of a class; raises MessageRefused if that is not a class of values."""
-        maker = _makers.get((module, name))
-        if maker is None:
-            maker = _find_maker(module, name, self.packages)
-            if maker is None:
+    def find_class(self, module: str, name: str) -> _Factory:
+        """Return the factory of a class. Raises MessageRefused if it is not a class of values."""
+        factory = _factories.get((module, name))
+        if factory is None:
+            factory = _find_factory(module, name, self.packages)
+            if factory is None:
                 raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is not a class of values")
-            _makers[module, name] = maker
-        elif module.partition(".")[0] not in self.packages and (module, name) not in _PLAIN_MAKERS:
+            _factories[module, name] = factory
+        elif module.partition(".")[0] not in self.packages and (module, name) not in _PLAIN_FACTORIES:
             raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is of another collection")
-        return maker
+        return factory
 
 
-def _maker_of(kind: type) -> _Maker:
-    """Return a built-in method that makes a value of a class; unlike a class, it has no attributes that can be set."""
+def _factory_of(kind: type) -> _Factory:
+    """Return a built-in method that makes a value of a class. Unlike a class, it has no attributes that can be set."""
     if issubclass(kind, Enum):
         type.__setattr__(kind, "__setstate__", _refuse_state)  # members are shared: no message may change them
         return kind._value2member_map_.__getitem__
-    maker: _Maker = type.__call__.__get__(kind)
-    return maker
+    factory: _Factory = type.__call__.__get__(kind)
+    return factory
 
 
 def _refuse_state(_member: Enum, _state: object) -> None:
     raise MessageRefused("a process sent a change of an enum")
 
 
-_PLAIN_MAKERS: dict[tuple[str, str], _Maker] = {
-    (kind.__module__, kind.__qualname__): _maker_of(kind) for kind in _PLAIN_CLASSES
+_PLAIN_FACTORIES: dict[tuple[str, str], _Factory] = {
+    (kind.__module__, kind.__qualname__): _factory_of(kind) for kind in _PLAIN_CLASSES
 }
-_makers: dict[tuple[str, str], _Maker] = {**_PLAIN_MAKERS}
+_factories: dict[tuple[str, str], _Factory] = {**_PLAIN_FACTORIES}
 
 
-def _find_maker(module: str, name: str, packages: AbstractSet[str]) -> _Maker | None:
-    """Return the maker of a class of values in one of `packages`, or None if there is no such class."""
+def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factory | None:
+    """Return the factory of a class of values in one of `packages`, or None if there is no such class."""
     if module.partition(".")[0] not in packages or module.endswith(".__main__"):
         return None
     found: Any = sys.modules.get(module)
@@ -151,7 +151,7 @@ def _find_maker(module: str, name: str, packages: AbstractSet[str]) -> _Maker | 
         if found is None:
             return None
     is_own = isinstance(found, type) and found.__module__ == module
-    return _maker_of(found) if is_own and _is_value_class(found) else None
+    return _factory_of(found) if is_own and _is_value_class(found) else None
 
 
 _CALLED_METHODS = ("add", "append", "extend", "__setitem__")
@@ -170,7 +170,7 @@ def _is_value_class(kind: type) -> bool:
 
 
 class _Reducers(dict[type, _Reducer]):
-    """How values of each class are pickled: as the call of its class; others raise PicklingError."""
+    """How values of each class are pickled: as a call of the class. For any other class, PicklingError is raised."""
 
     def __missing__(self, kind: type) -> _Reducer:
         reducer = self[kind] = _reducer_of(kind)

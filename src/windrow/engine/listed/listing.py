@@ -42,7 +42,7 @@ class _SourceListing:
 
 @dataclass(slots=True)
 class _Listings:
-    """The listings of a run that have not begun, and the names of the sources that could not be listed (`down`)."""
+    """The listings of a run that have not begun (`waiting`), and the names of sources that were not listed (`down`)."""
 
     run: HarvestRun
     waiting: list[_SourceListing]

@@ -95,10 +95,7 @@ async def _run_jobs(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List folders and fetch files; return the connection's state.
-
-    Raises TerminalFailure if all folders are missing.
-    """
+    """List folders, fetch files, return the connection's state. Raises TerminalFailure if all folders are missing."""
     missing_folders = 0
     for folder in batch.folders:
         try:
