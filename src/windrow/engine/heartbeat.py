@@ -2,7 +2,7 @@
 
 A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine the address from which they
 are. A reading that takes too long is ended by a signal if Python code or `re` is running. A library cannot be
-interrupted like that: the beats of the process stop then, and the engine ends the process, which loses only the jobs in
+interrupted like this: the beats of the process stop, and the engine ends the process, which loses only the jobs in
 progress. CPU time is measured, so that a busy or suspended machine does not end a reading.
 """
 

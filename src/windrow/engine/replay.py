@@ -170,11 +170,12 @@ def rebuild(
     session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
     *, scratch: Sequence[str] = (),
 ) -> Compared:  # fmt: skip
-    """Let `build` make the database file `new`, call `compare`, replace `old` by `new`, and return what `compare` did.
+    """Let `build` make the database file `new`, call `compare`, and replace `old` by `new`.
 
-    The folder of `new` is made for this and removed at the end. `scratch` names other files that `build` makes in it.
-    Until `old` is replaced, it stays unchanged, also after an error or a kill. Raises Stopped if the run is stopped. If
-    `build` does not make the file `new`, because the database is on a server, nothing is replaced.
+    Return the result of `compare`. The folder of `new` is made for this and removed at the end. `scratch` names other
+    files that `build` makes in it. Until `old` is replaced, it stays unchanged, also after an error or a kill. Raises
+    Stopped if the run is stopped. If `build` does not make the file `new`, because the database is on a server, nothing
+    is replaced.
     """
     names = [*scratch, new.name]
 

@@ -131,7 +131,7 @@ def start_process(process: BaseProcess) -> None:
             except (EOFError, ConnectionError) as error:
                 if time.monotonic() > deadline:
                     raise WindrowError(
-                        "no process can be started: the fork server, which starts them, was ended repeatedly",
+                        "processes cannot be started: the fork server, which starts them, was ended repeatedly",
                         hint="see in the machine's log what ended it, then: windrow run",
                     ) from error
                 time.sleep(0.01)  # until the server that was killed is gone

@@ -13,8 +13,7 @@ from windrow.ledger.typed.requests import TypedRequests, UnarchivedAnswer, Whole
 from windrow.model import HttpRequest
 
 _ADDRESS_NAME, _LISTING_NAME = "windrow.address", "windrow.listing"
-"""The names of two learned values that are not given to discoveries: the address of a source, and the attempt with
-which its current complete listing began."""
+"""Learned values that discoveries are not given: a source's address, and the attempt that began its open listing."""
 
 
 class RequestQueries(TypedRequests):

@@ -130,7 +130,7 @@ MAX_FAILURES = 16
 """The number of failures in a row after which the run makes no further requests for the source."""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
-"""Bytes of the first part of a record of unknown length, and the factor by which each further part is larger."""
+"""The bytes of the first part of a record of unknown length, and the factor by which each further part is larger."""
 
 _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})

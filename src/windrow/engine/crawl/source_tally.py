@@ -37,7 +37,7 @@ class SourceTally:
     found: int = 0  # addresses that responses link to
     reasons: Counter[str] = field(default_factory=Counter)  # of failures
     seed_origins: set[str] = field(default_factory=set)
-    discovery_end: str = ""  # what its discovery reported at its end
+    discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
     usable: int = 0  # responses that could be followed, contain a page, or have the status 304
     faults: list[str] = field(default_factory=list)  # why responses to seeds or requests are not usable

@@ -147,7 +147,7 @@ def found_url(
 
 
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
-    """Return the number of a request in the ledger, which for a plain GET is that of its URL.
+    """Return the number of a request in the ledger. The number of a plain GET is that of its URL.
 
     `document` is the digest of the document of which the request sends parts: requests with equal bytes have one
     number.

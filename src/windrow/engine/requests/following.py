@@ -65,7 +65,7 @@ class FollowOutcome(NamedTuple):
     found: int = 0
     reason: Reason | None = None
     message: str = ""
-    end: str = ""  # what the discovery reports if no request follows
+    end: str = ""  # the message of the discovery (`FollowResult.end`)
     is_usable: bool = False
     left_out: tuple[LeftOutCount, ...] = ()
     drift: str = ""

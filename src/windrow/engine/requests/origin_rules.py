@@ -144,7 +144,7 @@ def service_of(source: Source) -> Service | None:
 
 
 def is_answer(service: Service, status: int | None, reason: Reason | None = None, tries: int = 1) -> bool:
-    """Return whether a service's response counts as an answer, which is given to the step that asked.
+    """Return whether a service's response is an answer, to be given to the step that asked.
 
     `reason` is why the attempt failed, or None. `tries` is the number of final failures in a row.
 

@@ -83,7 +83,7 @@ def _addresses_of(ledger: Ledger, collection: str, asks: Sequence[PendingAsk]) -
 def why_waiting(attempt: AttemptRow | None) -> str:
     """Return why a request has no answer, according to its latest attempt. None means that it has not been made."""
     if attempt is None:
-        return "no request was made yet"
+        return "the request has not been made yet"
     if attempt.reason is not None:
         detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
         return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
