@@ -32,9 +32,10 @@ from windrow.stores.records import RecordStore
 
 
 class RecordAddress(NamedTuple):
-    """An address of a collection of records; `via_url` is the address of the page on which it was found.
+    """An address of a collection of records. `via_url` is the address of the page on which it was found.
 
-    `due` is when it is requested next, None if never; a time in the past, even in 1970, means that it is due now.
+    `due` is when it is requested next, or None if it is never requested again. A time in the past, even in 1970, means
+    now.
     """
 
     url: str
@@ -58,7 +59,7 @@ def describe_state(version: RecordVersion) -> str:
 
 
 def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
-    """Write a line of JSON for each version; return the number of lines."""
+    """Write a line of JSON for each version, and return the number of lines."""
     count = 0
     for version in versions:
         line = {
@@ -71,7 +72,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield findings about the document `url`: what `follow` reported, each request, and why there is no request."""
+    """Yield findings about the document `url`: what `follow` reported, each request, and the message `end`."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -106,9 +107,9 @@ def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
     piped: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
-    """Explain why no source took captures of an address; return None if there are none.
+    """Explain why no source took captures of an address, or return None if there are no captures.
 
-    Of an address that `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
+    If the address `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
     """
     url = normalise(name).url if name.startswith(("http://", "https://")) else ""
     descriptions = [
@@ -162,7 +163,7 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
 
 
 class RecordHit(NamedTuple):
-    """A record that a search found: `published` is when it was first seen, `updated` when it last changed."""
+    """A record that a search found. `published` is when it was first seen, `updated` when it last changed."""
 
     url: str
     title: str
@@ -177,7 +178,7 @@ class RecordHit(NamedTuple):
 
 
 def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-    """Search the current records of the collection `name`; any text is a valid query."""
+    """Search the current records of the collection `name`. Any text is a valid query."""
     query = parse(text)
     entries = store.search(query, name, offset=offset, limit=limit + 1)
     find = term_pattern([*searched_terms(query.root), *map(Word, entries.forms)])

@@ -27,7 +27,7 @@ MAX_COMMENT_LENGTH = 2000
 TICK_SECONDS = 1.0
 """The time between two updates of the lease, the projection and the progress line, in seconds."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""The pause after a projection's update, as a multiple of its duration and at most in seconds; 0 during transfers."""
+"""The pause after a projection's update: 20 times its duration, but at most 2 seconds, and none during transfers."""
 
 
 class Store(Protocol):

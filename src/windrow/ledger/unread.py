@@ -1,4 +1,4 @@
-"""Record attempts that a step could not read for a cause other than their bytes: a later run reads them again."""
+"""Record attempts that a step could not read for a cause other than their bytes. A later run reads them again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class UnreadQueries(TypedUnread):
 
 
 class UnreadWriter:
-    """Writes attempts that were not read."""
+    """Writes attempts that were not read. An attempt is given as a pair of phase and attempt number."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -30,9 +30,9 @@ class UnreadWriter:
         self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Record that attempts were read; they are given as pairs of phase and attempt number."""
+        """Record that attempts were read."""
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Have the next run read attempts again at once, given as pairs of phase and attempt number."""
+        """Let the next run read attempts again at once."""
         self._batch.database.execute_many("unread_ask", attempts)

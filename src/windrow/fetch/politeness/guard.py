@@ -171,7 +171,7 @@ def host_pattern(text: str, setting: str) -> str:
 
     `example.org` means this host, `.example.org` this host and all hosts below it, `*` any host.
 
-    >>> host_pattern(".Bücher.Example", "hosts")
+    >>> host_pattern(".B\u00fccher.Example", "hosts")
     '.xn--bcher-kva.example'
     """
     if text == "*":
