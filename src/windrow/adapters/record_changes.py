@@ -97,7 +97,7 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
 
 
 def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange, ...], tuple[DiffLine, ...]]:
-    """Return the changes of the short fields of a record, and the changed lines of its long fields with context."""
+    """Return the changes of a record's short fields, and the changed lines of its long fields with their context."""
     old_fields, new_fields = _fields(old), _fields(new)
     changes: list[TextChange] = []
     lines: list[DiffLine] = []
@@ -120,7 +120,6 @@ def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordV
 
 
 def _fields(value: Any) -> dict[str, str]:
-    """Return the fields of a record as texts. Other values are written as JSON, and None is left out."""
     fields = value if isinstance(value, Mapping) else {} if value is None else {"record": value}
     return {
         name: field if isinstance(field, str) else json.dumps(field, ensure_ascii=False, sort_keys=True)

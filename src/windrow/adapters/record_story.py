@@ -194,7 +194,6 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
 
 
 def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Return an entry of the collection `name` as a search result, with the matches of `find` marked."""
     pieces, title = snippet(entry.text, find), mark_hits(entry.title, find)
     score = round(entry.score, 4)
     published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))

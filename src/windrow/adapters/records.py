@@ -295,7 +295,6 @@ class RecordAdapter:
             return Explanation(address, messages, tuple(lines))
 
     def _explain_taken_down(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation | None:
-        """Explain a record that is gone because its addresses were taken down, or return None if none of them was."""
         lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
         attempts = ledger.attempts.by_numbers(store.taken_down(key))
         for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
@@ -308,7 +307,6 @@ class RecordAdapter:
     def _explain_not_taken(
         self, workspace: Workspace, ledger: Ledger, name: str, *, is_known: bool
     ) -> Explanation | None:
-        """Explain why no source took captures of an address, or return None if there is nothing to explain."""
         sources, options = workspace.of(self._collection.name), self._options(workspace)
         piped = workspace.archive.folder / "indexes"
         return record_story.explain_not_taken(
@@ -459,7 +457,6 @@ class RecordAdapter:
         return {setting.name: setting.value for setting in workspace.values} if workspace else {}
 
     def _options(self, workspace: Workspace | None) -> dict[str, Any]:
-        """Return the values of the collection's settings by their names without the prefix `NAME.`."""
         prefix = f"{self._collection.name}."
         settings = self._settings(workspace)
         return {name.removeprefix(prefix): setting for name, setting in settings.items() if name.startswith(prefix)}
@@ -495,7 +492,6 @@ class RecordAdapter:
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
-        """Open the store in the block, and close it afterwards. Yields None if it does not exist."""
         path = self._path(workspace)
         with closing(self._open_store(path)) if path.is_file() else nullcontext() as store:
             yield store

@@ -132,7 +132,6 @@ MAX_COMPRESSED_BODY = 64 << 20
 
 @lru_cache(maxsize=1024)
 def _guess_media_type(suffixes: str) -> str:
-    """Return the media type for the suffixes of a file's name, such as "tar.gz"; octet-stream if it is unknown."""
     return mimetypes.guess_type(f"x.{suffixes}", strict=False)[0] or "application/octet-stream"
 
 
@@ -239,7 +238,6 @@ class CaptureSink:
         return self._memory_bytes
 
     def _check_limit(self, size: int) -> None:
-        """If `size` bytes are more than allowed, discard the transfer and raise TerminalFailure."""
         if size > self._archive.limits.transfer_size:
             self.drop()
             limit = self._archive.limits.transfer_size
@@ -262,7 +260,6 @@ class CaptureSink:
         )
 
     def _media_type(self) -> str:
-        """Return the media type that the response states, otherwise the one of the suffixes in the address."""
         stated = read_media_type(read_head(self._head).fields) if self._head else ""
         return stated or _guess_media_type(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
@@ -331,7 +328,6 @@ class CaptureSink:
         return self._make_response(body_digest, size, ArchivePlace(path.name, offset, length))
 
     def _request_record(self) -> bytes:
-        """Return the record of the request, which refers to the record of the response."""
         fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", self._warc_date())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]

@@ -142,7 +142,6 @@ def _gzip_head(padding: int) -> bytes:
 
 
 def _store_blocks(content: bytes) -> bytes:
-    """Return a deflate stream in which the content is stored without compression."""
     blocks = []
     for start in range(0, len(content), _MAX_STORED_BLOCK):
         part = content[start : start + _MAX_STORED_BLOCK]

@@ -67,7 +67,6 @@ def _read_magic(path: Path) -> bytes:
 
 
 def _record_pieces(file: BinaryIO, record: WarcRecord, form: WarcForm, digest: str) -> Iterator[bytes]:
-    """Yield the bytes of a record as WARC. `digest` and `form` are those of the original file."""
     blocks = _read_blocks(file, record.offset, record.length)
     if form.arc and record.reason in {None, Reason.TOO_LARGE}:
         yield from arc_to_warc(blocks, f"{digest}/{record.offset}")
@@ -267,7 +266,6 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
 def _import_repacked(
     archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
-    """Repack the file `temporary`, which `imported` describes, into the archive, unless it is there already."""
     name, problem = f"{imported.warc.partition('.')[0]}.repacked.warc.gz", ""
     destination = archive / name
     if not destination.exists():
@@ -287,7 +285,6 @@ def remove_leftovers(archive: Path) -> None:
 
 
 def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
-    """Make `temporary` a hard link to a file. If that fails, make it a copy that leaves `free_space` bytes free."""
     with suppress(OSError):
         os.link(path.resolve(), temporary)  # fails on another disk, or without permission: then it is copied
         return
@@ -305,7 +302,6 @@ def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
 
 
 def _describe_content(temporary: Path) -> ImportedFile:
-    """Describe the file `temporary` by its content: its future path below the archive's folder, digest and size."""
     hasher = Hasher()
     with map_write_errors(temporary), temporary.open("rb") as file:
         magic = file.read(len(GZIP))

@@ -71,7 +71,6 @@ def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, a
 
 
 def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
-    """Return the layout that the last layout line among `lines` declares, or `previous` if there is no such line."""
     for line in reversed(lines):
         if line[:5] in {b" CDX ", b"CDX N"} and type(legend := parse_line(line)) is Layout:
             return legend

@@ -50,7 +50,6 @@ class PartFile:
     """The part file of one transfer. A thread computes the digest of the body while the body is written."""
 
     def __init__(self, path: Path) -> None:
-        """Open the part file that an earlier transfer left, or create it."""
         self.path = path
         with map_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -113,7 +113,6 @@ def _read_range(path: str, offset: int, length: int) -> bytes:
 
 
 def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
-    """Return the body's offset in the record and its length, and the HTTP head before it."""
     header = read_header(record)
     content_type, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
     if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):

@@ -77,7 +77,6 @@ def _warc_members(package: ZipFile) -> Iterator[ZipInfo]:
 
 
 def _read_digests(package: ZipFile) -> dict[str, str]:
-    """Return the digests in datapackage.json by file name. They are empty if it is missing or not valid."""
     try:
         with package.open("datapackage.json") as file:
             resources = json.loads(file.read(_MAX_PACKAGE_SIZE))["resources"]
@@ -138,7 +137,6 @@ def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tupl
 
 
 def _add_member(package: ZipFile, path: str, source: BinaryIO, method: int) -> dict[str, str | int]:
-    """Copy a file into a zip. Return its resource in datapackage.json."""
     information = ZipInfo(path)
     information.compress_type, information.external_attr = method, 0o644 << 16
     hasher, size = hashlib.sha256(), 0

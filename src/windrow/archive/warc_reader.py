@@ -154,7 +154,6 @@ class _GzipSource:
 
     @property
     def bytes_read(self) -> int:
-        """The number of bytes that were read from the file for this record."""
         return self._bytes_read
 
     def check_length(self, size: int, form: _Form) -> None:
@@ -264,7 +263,6 @@ def read_record_at(
 
 
 def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
-    """Yield the records of a file from the offset `start` on. Broken records have a reason."""
     form, size = _detect_records_form(file), os.fstat(file.fileno()).st_size
     source_class = _GzipSource if form.is_gzip else _PlainSource
     offset, wasted_bytes = start, 0
@@ -297,7 +295,6 @@ def _cached_form(file: BinaryIO, status: os.stat_result) -> _Form:
 
 
 def _detect_records_form(file: BinaryIO) -> _Form:
-    """Determine the form of a file's records. Raises ArchiveError if it is neither WARC nor ARC."""
     file.seek(0)
     head = file.read(_PROBE_SIZE)
     is_gzip = head.startswith(GZIP)
@@ -321,7 +318,6 @@ _PayloadSink = tuple[Callable[[bytes], object], tuple[str, ...]]
 def _read_record(
     source: _PlainSource | _GzipSource, offset: int, limits: Limits, form: _Form, payload_sink: _PayloadSink
 ) -> WarcRecord:
-    """Read the record at `offset` from `source`. Raises `_BrokenRecord` if it is broken."""
     text = b""
     while not form.header_ends(text):
         block = source.read(_MAX_HEADER) if len(text) < _MAX_HEADER else b""

@@ -51,7 +51,6 @@ def write_all(fd: int, content: bytes | memoryview, path: Path) -> None:
 
 
 def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    """Yield the bytes of a record in a file, block by block. Raises ArchiveError if the file ends within the record."""
     with path.open("rb", buffering=0) as file:
         file.seek(offset)
         while length:

@@ -38,7 +38,6 @@ def names() -> tuple[str, ...]:
 
 @cache
 def _load_collection(name: str) -> Collection | str:
-    """Return a collection, or the message that says why it cannot be used."""
     entry_points = _entry_points().get(name, ())
     if not entry_points:
         return f"collection {name!r} is not installed; installed are: {', '.join(names())}"

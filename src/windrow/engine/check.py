@@ -50,7 +50,6 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
 
 
 def _remove_outdated(folder: Path) -> None:
-    """Remove indexes that follow older rules, and write the version of the present rules."""
     version_file = folder / _VERSION_FILE
     if not folder.is_dir() or (version_file.exists() and version_file.read_text(encoding="ascii") == INDEX_VERSION):
         return
@@ -180,7 +179,6 @@ def _describe_state(state: PendingState) -> str:
 
 
 def _derive_state(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> PendingState:
-    """Return the state that follows from an item's `events` on the ledger, which are in the order of their facts."""
     listing = collection.discovery if isinstance(collection.discovery, Listing) else None
     fetch_step = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
     first_step = fetch_step or collection.step_after(item.kind) or collection.phases[0]

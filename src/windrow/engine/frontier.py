@@ -205,7 +205,6 @@ class FileFrontier:
         return "fetching" if phase == self._collection.fetch_phase else "listing"
 
     def _is_untouched(self, file: int) -> bool:
-        """Return whether a file was refused for its name, or waits for its transfer already."""
         pending = self._ledger.items.pending(file)
         if pending is None:
             return False
@@ -255,7 +254,6 @@ class FileFrontier:
         return tuple(waiting)
 
     def _finished_mirrors(self, sources: Iterable[str]) -> Iterator[Mirror]:
-        """Return the present mirrors at these sources whose files were not refused and do not wait for a transfer."""
         mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
         return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 
@@ -274,7 +272,6 @@ class AddressFrontier:
     """The addresses of a collection, each due at its own time, in the phase `fetch_phase` (number `task_phase`)."""
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
-        """Use the addresses of a collection on the ledger, which are requested as `crawl` declares."""
         self._ledger = ledger
         self._collection = collection
         self._crawl = crawl
@@ -389,14 +386,12 @@ class AddressFrontier:
         return chosen
 
     def _count_due(self, until: int) -> dict[str, dict[str, int]]:
-        """Return how many addresses are due at the UNIX time `until` or before, by source and then by origin."""
         counts: dict[str, dict[str, int]] = {}
         for host in self._ledger.addresses.due_by_host(self._collection.name, until):
             counts.setdefault(host.source, {})[host.origin] = host.number
         return counts
 
     def _seeds(self, source: Source) -> Sequence[FoundUrl]:
-        """Return the seeds of a source. For a discovery by requests, they are its first requests."""
         if not self._crawl.by_request:
             return self._crawl.seeds(source, {})
         from windrow.engine.requests.answers import first_requests  # noqa: PLC0415 `status` does not need it
@@ -420,7 +415,6 @@ def frontier_of(ledger: Ledger, collection: Collection) -> Frontier:
 
 
 def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
-    """Return attempts with their states: each failed in the phase whose step could not read it."""
     return tuple((attempt.attempt, (attempt.phase, Status.FAILED)) for attempt in unread)
 
 
@@ -432,7 +426,7 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Estimate how long `count` files of `size` bytes together take; None if the source has not sent anything yet."""
+    """Return None if the source has not sent anything yet."""
     if not count:
         return 0.0
     if counts is None or not counts.received:

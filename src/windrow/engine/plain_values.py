@@ -137,7 +137,6 @@ _factories: dict[tuple[str, str], _Factory] = {**_PLAIN_FACTORIES}
 
 
 def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factory | None:
-    """Return the factory of a class of values in one of `packages`, or None if there is no such class."""
     if module.partition(".")[0] not in packages or module.endswith(".__main__"):
         return None
     found: Any = sys.modules.get(module)
@@ -159,7 +158,6 @@ _CALLED_METHODS = ("add", "append", "extend", "__setitem__")
 
 
 def _is_value_class(kind: type) -> bool:
-    """Return whether a class only holds values: a NamedTuple, a dataclass or an enum without flags."""
     if issubclass(kind, Enum):
         return not issubclass(kind, Flag)
     if any(hasattr(kind, name) for name in _CALLED_METHODS):

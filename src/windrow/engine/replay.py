@@ -122,7 +122,6 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
 
 
 def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
-    """Yield the start of each session with captures, and its captures of files that were not cancelled."""
     captures = run.ledger.attempts.captures_by_session(run.collection.name)
     for _, group in groupby(captures, key=attrgetter("session")):
         session_captures = [*group]
@@ -132,7 +131,6 @@ def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[Sessi
 def _write_differences(
     run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]
 ) -> Iterator[ReplayChange]:
-    """Write the new readings of items whose states differ to the real ledger, and yield each change."""
     old_states, new_states = states(real), states(run.ledger)
     for read_item in run.ledger.items.read_items(run.collection.name):
         number = real.items.number(run.collection.name, read_item.key, read_item.attempt)

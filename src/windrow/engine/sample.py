@@ -100,7 +100,6 @@ def sample_address(access: Callable[[str], Source], url: str, limits: Limits) ->
 
 
 def _sample_once(source: Source, url: str, limits: Limits) -> SampledAnswer:
-    """Request one address. Raises TransportError, also for a redirect."""
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as name:
         folder = Path(name)
         if source.credentials:

@@ -74,7 +74,6 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
 
 
 def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
-    """List the folders of all sources, fetch the files that are due, then compare files that several sources list."""
     from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415 a run loads only what it needs
 
     failed_sources = listing.list_all(run)

@@ -113,7 +113,6 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
 
 
 def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
-    """Return a message for each source with a failed robots.txt: it names the first origin, and counts the others."""
     troubles: dict[str, list[str]] = {}
     for name, collection in installed().items():
         if crawl := crawl_of(collection):
@@ -129,7 +128,6 @@ def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
 
 
 def _classify(attempts: AttemptCount) -> str:
-    """Return the class of attempts with one result: new, changed, same, gone, redirected, refused or failed."""
     if attempts.reason is not None:
         return "refused" if attempts.reason in NOT_REQUESTED else "failed"
     if attempts.revisit or attempts.status == NOT_MODIFIED:

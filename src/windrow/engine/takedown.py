@@ -144,7 +144,7 @@ def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[Tar
 
 
 def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
-    """Record a tombstone for each target. The tombstone of a shared target is lifted at once (`TakedownTarget`)."""
+    """Record a tombstone for each target, and lift that of a shared target at once (`TakedownTarget`)."""
     with session.ledger.writing() as writer:
         for target in targets:
             tombstone = writer.takedowns.begin(
@@ -257,7 +257,6 @@ def _find_shared_bytes(
 
 
 def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
-    """Record which records of the archive to erase: those at `places`, and related records in the same files."""
     spans: list[tuple[str, ErasedSpan]] = []
     for warc, group in groupby(places, key=attrgetter("warc")):
         target_spans = [ErasedSpan(place.offset, place.length) for place in group]

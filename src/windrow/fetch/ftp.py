@@ -265,7 +265,6 @@ def _raise_unless_missing(error: ftplib.Error) -> None:
 
 
 def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries:
-    """Add times to the entries of files in the folder `full_path` if the server has MDTM, and return the entries."""
     if not session.has_feature("MDTM"):
         return entries
     indexes = [
@@ -282,7 +281,6 @@ def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries
 
 
 def _ask_time(session: FtpSession, path: str) -> datetime | None:
-    """Return a file's time by MDTM, or None if the server does not report it."""
     if not session.has_feature("MDTM"):
         return None
     reply = session.ask_all([f"MDTM {path}"])[0]

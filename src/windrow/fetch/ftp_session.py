@@ -87,7 +87,6 @@ class FtpSession(ftplib.FTP):
             raise type(error)(f"{reply[:3]} refused" if password and password in reply else reply) from None
 
     def _read_features(self) -> frozenset[str] | None:
-        """Return the names of the features in the reply to FEAT, in upper case, or None if the server lacks FEAT."""
         try:
             reply = self.sendcmd("FEAT")
         except Refused:
@@ -199,7 +198,6 @@ class FtpSession(ftplib.FTP):
         return connection
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:
-        """Accept the data connection that the server opens. Raises Broken if it comes from another IP address."""
         connection, peer_address = listener.accept()
         listener.close()
         if peer_address[0] != self._peer[0]:
@@ -286,7 +284,6 @@ class FtpSession(ftplib.FTP):
             raise TimeoutError("the listing did not end within listing_timeout")
 
     def _query(self, command: str) -> str:
-        """Send a command and return its reply, even an error. Raises Delayed for 421, which ends the session."""
         self.putline(command)
         reply = self.getmultiline()
         if reply.startswith("421"):

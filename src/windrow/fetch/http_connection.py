@@ -254,7 +254,6 @@ async def connect_web(site: Site) -> HttpConnection:
 
 
 async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
-    """Connect to a site's proxy. Unless `tls` is None, open a tunnel to the site's `port` and start TLS in it."""
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
     addresses = await _resolve(proxy.host_name, proxy.port, site.address_family)
@@ -349,7 +348,6 @@ async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
 
 
 def _close_unused(attempt: asyncio.Task[HttpConnection]) -> None:
-    """Close a connection that was opened after another one had been chosen."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
 

@@ -72,7 +72,6 @@ class HttpFiles(Connection):
         self._busy: set[HttpConnection] = set()
 
     def _url(self, path: str) -> str:
-        """Return the URL of a path below the site's base. A URL of this server is returned unchanged."""
         if path.startswith(("http://", "https://")):
             request_target(self._site.origin, path)  # raises an error for another server
             return path
@@ -183,7 +182,6 @@ class HttpFiles(Connection):
             return
 
     def _take_idle(self) -> HttpConnection | None:
-        """Return the idle connection that was used last, or None if no idle connection is open."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_usable:
@@ -262,7 +260,6 @@ class HttpFiles(Connection):
 
 
 def _ascii_host_name(host_name: str) -> str:
-    """Return a host name in ASCII: in punycode if it has other letters."""
     if host_name.isascii():
         return host_name
     url = normalise(f"http://{host_name}/").url

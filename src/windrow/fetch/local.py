@@ -108,7 +108,6 @@ class LocalConnection(Connection):
         return TransferEnd()
 
     def _copy(self, descriptor: int, path: str, sink: Sink) -> None:
-        """Copy an open file into the sink, from `sink.start` on. Errors name `path`."""
         offset = sink.start
         while True:
             try:

@@ -187,7 +187,6 @@ class HidingSink:
     listed_size: int | None = None
 
     def __init__(self, sink: Sink, secrets: SentSecrets) -> None:
-        """Write into `sink`."""
         self._sink, self._secrets = sink, secrets
         self._held = b""
 
@@ -224,7 +223,6 @@ class HidingConnection(Connection):
     """A connection that overwrites secrets in the messages of errors and in listed names."""
 
     def __init__(self, inner: Connection, secrets: SentSecrets) -> None:
-        """Use the connection `inner`."""
         self._connection, self._secrets = inner, secrets
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
@@ -259,7 +257,6 @@ class HidingConnection(Connection):
 
 @contextmanager
 def _hide_in_errors(secrets: SentSecrets) -> Iterator[None]:
-    """Overwrite secrets in the message of an error that the block raises."""
     try:
         yield
     except WindrowError as error:

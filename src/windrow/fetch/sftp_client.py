@@ -100,7 +100,6 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._parts, self._held_size = [block[offset:]] if offset < block_end else [], block_end - offset
 
     def _take(self, packet: memoryview) -> None:
-        """Set the future of the request to which a packet is the response. Without such a request, end the session."""
         kind = packet[0]
         waiter = self._greeting if kind == _VERSION else self._waiting.pop(int.from_bytes(packet[1:5], "big"), None)
         if waiter is None:
@@ -144,7 +143,6 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             self.channel.write(requests)
 
     def _payload(self, response: Response, kind: int) -> memoryview:
-        """Return the content of a response of kind `kind`. Raises an `asyncssh.SFTPError` for any other response."""
         if response[0] == kind:
             return response[1]
         if response[0] == _STATUS:

@@ -64,7 +64,6 @@ class AttemptWriter:
 
 
 def _kept_columns(kept: KeptResponse | None) -> tuple[Any, ...]:
-    """Return the columns of a kept response: digest, size, place (three columns), and whether it is a revisit."""
     if kept is None:
         return ("", None, "", None, None, 0)
     return (kept.digest, kept.size, *kept.place, int(kept.revisit))

@@ -16,7 +16,6 @@ _FACT_TABLES = (
 
 
 def _insert(table: str, verb: str = "INSERT") -> str:
-    """Return the statement that inserts a row with all columns of a table. It begins with `verb`."""
     return f"{verb} INTO {table} VALUES ({','.join('?' * WIDTHS[table])})"
 
 

@@ -63,7 +63,6 @@ class LedgerDatabase:
                     raise self._refusal
 
     def _migrate(self) -> None:
-        """Run the migrations that the file lacks. Raises LedgerError if its schema is too new or too old."""
         all_migrations = migrations()
         newest_version = newest_schema()
         version = self.connection.execute("PRAGMA user_version").fetchone()[0]

@@ -39,7 +39,6 @@ class ListedFileWriter:
         return number
 
     def _wait(self, item: int, collection: str, step: str, rank: str, attempt: int, reason: Reason | None) -> None:  # noqa: PLR0917
-        """Record that a new item is refused, if `reason` is not None, or waits for `step`, if that is not empty."""
         if reason:
             self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, attempt, reason, item)
         elif step:

@@ -113,7 +113,6 @@ def name_this_process() -> str:
 
 
 def _start_tick(pid: int) -> str:
-    """Return the start time of a process in ticks since boot, or "" if the process does not exist."""
     try:
         process_status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -148,7 +147,6 @@ class Lease:
         self._renewed = at
 
     def _refuse_if_held(self, lease: LeaseRow) -> None:
-        """Raise Locked if a lease has not expired and its holder may still run."""
         remaining = lease.expires - self._clock()
         # If a lease ends later than any lease can, the clock was set back since it was taken.
         is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)

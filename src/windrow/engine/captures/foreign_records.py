@@ -64,7 +64,7 @@ def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, st
 
 
 def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
-    """Return the HTTP method of `request`, or "" if it is not the request of the response."""
+    """Return "" if `request` is not the request of the response."""
     if request is None or request.kind != "request":
         return ""
     for record, other in ((response, request), (request, response)):
@@ -112,7 +112,6 @@ def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
 
 
 def _is_not_modified(record: WarcRecord) -> bool:
-    """Return whether a record is a response with status 304 in the form in which windrow stores it."""
     return record.kind == "metadata" and bool(record.head) and read_head(record.head).status == NOT_MODIFIED
 
 

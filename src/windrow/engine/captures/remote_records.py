@@ -156,7 +156,6 @@ class RemoteRecords:
     """Fetches records of one source from its remote folders. It is a context manager."""
 
     def __init__(self, folders: Sequence[RemoteFolder], archive: Path) -> None:
-        """Fetch into the folder `.fetched` of `archive`."""
         self._remote_folders = folders
         self._fetched_folder = archive / ".fetched"
         self._folders: list[_ConnectedFolder] = []

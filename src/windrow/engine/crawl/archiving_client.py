@@ -282,7 +282,6 @@ class ArchivingClient:
 
 
 def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: bool) -> tuple[Reason, str] | None:
-    """Return a reason and a message if a response is partial or has a transfer coding, which was not requested."""
     if status == PARTIAL_CONTENT and not is_range_request:
         return Reason.PROTOCOL_ERROR, "the response is partial (206), but the whole document was requested"
     if "transfer-encoding" not in fields:

@@ -193,7 +193,6 @@ class CrawlDispatcher:
         self._share = max(MIN_PER_HOST, min(MAX_PER_HOST, MAX_IN_HAND // max(1, len(self._hosts))))
 
     def _is_short(self, host: _Host) -> bool:
-        """Return whether fetchers need more addresses of a host."""
         return len(host.handed_out) <= self._share // 2
 
     def _hand_out(self, host: _Host) -> None:
@@ -340,11 +339,10 @@ class CrawlDispatcher:
                 self._short_hosts.add(host_number)
 
     def _origin_key(self, source: str, origin: str) -> tuple[str, str]:
-        """Return the key of a host: (origin, source). The source is "" if all sources share the hosts."""
+        """Return the key of a host. Its source is "" if all sources share the hosts."""
         return origin, source if self._crawl.by_request else ""
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Return the number of a host on the ledger. A new host is added, a known one is assigned to the source."""
         run = self._run
         host_number = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
         if host_number is None:

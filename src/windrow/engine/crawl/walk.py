@@ -168,7 +168,7 @@ class OriginCrawler:
         return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= MAX_HARMFUL else None
 
     async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
-        """Make one request after the pause of the host. Unless it is a service, its origins are requested in turn."""
+        """Make one request after the pause of the host. Without parallel requests, its origins take turns."""
         async with self._queue.lock:
             wait = self._queue.remaining()
             if wait and (end := await self._pause(wait)):
@@ -263,7 +263,6 @@ class OriginCrawler:
         return reply
 
     async def _pause_host(self, pause: float | None) -> BatchBroken | None:
-        """Pause all walks of the host for `pause` seconds, or give the host up if `pause` is None."""
         if pause is None:
             return self._make_end(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
         self._queue.pause(pause)

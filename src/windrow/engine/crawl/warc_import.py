@@ -138,7 +138,6 @@ class WarcImporter:
         run.progress.end()
 
     def _close_tasks(self) -> None:
-        """Close the task of each source with its counts, as failed if a file could not be imported."""
         run = self._run
         for tally, path, file_number, waiting_before in self._fruitless:
             waiting = run.ledger.imports.count_waiting_in(file_number)
@@ -279,7 +278,6 @@ class WarcImporter:
             run.tick()
 
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
-        """Store a revisit with its original, or a finding if that is not possible any more."""
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
         original = original_response(self._run.ledger, imported.payload)
@@ -311,7 +309,6 @@ def _as_revisit(original: KeptResponse, warc: str, record: WarcRecord) -> KeptRe
 
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
-    """Return the record at an offset of an archived file, or a record with a reason if it cannot be read."""
     unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file ends before it")
     path: Path = run.archive / warc
     try:

@@ -54,7 +54,6 @@ def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any,
 
 
 def _receive_events(pipe: Pipe) -> list[Event]:
-    """Return the events of the next message. Raises MessageRefused if it contains something else."""
     events = receive_values(pipe, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)
     if not all(isinstance(event, Event) for event in events):
         raise MessageRefused("a fetcher process sent what is not an event")
@@ -204,7 +203,6 @@ class FetcherPool:
         return received
 
     def _track_events(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
-        """Remove finished batches and jobs from the record of a process, and return the events unchanged."""
         for event in events:
             if isinstance(event, BatchEnded):
                 del member.batches[event.batch]

@@ -148,7 +148,7 @@ class _Comparison:
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
     def _held_digest(self, mirror: UncomparedMirror) -> str:
-        """Return the digest of the archived file's last bytes, or "" if they cannot be read."""
+        """Return "" if the bytes cannot be read."""
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:

@@ -152,7 +152,6 @@ class Fetching:
                 self._close_source(state, broken, writer)
 
     def _hand_out(self) -> None:
-        """Submit batches for every source that may be requested, up to its number of connections."""
         run = self._run
         for name in list(self._queue.ready):
             state = self._states.get(name) or self._open_source(name)
@@ -228,7 +227,6 @@ class Fetching:
             run.received_bytes[self._in_hand[event.target].attempt] = event.size
 
     def _begin_attempt(self, writer: LedgerWriter, file: WantedFile, started: datetime) -> None:
-        """Record the start of an attempt, unless it is recorded already, and any conflict of its sources."""
         if not file.attempt:
             source, job = file.source_jobs[0]
             file.attempt = writer.attempts.begin(
@@ -284,11 +282,9 @@ class Fetching:
         wanted_file.attempts += 1
 
     def _may_retry(self, file: WantedFile) -> bool:
-        """Return whether a file may be tried again at the same source."""
         return file.attempts < min(file.source.attempts, self._run.harvest.attempts)
 
     def _pause_source(self, writer: LedgerWriter, state: _SourceState, attempt: Attempt) -> None:
-        """Pause all requests to a source if its server asked for that. If the pause is long, leave the source."""
         if attempt.wait is None:
             return
         state.due = max(state.due, time.monotonic() + attempt.wait)
@@ -307,7 +303,6 @@ class Fetching:
             self._try_next_source(file)
 
     def _try_next_source(self, file: WantedFile) -> None:
-        """Queue a file for the next available source that lists it. Without one, remove it from the queue."""
         file.attempts = 0
         file.source_jobs = [job for job in file.source_jobs[1:] if job.source.name not in self._queue.down]
         if file.source_jobs:

@@ -227,12 +227,10 @@ def _retry_renewed(
 
 
 def _folder_of(folders: Iterable[str], path: str) -> str | None:
-    """Return the first of the folders that contains the file at `path`, or None."""
     return next((name for name in folders if not name or path.startswith(f"{name}/")), None)
 
 
 def _first_event(offer: Offer) -> str:
-    """Return the event to record for an offer that a source did not make before."""
     return "refused" if offer.reason else "listed"
 
 
@@ -247,7 +245,7 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file if it differs from `known`, its last offer, or if that is None."""
+    """Record a source's offer of a known file. `known` is the source's last offer of it, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.

@@ -156,7 +156,7 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
 
 
 def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
-    """Return each file with the sources that list it, the best source first, and the jobs to fetch it."""
+    """Return the files with their jobs, the job at the best source first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     counts_by_source = run.ledger.attempts.by_source() if due_items else {}
     latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])
@@ -199,7 +199,6 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
 
 
 def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
-    """Return a finding if sources list different sizes for a file, or None."""
     sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
     if len({size for _, size in sizes_by_source} - {None}) < 2:
         return None

@@ -90,7 +90,6 @@ class OriginPauses:
     """The pauses that servers asked for, in this run or an earlier one. They hold for all collections."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """Load the pauses that have not ended from the ledger."""
         self._until: dict[str, float] = {**ledger.addresses.rests(int(now().timestamp()))}
 
     def remaining(self, site: Site) -> float:

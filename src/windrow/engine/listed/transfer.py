@@ -81,7 +81,6 @@ async def _use_connection(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool = False,
 ) -> _ConnectionEnd:  # fmt: skip
-    """Run jobs over a connection, which was idle before if `was_idle`. Close it unless it can be used again."""
     end = _ConnectionEnd.BROKEN
     try:
         end = await _run_jobs(jobs, batch, connection, archive, report, was_idle=was_idle)
@@ -129,7 +128,6 @@ async def _run_jobs(
 
 
 async def _list_unwanted(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
-    """Return the entries of a site's manifest outside `folders`, with the reason NOT_WANTED."""
     entries = await connection.list("") or []
     outside = [entry for entry in entries if entry.name.partition("/")[0] not in folders]
     return [entry._replace(reason=Reason.NOT_WANTED) for entry in outside]
@@ -222,7 +220,6 @@ async def fetch(
 
 
 def _is_small(file: ListedFile) -> bool:
-    """Return whether a file may be requested early: it is small by its listing, and fetched whole."""
     return not file.compared and file.size is not None and file.size <= MAX_BODY_IN_MEMORY
 
 

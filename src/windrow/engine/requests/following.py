@@ -170,7 +170,6 @@ class AnswerFollower:
         return outcomes
 
     def _next_answer(self, name: str) -> RecordedAttempt | None:
-        """Return the next response of a source to follow, or None if all responses on the ledger were followed."""
         waiting = self._waiting[name]
         if not waiting and name in self._may_have_new:
             queries = self._run.ledger.requests
@@ -327,7 +326,6 @@ def _first_message(findings: Sequence[Finding]) -> str:
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
-    """Return findings as JSON for the ledger: the first MAX_FINDINGS, and one with the number of the others."""
     rows = [(finding.kind, finding.message[:2000], str(finding.level)) for finding in findings[:MAX_FINDINGS]]
     if len(findings) > MAX_FINDINGS:
         rows.append(("MoreFindings", f"and {len(findings) - MAX_FINDINGS:,} more findings", str(Level.NOTE)))

@@ -75,7 +75,6 @@ def service_wait(
 
 
 def _addresses_of(ledger: Ledger, collection: str, asks: Sequence[PendingAsk]) -> list[AddressRow]:
-    """Return the addresses of the requests to services. A request to a service without an address has no address."""
     digests = [ask.address for ask in asks if ask.address]
     return [address for digest in digests for address in ledger.addresses.of_sources(collection, digest)]
 

@@ -87,7 +87,6 @@ def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) ->
 
 
 def _reading_of_load(result: Any, error: StoreError | None) -> Any:
-    """Return the reading to record for a Load step's result. `error` is the store's refusal of its rows, or None."""
     if error is not None:
         return _reading_of_refused(error)
     return Reading(count=result.count) if isinstance(result, Rows) else result

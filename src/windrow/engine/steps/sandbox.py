@@ -110,7 +110,6 @@ def open_memory_file(mode: str = "w+b", *_arguments: object, **_keywords: object
 
 
 def _own_folders() -> list[Path]:
-    """Return the files and folders from which this process may load modules, libraries, time zones and fonts."""
     folders = {*sys.path, *site.getsitepackages(), *sysconfig.get_paths().values(), sys.prefix, sys.base_prefix}
     return [Path(folder) for folder in sorted({folder for folder in folders if folder} | {*_SYSTEM_FOLDERS})]
 
@@ -136,7 +135,6 @@ def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
 
 
 def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
-    """Allow reading a file, or everything in a folder. A path that does not exist is left out."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

@@ -131,7 +131,6 @@ class Settling:
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
-        """Renew the lease and show progress; return whether to continue."""
         self._run.tick()
         return not self._run.stopping()
 
@@ -255,7 +254,6 @@ class Settling:
                 return
 
     def _pending_asks(self, store: WaitingStore) -> Iterator[Sequence[PendingAsk]]:
-        """Yield the requests that each waiting attempt waits for."""
         last_attempt = 0
         while waiting := store.waiting(last_attempt):
             last_attempt = max(waiting)
@@ -460,7 +458,6 @@ class Settling:
             run.tick()
 
     def _readings(self, attempts: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
-        """Yield the number and the new entry of each attempt whose reading does not fail."""
         pairs = ((recorded, self._job_again(recorded)) for recorded in attempts)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):

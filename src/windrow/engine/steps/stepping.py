@@ -185,7 +185,6 @@ def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: Phas
 def _read_in_pool(
     run: HarvestRun, step: Read | Load | Judge, items: Iterator[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Any]]:
-    """Yield items in order with the step's results. A Read step's earlier reading of the same bytes is used again."""
     while not run.stopping() and (batch := list(islice(items, READ_AHEAD))):
         pairs: Iterator[tuple[Due, Any]] = _make_jobs(run, step, batch, tasks)
         if isinstance(step, Read):

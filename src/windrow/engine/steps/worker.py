@@ -157,7 +157,6 @@ class JobRunner:
 
 
 def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
-    """Return the resources that a step names. Settle, Summarise and Derive steps do not have any."""
     names = () if isinstance(step, Settle | Summarise | Derive) else step.resources
     return {name: resources[name] for name in names if name in resources}
 
@@ -182,7 +181,6 @@ class Outbox:
         self._pickles.append(content)
 
     def _pack_one(self, done: Done) -> bytes:
-        """Pickle a result, or a failed reading if the result cannot be pickled."""
         try:
             return pack_values([done])
         except MemoryError:

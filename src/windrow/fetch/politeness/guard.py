@@ -136,7 +136,6 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address that an IPv6 address contains. Any other address is returned unchanged."""
     if isinstance(address, IPv6Address) and address not in _NOT_EMBEDDED:
         for network, shift in _IPV4_NETWORKS:
             if address in network:
@@ -154,7 +153,6 @@ def _normal_host(host_name: str) -> str:
 
 
 def _ip_address_of(normal_host: str) -> str:
-    """Return the IP address that a host in normal form means, or "" for a name to be resolved."""
     if normal_host == "localhost" or normal_host.endswith(".localhost"):  # loopback by RFC 6761
         return "127.0.0.1"
     try:
