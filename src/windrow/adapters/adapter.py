@@ -176,11 +176,11 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 
 
 class Window(NamedTuple):
-    """Which changes to list: those that the sessions of `facts` (first, last; None: all) wrote.
+    """Which changes to list: the changes that the sessions of `facts` (first, last; None: all) wrote.
 
-    If `since` is given, the changes that the session before them wrote at this time or later are listed too. A session
-    also writes the answers to requests of earlier sessions that were stopped before they wrote them. If `lines`, each
-    change of a text has its changed lines.
+    If `since` is given, changes that the session before `facts` wrote at this time or later are listed too. A session
+    may also write answers that an earlier session received, but was stopped before it wrote. If `lines`, each changed
+    text has its changed lines.
     """
 
     since: datetime | None = None
@@ -263,7 +263,7 @@ class DerivesStates(Protocol):
         """Return the states of the items with these numbers, by number."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count its items by kind and state. Of a file's documents, only those of its latest attempt count."""
+        """Count its items by kind and state. Documents of earlier attempts at a file do not count."""
 
     def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
         """Count the items that reached each state between two facts (first, last)."""
@@ -328,11 +328,11 @@ class Exports(Protocol):
 class Comparison(NamedTuple):
     """The difference between two versions of a page or record: their names, and when each was first seen.
 
-    `changes` are those of short texts (title, description, ...). `lines` are those of the long texts, each with a sign:
-    `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers of lines with `+`
-    and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page was gone at one of
-    the two times, `old_gone` or `new_gone` is the time since which it was gone. That version has no text, and has the
-    name of the last one before.
+    `changes` has the changes of short texts (title, description, ...). `lines` has the changed lines of the long texts,
+    each with a sign: `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers
+    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page was
+    gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version has no
+    text, and has the name of the last version before.
     """
 
     url: str

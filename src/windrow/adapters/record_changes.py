@@ -149,7 +149,7 @@ def count_changes(
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
 
-    A version that only one of the stores has differs. The number is that of the store that has more of them.
+    The versions that only one of the stores has are counted in each store, and the greater number is returned.
     """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions, new_versions = (

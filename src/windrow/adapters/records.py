@@ -468,7 +468,7 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from record keys to the reasons not to ask services about them; None permits all."""
+        """Return a function from record keys to the reasons not to ask services about these records, or None."""
         del workspace
         return None
 

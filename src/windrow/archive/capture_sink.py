@@ -83,7 +83,7 @@ class ArchiveWriter:
         return self.folder / f"{self._large_prefix}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise DiskFull unless `size` more bytes leave `limits.free_space` bytes of the disk free."""
+        """Raise DiskFull if writing `size` bytes would leave less than `limits.free_space` bytes of the disk free."""
         self._spare_bytes -= size
         if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
@@ -98,7 +98,7 @@ class ArchiveWriter:
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write `preceding`, unless it is empty, and `record`, uncompressed if `plain`. Return the latter's place."""
+        """Write `preceding`, unless it is empty, then `record`, uncompressed if `plain`. Return where `record` is."""
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:

@@ -40,7 +40,8 @@ _MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
     """Repack `source` as `destination`. Return a clause that says where `source` is broken, or "".
 
-    `digest` and `form` are those of `source`. Raises ArchiveError if nothing can be unpacked, and DiskFull.
+    `digest` and `form` are the digest and the form of `source`. Raises ArchiveError if nothing can be unpacked, and
+    DiskFull.
     """
     plain, problem = source, ""
     if not form.arc or _read_magic(source) == GZIP:
@@ -214,7 +215,7 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
 
 
 def check_free_space(folder: Path, size: int, free_space: int) -> None:
-    """Raise DiskFull unless `size` more bytes leave `free_space` bytes of the disk of a folder free."""
+    """Raise DiskFull if writing `size` bytes would leave less than `free_space` bytes of a folder's disk free."""
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < size + free_space:
         raise DiskFull(f"the disk of {folder} is full: {size} bytes are needed, and {free_space} must stay free")

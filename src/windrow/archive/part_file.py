@@ -33,7 +33,7 @@ class FirstRecords(NamedTuple):
 def read_first_records(file: int) -> FirstRecords:
     """Read the beginning of the file with this descriptor, up to the header of its first capture.
 
-    Raises ArchiveError, KeyError or ValueError if it is not that of a WARC file.
+    Raises ArchiveError, KeyError or ValueError if the file is not a WARC file.
     """
     offset, request = 0, b""
     while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:

@@ -55,8 +55,7 @@ class WarcRecord(NamedTuple):
     """A record of a file, or a broken part of the file, which has a `reason` and cannot be used.
 
     `offset` and `length` are its place in the file. `next` is the offset of the next record or of the end. `head` is
-    the HTTP head at the start of the record's block. `digest` and `size` are those of the payload, which follows the
-    head.
+    the HTTP head at the start of the record's block. `digest` and `size` describe the payload, which follows the head.
     """
 
     offset: int
@@ -130,7 +129,7 @@ class _PlainSource:
         self._file.seek(position)
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next record. `surplus` has the bytes after the end of this record that were read."""
+        """Return the offset of the next record. `surplus` has the bytes that were read after the record's end."""
         offset = self._file.tell() - len(surplus)
         while True:
             self._file.seek(offset)
@@ -182,7 +181,7 @@ class _GzipSource:
         return b""
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next gzip member. `surplus` has the bytes after the record's end that were inflated.
+        """Return the offset of the next gzip member. `surplus` has the bytes that were inflated after the record's end.
 
         Raises `_BrokenRecord` if more than blank lines follow the record in its gzip member.
         """
@@ -359,7 +358,7 @@ def _read_record(
 
 
 class _Block:
-    """A record's block. `remaining` bytes of it are not consumed yet; `surplus` was read already after its end."""
+    """A record's block. `remaining` is the number of bytes left to consume, `surplus` the bytes read after its end."""
 
     def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
         self._source = source

@@ -24,7 +24,7 @@ class Collection:
     """A kind of harvest, found by its entry point in `windrow.collections`.
 
     The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
-    Captures(...))`. The phases before the first step's phase (without steps, the first phase) are those of finding and
+    Captures(...))`. The phases before the first step's phase (without steps, the first phase) are for finding and
     fetching. `adapter` names, as `module:name`, the object that joins the collection with a workspace's configuration
     and stores. It is imported when it is used.
     """

@@ -64,7 +64,7 @@ class CrawlRules(Protocol):
         """Return why an address of a kind may not be requested now, or None if it may."""
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request at once after `tries` attempts, of which the last failed for `reason`."""
+        """Return whether to repeat a request at once. It was tried `tries` times, and failed for `reason` at last."""
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the pause after a response in seconds, or None if the run sends no more requests to the host.
@@ -144,8 +144,8 @@ class Crawl:
     last attempt. `outcome(status, reason, media type)` returns the collection's word for the result of a request. The
     media type of the kept bytes is empty if it is not known. `why_no_page` returns why a seed returned no page, and how
     to correct that, or "" if it returned one or was not requested. `large` has the maximum number of bytes of a
-    response for kinds that may be larger than a page. If `by_request`, addresses are those of requests: each source has
-    its own origins, and answers are followed once they are on the ledger.
+    response for kinds that may be larger than a page. If `by_request`, addresses are requests of a discovery: each
+    source has its own origins, and answers are followed once they are on the ledger.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
@@ -170,7 +170,7 @@ def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Find documents by requests: the first ones, and those that each answer leads to.
+    """Find documents by requests: the first requests, and the requests that each answer leads to.
 
     `begin` is called when a run begins. `follow` is called in the pool for every answer of a source, in the order in
     which the answers arrived. Both are pure. Their second argument is what was learned about the source

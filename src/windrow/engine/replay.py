@@ -146,7 +146,7 @@ def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
 
 
 def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -> None:
-    """Write the last reading of `scratch_item`, and its findings, to the real ledger as that of `item`."""
+    """Write the last reading of `scratch_item` to the real ledger as the reading of `item`, with its findings."""
     new_pending, old_pending = run.ledger.items.pending(scratch_item), real.items.pending(item)
     if new_pending is None and old_pending is None:
         return

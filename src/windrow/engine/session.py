@@ -250,7 +250,7 @@ class Session:
         """Record the end, release the lease, and return the exit code: `outcome`, or by default the session's own.
 
         The ledger stays open for reading. All of this is done even if a part of it fails. The first error is raised at
-        the end, or if `error` is being handled, added to it as a note.
+        the end, or added as a note to `error`, the error that is being handled.
         """
         self._closed = True
         exit_code = outcome if outcome is not None else 130 if self.stops else SOME_FAILED if self.failed else 0

@@ -50,7 +50,7 @@ class FrontierCount(NamedTuple):
         return found_same if self.by_address else max(0, self.had - other)
 
     def next_request(self, next_run: datetime | None) -> datetime | None:
-        """Return when the next request is due (None: not known): that of an address, or otherwise at `next_run`."""
+        """Return when the next request is due, or None if that is not known. Files are due at `next_run`."""
         if not self.by_address:
             return next_run
         return now() if self.due else self.next
@@ -79,7 +79,7 @@ class SessionCounts:
 
 @lru_cache(maxsize=4)
 def _cached_attempt_counts(ledger: Ledger, first_fact: int, last_fact: int) -> tuple[AttemptCount, ...]:
-    """Count a session's attempts; cached, since `status` needs the counts several times and counting takes long."""
+    """Count a session's attempts. `status` needs the counts several times, and counting may take seconds."""
     return tuple(ledger.attempts.ended_between((first_fact, last_fact)))
 
 

@@ -144,7 +144,7 @@ def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[Tar
 
 
 def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
-    """Record a tombstone for each target, and lift that of a shared target at once (`TakedownTarget`)."""
+    """Record a tombstone for each target. The tombstone of a shared target (`TakedownTarget`) is lifted at once."""
     with session.ledger.writing() as writer:
         for target in targets:
             tombstone = writer.takedowns.begin(

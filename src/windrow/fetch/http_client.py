@@ -246,7 +246,7 @@ def kept_head(head: ResponseHead) -> bytes:
 
 
 def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
-    """Return whether a Content-Range is that of a file's bytes from `start` to its end, and the size of the file.
+    """Return whether a Content-Range covers a file from `start` to its end, and the size of the file.
 
     The size is None if it is not stated; the end is then not checked. Source: RFC 9110, section 14.4.
 

@@ -153,7 +153,7 @@ def _base64_texts(secret_text: str) -> Iterator[str]:
 
 
 def _pattern_of(text: str) -> str:
-    """Return a pattern for a text of which each character may be spelled differently.
+    """Return a pattern for a text whose characters may be spelled in different ways.
 
     Each of its alternatives begins with a certain byte, since `re` quickly skips bytes that do not begin any of them.
     """

@@ -32,9 +32,9 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether the time `modified` of a file differs from that of the version in `sink`.
+    """Return whether a file's time `modified` differs from the time of the version of which `sink` has a part.
 
-    It does not if one of the times is unknown. Only whole seconds are compared, since some protocols lack fractions.
+    An unknown time does not differ. Only whole seconds are compared, since some protocols lack fractions.
     """
     if not sink.start or sink.modified is None or modified is None:
         return False

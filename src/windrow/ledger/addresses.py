@@ -30,8 +30,7 @@ class AddressQueries(TypedAddresses):
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
         """Return at most `limit` addresses of a host that are due at the time `until` or before, by due time.
 
-        Addresses that were never requested come first. Of these, only those with an order number below `below` are
-        returned.
+        Addresses that were never requested come first, but only with an order number below `below`.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)

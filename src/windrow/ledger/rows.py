@@ -104,10 +104,10 @@ def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
 class CapturedRow(NamedTuple):
     """A capture that an attempt took from the attempt `original`, or if that is 0, from another program.
 
-    `collection` and `source` are those of the original. `found_in` names the index in which the capture was found; it
-    is empty if the capture was used instead of a request. `line` is the index line of another program's capture, made
-    from the record if there is no index. It is None for captures of this workspace, if the capture was taken down, and
-    in rows of old versions.
+    `collection` and `source` made the original. `found_in` names the index in which the capture was found; it is empty
+    if the capture was used instead of a request. `line` is the index line of another program's capture, made from the
+    record if there is no index. It is None for captures of this workspace, if the capture was taken down, and in rows
+    of old versions.
     """
 
     attempt: int

@@ -62,8 +62,8 @@ class SessionQueries(TypedSessions):
     def reported_facts(self, session: int) -> tuple[int, int]:
         """Return the (first, last) number of the facts that a session reports. If it reports none, last < first.
 
-        A session reports its own changes, and those of killed sessions directly before it. A killed session that is
-        followed by another reports nothing, and neither does a session that only recorded an operator's decision.
+        A session reports its own changes, and the changes of killed sessions directly before it. A killed session that
+        is followed by another reports nothing, and neither does a session that only recorded an operator's decision.
         """
         row = self.get(session)
         assert row is not None

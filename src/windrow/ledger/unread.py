@@ -19,7 +19,7 @@ class UnreadQueries(TypedUnread):
 
 
 class UnreadWriter:
-    """Writes attempts that were not read. An attempt is given as a pair of phase and attempt number."""
+    """Writes attempts that were not read."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
@@ -30,9 +30,9 @@ class UnreadWriter:
         self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Record that attempts were read."""
+        """Record that attempts were read, which are given as (phase, number)."""
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Let the next run read attempts again at once."""
+        """Let the next run read attempts again at once, which are given as (phase, number)."""
         self._batch.database.execute_many("unread_ask", attempts)

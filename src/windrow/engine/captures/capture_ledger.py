@@ -31,14 +31,14 @@ _MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
-    """Return the imported response whose body has this digest, or None; if the body is empty, an empty response."""
+    """Return the imported response whose body has this digest, or None. For an empty body it is an empty response."""
     if payload_digest in EMPTY_DIGESTS:
         return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
     return ledger.imports.payload(payload_digest) if payload_digest else None
 
 
 class IndexProgress(NamedTuple):
-    """The lines of an index that were read: the position after them, their number, and how many each rule left out."""
+    """How far an index was read: the position, the number of lines read, and how many lines each rule left out."""
 
     position: int
     lines: int

@@ -1,7 +1,7 @@
 """Capturing: run a collection's rules on existing captures, and store an attempt for each capture that it wants.
 
-The captures taken of a page, the counts of the others, and how far the source has read are stored in one transaction.
-So the next run continues there, even if this one is killed.
+For each page of captures, one transaction stores the captures taken, the counts of the captures left out, and how far
+the source has read. So the next run continues there, even if this one is killed.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Capturing:
         run.progress.end()
 
     def _follow_taken(self) -> None:
-        """Follow captures of the sources that make no requests; the crawl follows those of other sources."""
+        """Follow captures of the sources that make no requests. The crawl follows the captures of other sources."""
         run = self._run
         if self._captures.follow is None:
             return

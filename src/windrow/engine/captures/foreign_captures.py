@@ -137,7 +137,10 @@ class ForeignCapturing:
                 self._tally.errors.append(f"{path} does not exist")
 
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
-        """Copy pipes, such as /dev/stdin, into index files; return these files and those of earlier runs."""
+        """Copy pipes, such as /dev/stdin, into index files.
+
+        Return all index files that were piped, also in earlier runs.
+        """
         assert self._run.archive_settings is not None
         folder = self._run.archive_settings.folder / "indexes"
         folder.mkdir(parents=True, exist_ok=True)

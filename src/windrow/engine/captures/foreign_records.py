@@ -187,10 +187,7 @@ class BlockJob(NamedTuple):
     legend: Layout | None
 
     def run(self, _limits: Limits) -> ChosenLines:
-        """Parse the lines and run the rules on them.
-
-        A line that cannot be parsed is left out, with its fault as the rule.
-        """
+        """Parse the lines and run the rules on them. A line that cannot be parsed is counted as left out."""
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count = 0
@@ -209,7 +206,7 @@ class BlockJob(NamedTuple):
 
 
 class ScanJob(NamedTuple):
-    """A job that makes index lines of the records in a WARC file, from the byte offset `start` on, and selects them."""
+    """A job that makes index lines of the records in a WARC file, from the offset `start` on, and selects lines."""
 
     captures: Captures
     source: Source

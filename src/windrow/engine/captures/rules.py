@@ -111,7 +111,7 @@ class IndexRules:
         return False
 
     def select_columns(self, columns: CaptureColumns) -> list[CdxLine]:
-        """Return the wanted lines among those in `columns`. Lines of an unwanted kind are left out together."""
+        """Return the wanted lines of `columns`. All lines of an unwanted kind are left out together."""
         kinds = [*zip(columns.mime, columns.status, strict=True)]
         counts = Counter(kinds)
         for kind in counts:

@@ -12,9 +12,9 @@ MAX_PATHS_NAMED = 3
 class WarcNames:
     """The WARC files of a source, by the names in its index lines, which may have folders before the file's name.
 
-    If several files have the same name, an index line means the one that has the most folders in common with the line.
-    Of several of these, it means the one below the folder of the index. If there still are several, it is not known
-    which one is meant.
+    If several files have the name, the file with the most folders in common with the index line is meant. Among several
+    such files, a file below the folder of the index is preferred. If several files remain, it is not known which one is
+    meant.
     """
 
     def __init__(self) -> None:

@@ -316,7 +316,7 @@ _MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are reme
 
 
 class RedirectChains:
-    """Counts redirects in a row over all hosts of a run. An `OriginCrawler` can only count those of its own origin."""
+    """Counts redirects in a row over all hosts of a run. An `OriginCrawler` only knows its own origin."""
 
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads

@@ -68,7 +68,7 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active sources among `sources`, or if it is None, those of the harvest that have an address."""
+        """Crawl the active sources in `sources`, by default the sources of the harvest that have an address."""
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources

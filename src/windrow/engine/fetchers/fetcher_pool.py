@@ -101,7 +101,10 @@ class _RunningFetcher:
         self._outbox.put(bytes(ForkingPickler.dumps(message)))
 
     def _send_queued(self) -> None:
-        """Send queued messages until the process is told to end, or is dead, which `FetcherPool.events` notices too."""
+        """Send queued messages until the process is told to end or has died.
+
+        `FetcherPool.events` notices a death too.
+        """
         with suppress(OSError):
             message = b""
             while message != _END_MESSAGE:
@@ -124,10 +127,10 @@ class FetcherPool:
     def submit_batch(self, batch: TransferBatch) -> None:
         """Send a batch to a process.
 
-        If the batch has a pace, that is the only process which requests its host. Otherwise it is one with an idle
-        connection to the site, or the least loaded one. If the process with the idle connection has many more batches
-        than the least loaded one, the latter gets the batch, and the connection is closed. So a site never has more
-        connections than batches.
+        A batch with a pace is sent to the only process that requests its host. Any other batch is sent to a process
+        with an idle connection to the site, or to the least loaded process. If the process with the idle connection has
+        many more batches than the least loaded process, the connection is closed, and the least loaded process gets the
+        batch. So a site never has more connections than batches.
         """
         self._start_missing()
         member = least_loaded = min(self._members.values(), key=attrgetter("load"))
@@ -180,7 +183,7 @@ class FetcherPool:
     def events(self, timeout: float, others: Sequence[Pipe] = ()) -> list[Event]:
         """Return the events that arrive within `timeout` seconds, and kill processes that stopped reporting.
 
-        Returns as soon as there are events, or one of the pipes `others`, which are not fetchers', can be read.
+        It returns as soon as an event arrives, or one of the pipes `others` can be read. These do not lead to fetchers.
         """
         received: list[Event] = []
         for member in self._members.values():

@@ -38,7 +38,7 @@ class ArchiveSettings(NamedTuple):
 
 
 class TransferBatch(NamedTuple):
-    """Files of one site to fetch over one connection (`jobs`), or folders of it to list."""
+    """Files of one site to fetch over one connection (`jobs`), or folders of the site to list."""
 
     number: int
     site: Site

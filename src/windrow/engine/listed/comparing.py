@@ -1,8 +1,8 @@
 """Compare each file in the archive, once, with the files of the same key and size at other sources.
 
-The last 64 KiB of a file are fetched and compared with those in the archive; they are not kept. A zip has its table of
-contents there, with a checksum of every member, so zips that differ anywhere differ there too. A difference is recorded
-as a finding. Files of different sizes are recorded by `listing`.
+The last 64 KiB of a file are fetched and compared with the end of the archived file. They are not kept. A zip has its
+table of contents there, with a checksum of every member, so zips that differ anywhere differ there too. A difference is
+recorded as a finding. Files of different sizes are recorded by `listing`.
 """
 
 from __future__ import annotations

@@ -198,8 +198,8 @@ def _record_gone(
 ) -> tuple[int, Counter[str], Counter[str]]:
     """Record that files are gone from a source, unless their folder is missing or has unreadable lines.
 
-    Returns the number of files recorded as gone, and the numbers of the other files by folder: missing, then
-    unreadable.
+    Returns the number of files recorded as gone. For the other files, it returns their numbers by folder: first for
+    missing folders, then for folders with unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():
@@ -216,7 +216,7 @@ def _record_gone(
 def _retry_renewed(
     run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
 ) -> None:
-    """Retry files that failed before they, or the checksum files beside them, were last changed."""
+    """Retry failed files that were changed after their failure, or whose checksum files were."""
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
     failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}

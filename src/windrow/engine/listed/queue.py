@@ -29,7 +29,10 @@ PAGE_SIZE = 500
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The most and fewest files of a batch, if there are enough: between two batches a connection is idle."""
+"""The maximum and the minimum number of files of a batch, if there are enough.
+
+Between two batches a connection is idle.
+"""
 
 MAX_BATCH_BYTES = 64 << 20
 """The size in bytes after which no further file is added to a batch."""

@@ -224,7 +224,7 @@ def _is_small(file: ListedFile) -> bool:
 
 
 class _Rate:
-    """Counts the bytes that a batch receives, and compares those of each `window` of seconds with the minimum rate."""
+    """Counts the bytes that a batch receives, and checks the minimum rate over each `window` of seconds."""
 
     def __init__(self, site: Site) -> None:
         self._address = site.address()

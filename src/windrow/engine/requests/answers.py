@@ -1,4 +1,4 @@
-"""Convert requests and responses between the contract's types and the ledger's."""
+"""Convert requests and responses between the types of the contract and the types of the ledger."""
 
 from __future__ import annotations
 

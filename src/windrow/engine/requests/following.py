@@ -40,7 +40,7 @@ MAX_FINDINGS = ANSWER_FINDINGS.number
 """The maximum number of findings of a response that are stored one by one."""
 
 MAX_FRUITLESS = 50
-"""The maximum length of a chain of answers, each found by the one before, that offer nothing new."""
+"""The maximum length of a chain of answers that offer nothing new, each found through the one before it."""
 
 MAX_OFFERS_REMEMBERED = 1_000_000
 """The maximum number of offers of a source that are remembered in a run. All further offers count as new."""
@@ -72,7 +72,7 @@ class FollowOutcome(NamedTuple):
 
 
 class _Follow(NamedTuple):
-    """A response and the result: the discovery's, a failed reading, or None if the attempt failed or kept nothing."""
+    """A response, and the discovery's result or a failed reading; None if the attempt failed or kept no response."""
 
     recorded: RecordedAttempt
     followed: FollowedAnswer | Reading | None = None

@@ -18,7 +18,7 @@ _MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield]) -> str:
-    """Return a message if a list offers much less than on the `earlier` days, the first of them first, or "".
+    """Return a message if a list offers much less than on the `earlier` days, which are in order, otherwise "".
 
     That is less than a quarter of the median of the days, and less than half of what it offered on the day with the
     fewest offers, such as a Sunday. There must be enough days, and the median must not be small.

@@ -209,7 +209,7 @@ class _Worker:
 
 
 class Pool:
-    """Runs jobs in worker processes: a sequence of them, with results in order (`run`), or single ones (`submit`)."""
+    """Runs jobs in worker processes: a sequence of jobs with results in order (`run`), or single jobs (`submit`)."""
 
     def __init__(self, config: worker.WorkerConfig, size: int, batch_size: int = BATCH_SIZE) -> None:
         """Use up to `size` workers, each of which is started when there is work for it."""
@@ -250,9 +250,9 @@ class Pool:
     ) -> Iterator[tuple[AnyJob, Done]]:
         """Yield each job with its result, in order. Some batches of `jobs` are read ahead.
 
-        If `batch_size` is None, it is that of the pool, or twice as much for quick jobs. `pulse` is called at least
-        once a second while waiting for results. Before a run, all results of the last run must be taken, or it must be
-        closed, and all submitted jobs must be collected.
+        If `batch_size` is None, the batch size of the pool is used, or twice as much for quick jobs. `pulse` is called
+        at least once a second while waiting for results. Before a run, all results of the last run must be taken, or it
+        must be closed, and all submitted jobs must be collected.
         """
         assert not self._is_running, RUN_IN_PROGRESS
         has_jobs = self._unsent or any(reader.in_hand for reader in self._workers.values())

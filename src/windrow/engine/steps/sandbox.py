@@ -95,7 +95,7 @@ def linked_files(folders: Iterable[Path]) -> list[Path]:
 
 
 def restrict_process(readable: Iterable[Path]) -> Sandbox:
-    """Take all rights from this process, except to read the files and folders `readable` and those of Python."""
+    """Take all rights from this process, except to read the files and folders in `readable` and Python's own files."""
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return Sandbox()

@@ -168,7 +168,8 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
 def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Any]]:
     """Return an iterator over items with the step's results.
 
-    The items in `unread` are read one by one: after the others by a Read step, before them by Load and Judge.
+    The items in `unread` are read one by one. A Read step reads them after the other items, Load and Judge read them
+    before.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):

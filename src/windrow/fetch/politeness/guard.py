@@ -1,4 +1,4 @@
-"""Decide to which IP addresses windrow may connect: public addresses, and those that a source allows.
+"""Decide to which IP addresses windrow may connect: public addresses, and addresses that a source allows.
 
 Each IP address is checked just before the connection to it is opened. So a host name that resolves to a public address
 first and to a private one later (DNS rebinding) is refused. The tables are our own, since `is_global` of Python's
