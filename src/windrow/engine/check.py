@@ -137,7 +137,9 @@ def check_states(ledger: Ledger) -> Iterator[Fault]:
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.inconsistent():
         recorded = f"is recorded as due at UNIX time {address.due}, and last captured by attempt {address.capture}"
-        yield Fault(address.url, f"{recorded}; of its {address.attempts} attempts, number {address.last} did that")
+        yield Fault(
+            address.url, f"{recorded}; it has {address.attempts} attempts, and attempt {address.last} captured it last"
+        )
 
 
 ITEMS_PER_QUERY = 1_000

@@ -426,7 +426,7 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Return None if the source has not sent anything yet."""
+    """Return the estimate, or None if the source has not sent anything yet."""
     if not count:
         return 0.0
     if counts is None or not counts.received:

@@ -91,9 +91,9 @@ def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
         except MessageRefused:
             raise
         except Exception as error:  # noqa: BLE001 a pickle that is not valid can raise any error
-            raise MessageRefused(f"a process sent what is not a value: {type(error).__name__}: {error}"[:500]) from None
+            raise MessageRefused(f"a process sent an unknown value: {type(error).__name__}: {error}"[:500]) from None
         if type(values) is not list:
-            raise MessageRefused("a process sent what is not a list of values")
+            raise MessageRefused("a process sent something that is not a list of values")
         yield from values
 
 

@@ -134,7 +134,7 @@ class HttpClient:
             if hiding_sink:
                 hiding_sink.end()
         except TimeoutError as error:
-            message = str(error) or f"no complete response within {limits.seconds:g} seconds"
+            message = str(error) or f"the response was not complete after {limits.seconds:g} seconds"
             raise TransientFailure(f"{address}: {message}", Reason.TIMEOUT) from error
         except NETWORK_ERRORS as error:
             raise map_network_error(error, address, was_open=self._connection is not None) from error

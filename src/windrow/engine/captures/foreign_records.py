@@ -64,7 +64,7 @@ def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, st
 
 
 def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
-    """Return "" if `request` is not the request of the response."""
+    """Return the HTTP method of `request`, or "" if it is not the request of the response."""
     if request is None or request.kind != "request":
         return ""
     for record, other in ((response, request), (request, response)):
@@ -288,7 +288,7 @@ def _compare_line(line: CdxLine, url: str, length: int) -> None:
     matter. The length of a line may lack the line ends after the record. The length 0 means that it is not known.
     """
     if surt(normalise(line.url).url) != surt(url):
-        raise ArchiveError("the record has another address than its index line", reason=Reason.BAD_LINE)
+        raise ArchiveError("the record's address differs from that of its index line", reason=Reason.BAD_LINE)
     if line.length and abs(line.length - length) > _LINE_ENDS:
         message = f"the record has {length} bytes, but its index line states {line.length}"
         raise ArchiveError(message, reason=Reason.BAD_LINE)

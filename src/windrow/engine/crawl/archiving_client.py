@@ -255,7 +255,9 @@ class ArchivingClient:
             reason, message, sink.cut = Reason.TOO_LARGE, f"the response has more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
-            message = "the response may contain the secret, compressed although that was not requested: it was not kept"
+            message = (
+                "the response was not kept, since it may contain the secret, compressed although that was not requested"
+            )
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
         try:

@@ -56,7 +56,7 @@ def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any,
 def _receive_events(pipe: Pipe) -> list[Event]:
     events = receive_values(pipe, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)
     if not all(isinstance(event, Event) for event in events):
-        raise MessageRefused("a fetcher process sent what is not an event")
+        raise MessageRefused("a fetcher process sent something that is not an event")
     return events
 
 
@@ -101,10 +101,7 @@ class _RunningFetcher:
         self._outbox.put(bytes(ForkingPickler.dumps(message)))
 
     def _send_queued(self) -> None:
-        """Send queued messages until the process is told to end or has died.
-
-        `FetcherPool.events` notices a death too.
-        """
+        """Send queued messages until the process is told to end or has died."""
         with suppress(OSError):
             message = b""
             while message != _END_MESSAGE:

@@ -73,7 +73,7 @@ Entries = list[ListingEntry] | None
 """The entries of a folder, or None if the folder does not exist."""
 
 MAX_IDLE_SECONDS = 10.0
-"""Seconds after which an idle connection is closed. A new login takes time, but idle connections burden the server."""
+"""The time after which an idle connection is closed, in seconds. A login takes time, but idle ones burden servers."""
 
 
 class RemainingJobs(deque[FetchJob]):

@@ -266,8 +266,8 @@ class AnswerFollower:
         if fruitless < MAX_FRUITLESS:
             self._fruitless |= {(source, url.digest): fruitless + 1 for url in followed.found}
             return followed
-        message = f"the answers before it led from one to the next and offered nothing new, {MAX_FRUITLESS} in a row"
-        finding = Finding("CrawlerTrap", f"{message}: its requests are not made")
+        message = f"{MAX_FRUITLESS} answers in a row, each found through the one before it, offered nothing new"
+        finding = Finding("CrawlerTrap", f"{message}: further requests are not made")
         result = replace(result, skip=Reason.CRAWLER_TRAP, findings=(finding, *result.findings))
         return FollowedAnswer(result)
 

@@ -23,7 +23,7 @@ PAGE_SIZE = 500
 
 
 class Due(NamedTuple):
-    """An item that waits for a step, or failed or ended at it, with its data from the ledger."""
+    """An item that waits for a step, failed at it or ended before it, with its data from the ledger."""
 
     item: Item
     owner: str  # who made the document, according to its key

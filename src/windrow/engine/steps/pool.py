@@ -90,7 +90,7 @@ class _Batch:
         elif sent_jobs == [culprit] and culprit == self.suspect and exit_code == -signal.SIGABRT:
             # So ends a process if a library in C++, such as PDFium, gets no more memory.
             message = (
-                "its process was aborted twice, as a library does that needs more memory than limits.memory allows"
+                "its process was aborted twice, probably since a library needs more memory than limits.memory allows"
             )
             self.store_result(culprit, _make_failure(Reason.MEMORY_LIMIT, message, 0.0))
         elif sent_jobs == [culprit] and culprit == self.suspect:

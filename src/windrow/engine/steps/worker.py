@@ -272,7 +272,7 @@ def receive_results(pipe: Pipe, count: int, packages: AbstractSet[str], max_byte
     while len(results) < count:
         results += receive_values(pipe, packages, max_bytes)
     if len(results) != count or not all(type(done) is Done and type(done.seconds) is float for done in results):
-        raise MessageRefused("a process that reads documents sent other values than the results of its jobs")
+        raise MessageRefused("a process that reads documents sent values that are not the results of its jobs")
     return results
 
 

@@ -3,8 +3,8 @@
 - 2xx: the file is in force for 30 minutes.
 - 3xx: the redirect is followed, five times at most and to any origin; a sixth redirect counts as 4xx.
 - 4xx except 429: the origin has no robots.txt, so everything is allowed for 30 minutes.
-- 429, 5xx, and no response: a file that was read in the last 24 hours stays in force; without such a file, nothing may be
-  requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
+- 429, 5xx, and no response: a file that was read in the last 24 hours stays in force; without such a file, nothing may
+  be requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
 """
 
 from __future__ import annotations
