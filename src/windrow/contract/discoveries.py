@@ -64,7 +64,7 @@ class CrawlRules(Protocol):
         """Return why an address of a kind may not be requested now, or None if it may."""
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request at once. It was tried `tries` times, and failed for `reason` at last."""
+        """Return whether to repeat a request at once after `tries` tries. `reason` is why the last one failed."""
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the pause after a response in seconds, or None if the run sends no more requests to the host.

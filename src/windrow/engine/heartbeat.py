@@ -1,9 +1,9 @@
 """Heartbeats: measure how long a process has been reading one document, and find a process that hangs.
 
-A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine the address from which they
-are. A reading that takes too long is ended by a signal if Python code or `re` is running. A library cannot be
-interrupted like this: the beats of the process stop, and the engine ends the process, which loses only the jobs in
-progress. CPU time is measured, so that a busy or suspended machine does not end a reading.
+A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine the address of these bytes.
+A reading that takes too long is ended by a signal if Python code or `re` is running. A library cannot be interrupted
+like this: the beats of the process stop, and the engine ends the process, which loses only the jobs in progress. CPU
+time is measured, so that a busy or suspended machine does not end a reading.
 """
 
 from __future__ import annotations

@@ -144,7 +144,7 @@ _BYTES_PER_CHARACTER = 24  # the maximum number of bytes of a form in `_spelling
 
 
 def _base64_texts(secret_text: str) -> Iterator[str]:
-    """Yield the Base64 of a secret, and for each position of it in a longer text the part that depends on it alone."""
+    """Yield the Base64 of a secret, and the parts of it that stay the same wherever the secret is in a longer text."""
     encoded = secret_text.encode("utf-8", "surrogateescape")
     yield base64.b64encode(encoded).decode()
     for offset, unsure_start in enumerate((0, 2, 3)):

@@ -122,7 +122,7 @@ FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHER
 {address};
 
 -- row: HostState
--- A host with counts of its addresses, the next time when one is due, and the time of its last request (`asked`).
+-- A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`).
 
 -- def host_states(source: str, host_name: str, now: int) -> list[HostState]
 -- Return the hosts of a source, or the hosts with a host name and any port.

@@ -65,7 +65,7 @@ class OriginRules:
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until a robots.txt that could not be fetched is requested again, or 0 if it is not."""
+        """Return the seconds until robots.txt is requested again if it could not be fetched, otherwise 0."""
         if self._is_service or not self._robots_state.robots.refusal:
             return 0.0
         return max(self._robots_state.due - at, 0.001)

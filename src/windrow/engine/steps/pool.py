@@ -251,8 +251,8 @@ class Pool:
         """Yield each job with its result, in order. Some batches of `jobs` are read ahead.
 
         If `batch_size` is None, the batch size of the pool is used, or twice as much for quick jobs. `pulse` is called
-        at least once a second while waiting for results. Before a run, all results of the last run must be taken, or it
-        must be closed, and all submitted jobs must be collected.
+        at least once a second while waiting for results. Before a run, take all results of the last run or close it,
+        and collect all submitted jobs.
         """
         assert not self._is_running, RUN_IN_PROGRESS
         has_jobs = self._unsent or any(reader.in_hand for reader in self._workers.values())

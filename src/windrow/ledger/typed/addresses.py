@@ -100,7 +100,7 @@ class AddressRow(NamedTuple):
 
 
 class HostState(NamedTuple):
-    """A host with counts of its addresses, the next time when one is due, and the time of its last request (`asked`)."""
+    """A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`)."""
 
     seq: int
     origin: str
