@@ -275,7 +275,7 @@ class CountsOutcomes(Protocol):
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Count the attempts of `facts` (first, last) by outcome. `counted` has the counts by `Crawl.outcome`."""
+        """Count the attempts of `facts` (first, last) by outcome. Correct `counted`, the counts by `Crawl.outcome`."""
 
 
 class CountsRecords(Protocol):

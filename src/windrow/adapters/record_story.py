@@ -82,7 +82,7 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain the origins of a collection at a host, which may be named with scheme and port; None if it has none."""
+    """Explain the origins of a collection at a host, which may be named with scheme and port, or return None."""
     host_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{host_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", host_name, int(now().timestamp())):

@@ -233,7 +233,7 @@ class RecordAdapter:
         return self._count_changes(workspace, facts, by_attempt=True)
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare two versions of the record with this key or alias (`record_changes.compare`); None if unknown."""
+        """Compare two versions of the record with this key or alias (`record_changes.compare`), or return None."""
         with self._store(workspace) as store:
             key = name if store is None or store.has_record(name) else store.key_of_alias(name)
             return record_changes.compare(store, key, since, until, context=context) if store and key else None

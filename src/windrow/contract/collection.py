@@ -96,7 +96,7 @@ class Collection:
 
     @property
     def follow(self) -> Callable[[Source, Mapping[str, Any], Answer], FollowResult] | None:
-        """The function `follow` of its requests or, without requests, of its captures; None if it has neither."""
+        """The function `follow` of its requests, or of its captures if it has no requests; it may be None."""
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:

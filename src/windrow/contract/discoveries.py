@@ -126,7 +126,7 @@ class Listing:
 
 
 class ContentCheck(NamedTuple):
-    """Whether an attempt found that the content of an address had changed; None if that is not known."""
+    """Whether an attempt found that the content of an address had changed, or None if that is not known."""
 
     changed: bool | None
     lasted: int = 0  # the seconds during which the present content was seen unchanged

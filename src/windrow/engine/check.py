@@ -146,7 +146,7 @@ ITEMS_PER_QUERY = 1_000
 """The maximum number of items that are looked up in one query."""
 
 PendingState = tuple[str, Status] | None
-"""The step that an item waits for, failed at or was cancelled before, and its status; None if all its steps are done.
+"""The step that an item waits for, failed at or was cancelled before, and its status, or None if all steps are done.
 
 The step is "" if the item was refused for its name.
 """

@@ -182,7 +182,7 @@ class Harvest:
     attempts: int = 3  # the maximum number of attempts at a file in one run, at one source
     listing_deadline: float = 0.0  # seconds after which unfinished listings are left to the next run; 0: never
     download_deadline: float = 0.0  # seconds after which unfinished transfers are left to the next run; 0: never
-    limits: Limits | None = None  # limits that replace those of the workspace
+    limits: Limits | None = None  # limits that replace the workspace's limits
     reread: bool = False  # a replay: due times of addresses and records of unread attempts are not changed
     unread: dict[int, Reason] = field(default_factory=dict)  # attempts that a replay could not read, and why
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`

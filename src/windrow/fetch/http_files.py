@@ -123,9 +123,9 @@ class HttpFiles(Connection):
     async def _request(
         self, url: str, headers: Mapping[str, str], address: str, begin: OnHead, write: Callable[[memoryview], object]
     ) -> None:
-        """Send a request.
+        """Send a request. Call `begin` with the head of the response.
 
-        Call `begin` with the head of the response; raise the error that it returns, or write the body.
+        Raise the error that it returns, or write the body.
         """
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()

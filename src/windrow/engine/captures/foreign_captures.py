@@ -403,7 +403,7 @@ class ForeignCapturing:
         return self._archive
 
     def _failed_attempt(self, index: IndexRow, record: _WantedRecord, failure: Reading | None) -> Attempt | None:
-        """Return an attempt with the reason of `failure`; if that is None, with BAD_LINE or NOT_FOUND.
+        """Return an attempt with the reason of `failure`, or with BAD_LINE or NOT_FOUND if `failure` is None.
 
         Returns None and counts the line as left out if its address is not valid.
         """

@@ -76,7 +76,7 @@ class CrawlDispatcher:
         self._tallies = {name: SourceTally(source, run.open_task(1, name)) for name, source in self._sources.items()}
         self._hosts: dict[int, _Host] = {}  # by number
         self._walks: dict[int, _Host] = {}  # by the number of the walk
-        self._share = MAX_PER_HOST  # the most addresses of one host that a fetcher has at a time
+        self._share = MAX_PER_HOST  # the maximum number of addresses of one host that a fetcher has at a time
         self._host_numbers: dict[tuple[str, str], int] = {}  # by `_origin_key`
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
             self._host_numbers[self._origin_key(host.source, host.origin)] = host.seq

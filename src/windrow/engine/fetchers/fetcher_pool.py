@@ -38,7 +38,7 @@ from windrow.private_files import current_mask
 from windrow.reasons import Reason
 
 FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs | None
-"""A message to a fetcher process; None ends the process."""
+"""A message to a fetcher process. None ends the process."""
 
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 _TOO_SLOW = "a fetcher process was ended: reading the host's response took too long"

@@ -96,8 +96,8 @@ class OriginRules:
     def _service_pause(self, service: Service, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to pause after a service's response, or None to give up the service for the run.
 
-        A slow answer does not lengthen the pause, as it does for other origins. A request that failed counts as
-        unanswered even if its reason is `final`, since the service may hang.
+        Unlike for other origins, a slow answer does not lengthen the pause. A request that failed counts as unanswered
+        even if its reason is `final`, since the service may hang.
         """
         if is_answer(service, status):
             self._unanswered = 0

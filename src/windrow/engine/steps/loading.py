@@ -64,7 +64,7 @@ def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], no
 
 
 def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> dict[int, StoreError]:
-    """Apply an action to all documents together; if the store refuses their rows, to each document alone.
+    """Apply an action to all documents together, or if the store refuses their rows, to each document alone.
 
     Returns the store's errors by the index of the refused document. Raises StoreError if the store refused each of
     several documents, or if its error is not about the rows.

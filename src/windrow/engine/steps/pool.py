@@ -148,7 +148,7 @@ class _Worker:
         return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= MAX_PIPE_BYTES
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
-        """Send a `message` with the pickled jobs of a batch that have the indexes `jobs`.
+        """Send the jobs of a batch with these indexes, which are pickled in `message`.
 
         `receive` notices a dead worker.
         """

@@ -361,7 +361,7 @@ class Settling:
         self._settle_page(page[start:], page[-1].recorded.seq)
 
     def _settle_late(self, page: list[SettledAttempt]) -> None:
-        """Write attempts from before the checkpoint, and settle later listings that lack their records again.
+        """Write attempts from before the checkpoint. Then settle again the later listings that lack their records.
 
         When these listings were settled, the store did not have the records.
         """

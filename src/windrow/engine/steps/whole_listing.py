@@ -39,7 +39,7 @@ def find_missing_offers(
 
 
 def find_later_listings(ledger: Ledger, collection: str, page: Sequence[SettledAttempt], checkpoint: int) -> list[int]:
-    """Find complete listings that lack records of earlier attempts in `page`; return their last attempts.
+    """Find complete listings that lack records of earlier attempts in `page`, and return their last attempts.
 
     The last MAX_LISTINGS listings of each source up to `checkpoint` are examined.
     """
