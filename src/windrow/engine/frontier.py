@@ -80,7 +80,7 @@ class Reads(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run would do. To make a preview, no connection is opened and nothing is written to the ledger."""
+    """What a run would do. Making a preview does not open a connection, and writes nothing to the ledger."""
 
     sources: tuple[PlannedSource, ...]
     waiting: tuple[Waiting, ...]

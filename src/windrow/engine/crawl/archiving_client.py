@@ -148,7 +148,7 @@ class ArchivingClient:
     def _reply_limits(self, kind: int, seconds: float) -> ResponseLimits:
         """Return the limits for responses of a kind.
 
-        `seconds` is the time for a service, or 0 if it declares the time.
+        `seconds` limits a service; if it is 0, the service declares it.
         """
         limits = self._archive.limits
         if self._service is not None:

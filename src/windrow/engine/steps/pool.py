@@ -148,10 +148,7 @@ class _Worker:
         return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= MAX_PIPE_BYTES
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
-        """Send the jobs of a batch with these indexes, which are pickled in `message`.
-
-        `receive` notices a dead worker.
-        """
+        """Send the jobs of a batch with these indexes, pickled in `message`. `receive` notices a dead worker."""
         if not self.in_hand:
             self._clock = ReadingClock()  # the time while the worker was idle does not count
             self._busy_since = time.monotonic()
