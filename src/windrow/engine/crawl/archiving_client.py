@@ -146,10 +146,7 @@ class ArchivingClient:
         self._limits_by_kind: dict[int, ResponseLimits] = {}
 
     def _reply_limits(self, kind: int, seconds: float) -> ResponseLimits:
-        """Return the limits for responses of a kind.
-
-        `seconds` limits a service; if it is 0, the service declares it.
-        """
+        """Return the limits for responses of a kind. `seconds` limits a service, which declares a time if it is 0."""
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
