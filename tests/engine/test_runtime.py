@@ -130,6 +130,6 @@ def test_a_process_that_cannot_be_started_is_an_error_and_not_a_stop(
             raise error
 
     monkeypatch.setattr(runtime, "START_RETRY_SECONDS", 0.0)
-    with pytest.raises(WindrowError, match="no process can be started") as raised:
+    with pytest.raises(WindrowError, match="processes cannot be started") as raised:
         runtime.start_process(UnstartedProcess())  # type: ignore[arg-type]
     assert raised.value.exit_code == 1

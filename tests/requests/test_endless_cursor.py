@@ -36,7 +36,7 @@ def test_an_endless_cursor_is_found_long_before_the_most_requests_of_a_run(harve
     assert exit_code == 3
     (comment,) = comments
     assert "crawler_trap 1" in comment
-    assert f"offered nothing new, {MAX_FRUITLESS} in a row" in comment
+    assert f"{MAX_FRUITLESS} answers in a row, each found through the one before it, offered nothing new" in comment
     assert MAX_FRUITLESS < len(api.paths()) <= MAX_FRUITLESS + 2
 
 

@@ -1,6 +1,6 @@
 """The protocols that the adapters of collections implement, and the values that their methods return.
 
-A collection names its adapter as `module:name`; the adapter is a module or an object with the methods of `Adapter`. The
+A collection names its adapter as `module:name`. The adapter is a module or an object with the methods of `Adapter`. The
 other protocols are optional: a command uses the adapters that have the methods of its protocol (`registry.capable`).
 """
 
@@ -36,9 +36,10 @@ if TYPE_CHECKING:
 
 
 def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) -> set[str]:
-    """Return the names of the collections that have or had sources in a workspace; commands load only their adapters.
+    """Return the names of the collections that have or had sources in a workspace.
 
-    If `ledger` is None, the ledger of the workspace is opened and closed, if it exists.
+    Commands load only the adapters of these collections. If `ledger` is None, the ledger of the workspace is opened and
+    closed, if it exists.
     """
     from windrow.ledger import Ledger  # noqa: PLC0415 loaded when used
 
@@ -52,7 +53,7 @@ def harvested_collections(workspace: Workspace, ledger: Ledger | None = None) ->
 
 
 def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
-    """Raise ConfigError if a host is another machine and there is no workspace (None), or no contact configured."""
+    """Raise ConfigError if a host is another machine, and no contact is configured or there is no workspace."""
     from windrow.fetch.politeness.guard import is_loopback  # noqa: PLC0415 loaded when used
     from windrow.fetch.politeness.user_agent import names_contact  # noqa: PLC0415 loaded when used
 
@@ -67,10 +68,10 @@ def refuse_without_contact(workspace: Workspace | None, host_name: str) -> None:
 
 
 class LazyAdapter:
-    """An adapter whose methods are defined in several modules of a package, each imported when it is first used.
+    """An adapter whose methods are defined in several modules of a package. A module is imported when it is first used.
 
-    A search thus does not import the modules of a harvest. `modules` maps the name of each method to its module
-    below `package`; `constants` are attributes that need no import; `capabilities` are the names of both.
+    So a search does not import the modules of a harvest. `modules` maps the name of each method to its module below
+    `package`. `constants` are attributes that need no import. `capabilities` has the names of both.
     """
 
     def __init__(self, package: str, modules: Mapping[str, str], **constants: Any) -> None:
@@ -90,7 +91,7 @@ class LazyAdapter:
 
 
 class VersionCounts(NamedTuple):
-    """Numbers of versions before and after the replay of a session, and how many of them differ (`changed`)."""
+    """The numbers of versions before and after the replay of a session, and how many of them differ (`changed`)."""
 
     session: int
     before: int
@@ -101,7 +102,7 @@ class VersionCounts(NamedTuple):
 class ReplayResult(NamedTuple):
     """The result of a replay: the number of its session as shown to people, and either `changes` or `versions`.
 
-    `changes` are the documents with another result; `versions` is None for a collection that does not keep versions.
+    `changes` are the documents with another result. `versions` is None for a collection that does not keep versions.
     """
 
     session: int
@@ -110,7 +111,7 @@ class ReplayResult(NamedTuple):
 
 
 class TakedownEstimate(NamedTuple):
-    """How much a takedown would remove; `bytes` is the size of the captures in the archive, compressed."""
+    """How much a takedown would remove. `bytes` is the size of the captures in the archive, compressed."""
 
     target: str
     addresses: int
@@ -120,7 +121,7 @@ class TakedownEstimate(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A line of JSON: its type, and its value, whose empty fields are left out if `omit_empty` is true."""
+    """A line of JSON: its type and its value. If `omit_empty`, empty fields of the value are left out."""
 
     type: str
     value: Any
@@ -138,8 +139,9 @@ class Explanation(NamedTuple):
 class Export(NamedTuple):
     """One export of `windrow export`: its name, the names of its formats (`forms`), and the function that writes it.
 
-    `write` writes everything in one of the formats and returns the number of units, such as rows. `write_selected` does
-    the same for a selection of records; it is None if the records have no times by which they could be selected.
+    `write` writes everything in one of the formats, and returns the number of units, such as rows. `write_selected`
+    writes a selection of records in the same way. It is None if the records have no times by which they could be
+    selected.
     """
 
     name: str
@@ -151,11 +153,11 @@ class Export(NamedTuple):
 
 
 class SourceChange(NamedTuple):
-    """A page, file or record appeared, changed or disappeared at a source; `key` is its address or name.
+    """A page, file or record appeared, changed or disappeared at a source. `key` is its address or name.
 
-    `at` is when the change was seen, in UTC; `kind` is new, changed or gone; `difference` is one line for people.
-    `url` is the record's own address or, if it has none, the address of the document that contains it; it is empty for
-    a file that has no web address. `lines` are the changed lines of its long texts; empty unless `Window.lines` is set.
+    `at` is when the change was seen, in UTC. `kind` is new, changed or gone. `difference` is one line for people. `url`
+    is the record's own address or, if it has none, the address of the document that contains it. It is empty for a file
+    that has no web address. `lines` are the changed lines of its long texts, if the window asks for them.
     """
 
     at: datetime
@@ -174,11 +176,11 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 
 
 class Window(NamedTuple):
-    """Which changes to list: those that the sessions of `facts` (first, last; None: all) wrote.
+    """Which changes to list: the changes that the sessions of `facts` (first, last; None: all) wrote.
 
-    With `since`, the changes that the session before them wrote at or after this time are listed too. A session also
-    writes the answers to requests of earlier sessions that were stopped before they wrote them. If `lines` is true,
-    `SourceChange.lines` is filled.
+    If `since` is given, changes that the session before `facts` wrote at this time or later are listed too. A session
+    may also write answers that an earlier session received, but was stopped before it wrote. If `lines`, each changed
+    text has its changed lines.
     """
 
     since: datetime | None = None
@@ -193,7 +195,7 @@ class Adapter(Protocol):
         """Return the harvest that the configuration describes, with its databases opened."""
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a run could not begin with this configuration; does not open a database."""
+        """Raise ConfigError if a run could not begin with this configuration. No database is opened."""
 
     def check_source(self, workspace: Workspace, source: Source) -> None:
         """Raise UsageError if a run would refuse this new source."""
@@ -205,28 +207,28 @@ class Adapter(Protocol):
         """Yield a fault for each difference between the collection's store or projection and the ledger."""
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Read the kept captures again with the current readers; return None if there is no store to rebuild."""
+        """Read the kept captures again with the present readers. Return None if there is no store to rebuild."""
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch one address or file, read it as the collection does, and yield the results; nothing is stored."""
+        """Fetch one address or file, read it as the collection does, and yield the results. Nothing is stored."""
 
 
 class Explains(Protocol):
     """Can explain names of things that are not items of the ledger, such as pages or records."""
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain the thing with this key, address, title or host; return None if this collection does not have it."""
+        """Explain the thing with this key, address or title, or return None if this collection does not have it."""
 
 
 class PredictsOutcome(Protocol):
     """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
-        """Return a clause that says what a run would do with a file or address of this name, or an empty text."""
+        """Return a clause that says what a run would do with a file or address of this name, or ""."""
 
 
 class ListsChanges(Protocol):
-    """Can list changes from its own store; for other collections, the changes in sources' listings are shown."""
+    """Can list changes from its own store. For other collections, the changes in sources' listings are shown."""
 
     def changes(self, workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
         """Yield the records or pages of the collection that appeared, changed or disappeared within the window."""
@@ -240,7 +242,7 @@ class ListsChanges(Protocol):
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count the changes that the attempts of `facts` (first, last) observed, as `content` counts them.
+        """Count the changes that the attempts of `facts` (first, last) observed, by source and `SourceChange.kind`.
 
         Returns None if these changes are not known yet.
         """
@@ -258,25 +260,25 @@ class ReachedCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives the states of its items as its projection has them; for other collections, pending steps are shown."""
+    """Derives the states of its items as its projection has them. For other collections, pending steps are shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
-        """Return the states of items by number; `items` are numbers of items."""
+        """Return the states of the items with these numbers, by number."""
 
     def count_states(self, ledger: Ledger) -> Mapping[tuple[str, State], int]:
-        """Count its items by kind and state; only documents of a file's latest attempt count."""
+        """Count its items by kind and state. Documents of earlier attempts at a file do not count."""
 
     def count_reached(self, ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
-        """Count the items that reached each state between two facts (first, last), by state and reason."""
+        """Count the items that reached each state between two facts (first, last)."""
 
 
 class CountsOutcomes(Protocol):
-    """Counts the outcomes of its attempts, some of which are known only after the fetched documents have been read."""
+    """Counts the outcomes of its attempts. Some outcomes are known only after the fetched documents have been read."""
 
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Count the attempts of `facts` (first, last) by outcome; correct `counted`, the counts by `Crawl.outcome`."""
+        """Count the attempts of `facts` (first, last) by outcome. Correct `counted`, the counts by `Crawl.outcome`."""
 
 
 class CountsRecords(Protocol):
@@ -290,15 +292,15 @@ class CountsRecords(Protocol):
 
 
 class AsksAgain(Protocol):
-    """Can have a service asked again about documents for which it has answered before."""
+    """Can make requests to a service again for documents for which the service has answered before."""
 
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
     ) -> list[str]:
-        """Have the next run ask a service again about these records, or about all if `names` is empty.
+        """Let the next run ask a service again about these records, or about all records if `names` is empty.
 
-        If `reason` is not empty, only the records whose last answer had this reason, in the service's words, are
-        chosen. Returns the keys of the chosen records; with `dry_run`, nothing else is done.
+        If `reason` is not empty, only the records are chosen whose last answer had this reason, in the service's words.
+        Returns the keys of the chosen records. If `dry_run`, nothing else is done.
         """
 
 
@@ -329,10 +331,11 @@ class Exports(Protocol):
 class Comparison(NamedTuple):
     """The difference between two versions of a page or record: their names, and when each was first seen.
 
-    `changes` are those of short texts (title, description, ...); `lines` are those of the long texts, each with a sign:
-    `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` count these lines, `elsewhere`
-    counts changed lines outside of a page's main text. If the page was gone at one of the two times, `old_gone` or
-    `new_gone` is the time since which it was gone; that version has no text, and has the name of the last one before.
+    `changes` has the changes of short texts (title, description, ...). `lines` has the changed lines of the long texts,
+    each with a sign: `+`, `-`, a blank for context, or `@` if lines are left out. `added` and `removed` are the numbers
+    of lines with `+` and `-`. `elsewhere` is the number of changed lines outside of a page's main text. If the page was
+    gone at one of the two times, `old_gone` or `new_gone` is the time since which it was gone. That version has no
+    text, and has the name of the last version before.
     """
 
     url: str
@@ -354,10 +357,11 @@ class Compares(Protocol):
     """Can compare two versions of a page or record."""
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare the versions at the ends of two periods; return None if this collection does not have `name`.
+        """Compare the versions at the ends of two periods, or return None if this collection does not have `name`.
 
-        If `until` is empty, the latest version is compared, if `since` is empty, the one before. `context` is the
-        number of unchanged lines shown around a change. Raises WindrowError if there are no two versions to compare.
+        If `until` is empty, the latest version is compared. If `since` is empty, the version before it is compared.
+        `context` is the number of unchanged lines shown around a change. Raises WindrowError if there are no two
+        versions to compare.
         """
 
 
@@ -365,14 +369,14 @@ class Searches(Protocol):
     """Can search its records."""
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-        """Return at most `limit` results from `offset` on, with remarks if `explain`; any text is a valid query."""
+        """Return at most `limit` results from `offset` on, with remarks if `explain`. Any text is a valid query."""
 
 
 class CountsFacets(Protocol):
     """Can count the documents that its search finds."""
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the documents that a query finds, by source, language, type and year; any text is a valid query."""
+        """Count the documents that a query finds, by source, language, type and year. Any text is a valid query."""
 
 
 class ChecksTree(Protocol):
@@ -386,19 +390,19 @@ class Forgets(Protocol):
     """Can remove all data of a taken-down target from its stores."""
 
     def refuse_takedown(self, workspace: Workspace) -> None:
-        """Raise ConfigError if a store is in a folder that is not windrow's own: then nothing can be taken down."""
+        """Raise ConfigError if a store is in a folder that is not windrow's own. Then nothing can be taken down."""
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterable[TakedownTarget]:
-        """Return the targets with this name, or an empty result if the name is unknown."""
+        """Return the targets with this name. The result is empty if the name is not known."""
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the data of a target that these attempts fetched; return the number of records removed.
+        """Remove the data of a target that these attempts fetched. Return the number of records removed.
 
         The attempts may be those of any collection. A repeated call does no harm.
         """
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Overwrite removed data in the stores' files; return a message for each file in which some data remains.
+        """Overwrite removed data in the files of the stores. Return a message for each file in which some data remains.
 
         `pulse` is called often, so that the caller can show progress.
         """

@@ -25,13 +25,13 @@ from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
 
 _MAX_SHORT_LENGTH = 200
-"""The most characters of a value that is compared as a whole; a longer one is compared line by line."""
+"""The maximum length of a value that is compared as a whole. A longer value is compared line by line."""
 _MAX_FIELDS = 4
-"""The most changed fields of a record that are shown; further ones are counted."""
+"""The maximum number of changed fields of a record that are shown. Further fields are only counted."""
 
 
 DescribeRemoval = Callable[[Any], str]
-"""A function that returns a short text if a record's value states that its subject is gone, otherwise an empty text."""
+"""A function that returns a short text if a record's value states that its subject is gone, otherwise ""."""
 
 
 def changes(
@@ -43,7 +43,8 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each with the time of its attempt.
 
-    If the window has a `since`, changes of the session before the window are included if they were seen since then.
+    If the window has a `since`, later changes of the session before the window are included, since it may have run
+    then.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -74,9 +75,9 @@ def changes(
 def compare(store: RecordStore, key: str, since: str, until: str, *, context: int) -> Comparison:
     """Compare the versions of a record at the ends of two periods, field by field, and long texts line by line.
 
-    If `until` is empty, the latest version is used; if `since` is empty, the version before that. `context` is the
-    number of unchanged lines shown around a change. Raises WindrowError if the record had no version at the end of a
-    period, or if one period is empty and there is no other version to compare with.
+    If `until` is empty, the latest version is used. If `since` is empty, the version before that one is used. `context`
+    is the number of unchanged lines shown around a change. Raises WindrowError if the record had no version at the end
+    of a period, or if one period is empty and there is no other version to compare with.
     """
     versions = [version for version in store.history(key) if version.change != "same"]
     new = _version_at(versions, until, key)
@@ -96,7 +97,7 @@ def compare(store: RecordStore, key: str, since: str, until: str, *, context: in
 
 
 def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange, ...], tuple[DiffLine, ...]]:
-    """Compare two values of a record (None: gone); return its changed short fields, and changed lines of long ones."""
+    """Return the changes of a record's short fields, and the changed lines of its long fields with their context."""
     old_fields, new_fields = _fields(old), _fields(new)
     changes: list[TextChange] = []
     lines: list[DiffLine] = []
@@ -110,7 +111,7 @@ def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange,
 
 
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
-    """Return the version of the record `key` at the end of a period, or the latest; raises WindrowError without one."""
+    """Return the version of the record `key` at the end of a period, or the latest. Raises WindrowError if none."""
     span = read_time_span(period)
     earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
     if not earlier_versions:
@@ -119,7 +120,6 @@ def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordV
 
 
 def _fields(value: Any) -> dict[str, str]:
-    """Return the fields of a record as texts: values that are not texts are written as JSON, None is left out."""
     fields = value if isinstance(value, Mapping) else {} if value is None else {"record": value}
     return {
         name: field if isinstance(field, str) else json.dumps(field, ensure_ascii=False, sort_keys=True)
@@ -149,7 +149,7 @@ def count_changes(
 def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
     """Return the numbers of versions in a store and in the new store that replaces it, and how many differ.
 
-    A version that only one of the stores has differs; the store that has more of them gives the number.
+    The versions that only one of the stores has are counted in each store, and the greater number is returned.
     """
     with closing(RecordStore(old_path)) as old_store, closing(RecordStore(new_path)) as new_store:
         old_versions, new_versions = (
@@ -191,7 +191,7 @@ def describe_difference(old: Any, new: Any) -> str:
 
 
 def _describe_change(old_value: Any, new_value: Any) -> str:
-    """Return the old and the new value, `old -> new`; of long values, a part that contains the first difference."""
+    """Return the old and the new value, `old -> new`; of long values, a part with the first difference."""
     old, new = cut_around_difference(_format_value(old_value), _format_value(new_value))
     return f"{old} -> {new}"
 

@@ -32,9 +32,10 @@ from windrow.stores.records import RecordStore
 
 
 class RecordAddress(NamedTuple):
-    """An address of a collection of records; `via_url` is the address of the page on which it was found.
+    """An address of a collection of records. `via_url` is the address of the page on which it was found.
 
-    `due` is when it is requested next, None if never; a time in the past, even in 1970, means that it is due now.
+    `due` is when it is requested next, or None if it is never requested again. A time in the past, even in 1970, means
+    now.
     """
 
     url: str
@@ -58,7 +59,7 @@ def describe_state(version: RecordVersion) -> str:
 
 
 def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
-    """Write a line of JSON for each version; return the number of lines."""
+    """Write a line of JSON for each version, and return the number of lines."""
     count = 0
     for version in versions:
         line = {
@@ -71,7 +72,7 @@ def write_versions(versions: Iterable[RecordVersion], stream: TextIO) -> int:
 
 
 def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterator[DocumentFinding]:
-    """Yield findings about the document `url`: what `follow` reported, each request, and `FollowResult.end`."""
+    """Yield findings about the document `url`: what `follow` reported, each request, and the message `end`."""
     for finding in follow_result.findings:
         yield DocumentFinding(url, phase, finding.level, finding.kind, finding.message)
     for request in follow_result.requests:
@@ -93,7 +94,7 @@ class RecordOrigin(NamedTuple):
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain a collection's origins at a host name, also one with scheme or port; return None if there are none."""
+    """Explain the origins of a collection at a host, which may be named with scheme and port, or return None."""
     wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{wanted_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):
@@ -120,10 +121,9 @@ def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
     piped: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
-    """Explain why no source took the captures of the address `name`; return None if there is no such capture.
+    """Explain why no source took captures of an address, or return None if there are no captures.
 
-    If the collection has the address (`is_known`), only captures that rules leave out are explained. `options` are the
-    collection's settings; `piped` is as in `explain_all`.
+    If the address `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
     """
     url = normalise(name).url if name.startswith(("http://", "https://")) else ""
     descriptions = [
@@ -177,7 +177,7 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
 
 
 class RecordHit(NamedTuple):
-    """A record that a search found: `published` is when it was first seen, `updated` when it last changed."""
+    """A record that a search found. `published` is when it was first seen, `updated` when it last changed."""
 
     url: str
     title: str
@@ -192,7 +192,7 @@ class RecordHit(NamedTuple):
 
 
 def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-    """Search the current records of the collection `name`; any text is a valid query."""
+    """Search the current records of the collection `name`. Any text is a valid query."""
     query = parse(text)
     entries = store.search(query, name, offset=offset, limit=limit + 1)
     find = term_pattern([*searched_terms(query.root), *map(Word, entries.forms)])
@@ -208,7 +208,6 @@ def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int,
 
 
 def _search_result(entry: Entry, name: str, find: re.Pattern[str] | None, *, explain: bool) -> SearchResult:
-    """Return an entry of the collection `name` as a search result, with the matches of `find` marked."""
     pieces, title = snippet(entry.text, find), mark_hits(entry.title, find)
     score = round(entry.score, 4)
     published, updated = (datetime.fromtimestamp(at, UTC) for at in (entry.published, entry.updated))

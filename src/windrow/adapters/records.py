@@ -1,6 +1,6 @@
 """A complete adapter for collections of JSON records: `ADAPTER = RecordAdapter(COLLECTION)`.
 
-The records are in one SQLite file (`windrow.stores.records`), at the path in the setting `NAME.store` if the collection
+The records are in one SQLite file (`windrow.stores.records`). Its path is the setting `NAME.store` if the collection
 declares it (`windrow.settings.setting.store_of`), otherwise `NAME.db` in the workspace.
 """
 
@@ -60,14 +60,14 @@ from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import remove_scratch
 
 _MAX_LISTED = 20
-"""The most attempts, versions and records that `windrow why` lists."""
+"""The maximum number of attempts, versions or records that `windrow why` lists."""
 
 
 class RecordAdapter:
     """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:
-        """Take a collection whose discovery is `Requests`, `Captures` or both, and that has one Settle step."""
+        """Take a collection that has one Settle step, and whose discovery is `Requests`, `Captures` or both."""
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))
         name = collection.name
@@ -103,15 +103,15 @@ class RecordAdapter:
                     refuse_without_contact(workspace, remote.site.host)
 
     def check_source(self, workspace: Workspace, source: Source) -> None:
-        """Accept every source: sources may share an origin."""
+        """Accept every source, since sources may share an origin."""
         del workspace, source
 
     def update_projection(self, workspace: Workspace, ledger: Ledger) -> None:
-        """Do nothing: the collection has no projection besides its records."""
+        """Do nothing, since the collection has no projection besides its records."""
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield faults of the store and its index, and one if its checkpoint is above the ledger's last attempt."""
+        """Yield faults of the store and its index, and a fault if its checkpoint is above the ledger's last attempt."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:
@@ -130,7 +130,7 @@ class RecordAdapter:
                 yield Fault(index_folder(path).name, line, f"windrow search --collection {self._collection.name} WORD")
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the store from the captures and replace the old one; return None if no store exists."""
+        """Rebuild the store from the captures and replace the old one. Return None if no store exists."""
         old_path = self._path(workspace)
 
         def build(session: Session, new_path: Path) -> None:
@@ -162,12 +162,15 @@ class RecordAdapter:
         return replay_versions(file, setup, progress)
 
     def _replayed_sources(self, workspace: Workspace, ledger: Ledger) -> tuple[Source, ...]:
-        """Return the sources whose captures a replay reads; a subclass may add sources that are not configured now."""
+        """Return the sources whose captures a replay reads. A subclass may add sources that are not configured now."""
         del ledger
         return workspace.of(self._collection.name)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Fetch, follow and read one address without requests to services; UsageError if it is not a web address."""
+        """Fetch, follow and read one address without requests to services.
+
+        Raises UsageError if it is not a web address.
+        """
         first_url = normalise(address).url
         if not first_url:
             raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow try --help")
@@ -230,7 +233,7 @@ class RecordAdapter:
         return self._count_changes(workspace, facts, by_attempt=True)
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare two versions of the record with this key or alias (`record_changes.compare`); None if unknown."""
+        """Compare two versions of the record with this key or alias (`record_changes.compare`), or return None."""
         with self._store(workspace) as store:
             key = name if store is None or store.has_record(name) else store.key_of_alias(name)
             return record_changes.compare(store, key, since, until, context=context) if store and key else None
@@ -238,7 +241,7 @@ class RecordAdapter:
     def _count_changes(
         self, workspace: Workspace, facts: tuple[int, int], *, by_attempt: bool
     ) -> Mapping[str, Counter[str]]:
-        """Count changes as `record_changes.count_changes` does; a source without changes gets an empty counter."""
+        """Count changes as `record_changes.count_changes` does. A source without changes gets an empty counter."""
         with self._store(workspace) as store:
             counts = (
                 record_changes.count_changes(store, facts, self._describe_removal, by_attempt=by_attempt)
@@ -248,7 +251,7 @@ class RecordAdapter:
         return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
 
     def _describe_removal(self, record: Any) -> str:
-        """Return a short text if a record states that its subject is gone, or an empty text if it does not."""
+        """Return a short text if a record states that its subject is gone, or "". Subclasses override this."""
         del record
         return ""
 
@@ -264,7 +267,10 @@ class RecordAdapter:
             return service_wait(ledger, self._collection.name, store, services) if store is not None else None
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain the record (even if skipped or taken down), address or host with this name; None if it is unknown."""
+        """Explain a record by its key, an address or a host, or return None if the name is not known.
+
+        Records that were skipped or taken down are explained too.
+        """
         with self._store(workspace) as store:
             if store is not None and store.has_record(name):
                 return self._explain_record(ledger, store, name)
@@ -289,7 +295,6 @@ class RecordAdapter:
             return Explanation(address, messages, tuple(lines))
 
     def _explain_taken_down(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation | None:
-        """Explain a record that is gone because its addresses were taken down; return None if none of them was."""
         lines, messages = [f"{key}: a record of {self._collection.name}, taken down"], []
         attempts = ledger.attempts.by_numbers(store.taken_down(key))
         for url in dict.fromkeys(recorded.attempt.url for recorded in attempts):
@@ -302,7 +307,6 @@ class RecordAdapter:
     def _explain_not_taken(
         self, workspace: Workspace, ledger: Ledger, name: str, *, is_known: bool
     ) -> Explanation | None:
-        """Explain why no source took the captures of an address, as `record_story.explain_not_taken` does."""
         sources, options = workspace.of(self._collection.name), self._options(workspace)
         piped = workspace.archive.folder / "indexes"
         return record_story.explain_not_taken(
@@ -314,7 +318,6 @@ class RecordAdapter:
         return ledger.addresses.get(self._collection.name, hash64(url)) if url else None
 
     def _explain_record(self, ledger: Ledger, store: RecordStore, key: str) -> Explanation:
-        """Explain a record by its latest versions, and by the requests to services that it waits for."""
         history = store.history(key)
         lines = [f"{key}: a record of {self._collection.name}, {record_story.describe_state(history[-1])}"]
         for version in [version for version in history if version.change != "same"][-_MAX_LISTED:]:
@@ -338,7 +341,6 @@ class RecordAdapter:
         return Explanation(key, tuple(messages), tuple(lines))
 
     def _explain_address(self, ledger: Ledger, store: RecordStore | None, address: AddressRow) -> Explanation:
-        """Explain an address of one source by its latest attempts, their answers and the records in the answers."""
         attempts = ledger.attempts.of_address(address.host, address.digest)[-_MAX_LISTED:]
         captures = {attempt.seq: ledger.captures.captured(attempt.seq) for attempt in attempts}
         tombstones = ledger.takedowns.of(address.digest, address.host)
@@ -397,19 +399,18 @@ class RecordAdapter:
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-        """Count the current records that a search finds, by facet; all counts are 0 if there is no store."""
+        """Count the current records that a search finds, by facet. Without a store, all counts are empty."""
         del ledger
         with self._store(workspace) as store:
             return store.count_facets(parse(text), self._collection.name) if store else NO_FACETS
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
-        """Write a line of JSON for each version of each record."""
         del form
         with self._store(workspace) as store:
             return record_story.write_versions(store.versions(), stream) if store else 0
 
     def refuse_takedown(self, workspace: Workspace) -> None:
-        """Accept every takedown: the store is windrow's own file."""
+        """Accept every takedown, since the store is windrow's own file."""
         del workspace
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
@@ -430,13 +431,13 @@ class RecordAdapter:
             yield TakedownTarget(target, 0, origin.seq, self._collection.name)
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the observations of these attempts; return the number of observations removed."""
+        """Remove the observations of these attempts, and return the number of observations removed."""
         del target
         with self._store(workspace) as store:
             return store.forget(attempts) if store else 0
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase removed data from the store's files; return a message for each file in which it remains."""
+        """Erase removed data from the files of the store. Return a message for each file in which it remains."""
         path = self._path(workspace)
         remove_scratch(replay_folder(path), [path.name])
         with self._store(workspace) as store:
@@ -456,7 +457,6 @@ class RecordAdapter:
         return {setting.name: setting.value for setting in workspace.values} if workspace else {}
 
     def _options(self, workspace: Workspace | None) -> dict[str, Any]:
-        """Return the values of the collection's settings by their names without the prefix `NAME.`."""
         prefix = f"{self._collection.name}."
         settings = self._settings(workspace)
         return {name.removeprefix(prefix): setting for name, setting in settings.items() if name.startswith(prefix)}
@@ -468,12 +468,12 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from record keys to the reasons not to ask services about them; None permits all."""
+        """Return a function from record keys to the reasons not to ask services about these records, or None."""
         del workspace
         return None
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source configured for an address, or a new one; the host of `first_url` may be a private one."""
+        """Return the source configured for an address, or a new one. The host of `first_url` may be a private one."""
         origin = parts(url).origin
         sources = workspace.of(self._collection.name) if workspace else ()
         matching = [source for source in sources if origin in allowed_origins(self._collection, source)]
@@ -487,12 +487,11 @@ class RecordAdapter:
         return Source("try", self._collection.name, site)
 
     def _open_store(self, path: Path) -> RecordStore:
-        """Open the store; a subclass whose store is of another class overrides this."""
+        """Open the store. A subclass whose store is of another class overrides this."""
         return RecordStore(path)
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:
-        """Open the store in the block, and close it afterwards; yield None if it does not exist."""
         path = self._path(workspace)
         with closing(self._open_store(path)) if path.is_file() else nullcontext() as store:
             yield store

@@ -17,8 +17,8 @@ from windrow.engine.session import Session, SessionSettings
 class VersionFile(NamedTuple):
     """A collection's file of versions, and functions for its replay.
 
-    `build` builds the file at a path; `compare`, called with the paths of the old and the new file, returns the numbers
-    of versions in each of them and how many differ; `finish` updates the search index at the end.
+    `build` builds the file at a path. `compare` is called with the paths of the old and the new file, and returns the
+    numbers of versions in each of them and how many differ. `finish` updates the search index at the end.
     """
 
     collection: str
@@ -29,7 +29,7 @@ class VersionFile(NamedTuple):
 
 
 def replay_versions(file: VersionFile, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-    """Rebuild a file of versions from the captures; return None if the file does not exist yet.
+    """Rebuild a file of versions from the captures, or return None if the file does not exist yet.
 
     The old file is replaced once all captures have been read. If the replay is stopped earlier, it stays unchanged.
     """

@@ -14,8 +14,8 @@ def named_origins(
 ) -> Iterator[tuple[HostState, str]]:
     """Yield (host, source name) for each host of the source `name` of a collection.
 
-    If the collection has no source of this name, its hosts with the name `host_name` are yielded, each with an empty
-    text. An empty `host_name`, or one that contains a slash, yields nothing.
+    If the collection has no source of this name, its hosts with the name `host_name` are yielded, each with "". An
+    empty `host_name`, or one that contains a slash, yields nothing.
     """
     source = workspace.source(name)
     source_name = name if source and source.collection == collection else ""
@@ -27,7 +27,7 @@ def named_origins(
 
 
 def takedown_line(target: str, process: str, reason: str) -> str:
-    """Return a line that says what was taken down, by which process and why; an empty `reason` is left out."""
+    """Return a line that says what was taken down, by which process and why. An empty `reason` is left out."""
     return f"{target} taken down by {process}" + (f": {reason}" if reason else "")
 
 

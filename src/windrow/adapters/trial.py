@@ -10,7 +10,7 @@ from windrow.reasons import Reason
 
 
 class FetchedBytes(NamedTuple):
-    """The bytes that `windrow try` fetched; `reason` is set only if a run would refuse a file of this name."""
+    """The bytes that `windrow try` fetched. `reason` is set only if a run would refuse a file of this name."""
 
     address: str
     key: str
@@ -33,7 +33,7 @@ class DocumentReport(NamedTuple):
 
 
 class RecordPreview(NamedTuple):
-    """One record that `windrow try` read: `fields` are its JSON value, or the columns of its first row by name."""
+    """One record that `windrow try` read. `fields` are its JSON value, or the columns of its first row by name."""
 
     document: str
     kind: str

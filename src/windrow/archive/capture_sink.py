@@ -1,4 +1,4 @@
-"""Write transfers to the archive: a small body is collected in memory, a large one in a part file."""
+"""Write transfers to the archive. A small body is collected in memory, a large one in a part file."""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ PARTS_FOLDER = "parts"
 LARGE_PREFIX = "large-"
 """The prefix of WARC files that contain one large transfer."""
 UNARCHIVED_PREFIX = "unarchived-"
-"""The prefix of files with responses that are not archived; a file is removed once no step waits for its responses."""
+"""The prefix of files with responses that are not archived. A file is removed once no step needs its responses."""
 LOCK_FILE = ".lock"
 
 
 def _lock_as_writer(folder: Path) -> int:
-    """Lock the archive as one of several writers, so that `lock_archive` waits; return the lock's file descriptor."""
+    """Lock the archive as one of several writers, so that `lock_archive` waits. Return the lock's file descriptor."""
     lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     fcntl.flock(lock, fcntl.LOCK_SH)
     return lock
 
 
 class ArchiveWriter:
-    """Appends records: those with compressible bodies to `.warc.gz` files, the others to `.warc` files."""
+    """Appends records: to `.warc.gz` files if their bodies are compressible, otherwise to `.warc` files."""
 
     def __init__(
         self, folder: Path, prefix: str, limits: Limits, rotate: int, agent: str, *, archived: bool = True
     ) -> None:
         """Write files in `folder` whose names begin with `prefix`, which no other process may use meanwhile.
 
-        A file that has `rotate` bytes or more is followed by another one; `agent` is the user agent for the warcinfo
+        A file that has `rotate` bytes or more is followed by another one. `agent` is the user agent for the warcinfo
         record. Unless `archived`, the names show that the files may be removed once no step needs their records.
         """
         self._large_prefix = LARGE_PREFIX if archived else f"{UNARCHIVED_PREFIX}{LARGE_PREFIX}"
@@ -69,7 +69,7 @@ class ArchiveWriter:
         self.info = [("software", agent), ("format", "WARC File Format 1.1"), ("conformsTo", standard)]
         (folder / PARTS_FOLDER).mkdir(parents=True, exist_ok=True)
         self._lock = _lock_as_writer(folder)
-        self._spare_bytes = 0  # so many bytes may be written before the free space is read again
+        self._spare_bytes = 0  # the number of bytes that may be written before the free space is read again
         self._checked_at = 0.0  # when the free space was last read
         self._gzip = WarcWriter(folder, prefix, gzip=True, rotate=rotate, info=self.info)
         self._plain = WarcWriter(folder, prefix, gzip=False, rotate=rotate, info=self.info)
@@ -83,7 +83,7 @@ class ArchiveWriter:
         return self.folder / f"{self._large_prefix}{name}.warc"
 
     def need_room(self, size: int) -> None:
-        """Raise DiskFull unless `size` more bytes leave `limits.free_space` bytes of the disk free."""
+        """Raise DiskFull if writing `size` bytes would leave less than `limits.free_space` bytes of the disk free."""
         self._spare_bytes -= size
         if self._spare_bytes >= 0 and time.monotonic() - self._checked_at < 1.0:
             return
@@ -98,13 +98,13 @@ class ArchiveWriter:
             )
 
     def append(self, record: bytes, preceding: bytes, *, plain: bool) -> ArchivePlace:
-        """Write `preceding`, if not empty, and `record`, uncompressed if `plain`; return the place of `record`."""
+        """Write `preceding`, unless it is empty, then `record`, uncompressed if `plain`. Return where `record` is."""
         return (self._plain if plain else self._gzip).append(record, preceding)
 
     def copy(self, path: Path, offset: int, length: int, *, packed: bool, arc: bool = False) -> ArchivePlace:
-        """Copy a record from another file and return its new place; `packed` is whether it is a gzip member there.
+        """Copy a record from another file, and return its new place. `packed` is whether it is a gzip member there.
 
-        With `arc`, the other file is an ARC file, and the record is converted to WARC.
+        If `arc`, the other file is an ARC file, and the record is converted to WARC.
         """
         self.need_room(length)
         if arc:
@@ -124,15 +124,14 @@ class ArchiveWriter:
 
 
 MAX_BODY_IN_MEMORY = 1 << 20
-"""Bodies of at most so many bytes are collected in memory."""
+"""The maximum number of bytes of a body that is collected in memory."""
 
 MAX_COMPRESSED_BODY = 64 << 20
-"""Bodies of more bytes are written to uncompressed WARC files, so that steps can seek in them."""
+"""The maximum number of bytes of a compressed body. Steps can seek in larger bodies, which are not compressed."""
 
 
 @lru_cache(maxsize=1024)
 def _guess_media_type(suffixes: str) -> str:
-    """Return the media type for the suffixes of a file's name, such as "tar.gz"; octet-stream if it is unknown."""
     return mimetypes.guess_type(f"x.{suffixes}", strict=False)[0] or "application/octet-stream"
 
 
@@ -146,7 +145,7 @@ class CaptureSink:
     """The sink of one transfer (`windrow.fetch.transport.Sink`), which becomes one record of the archive."""
 
     def __init__(self, archive: ArchiveWriter, job: FetchJob, started: datetime) -> None:
-        """Prepare for a transfer that begins at `started`; continue the part file of an earlier one if it exists."""
+        """Prepare for a transfer that begins at `started`. Continue the part file of an earlier one if it exists."""
         self._archive = archive
         file = job.file
         self._part_name, self._last = file.part, job.last
@@ -179,7 +178,7 @@ class CaptureSink:
 
     @property
     def size(self) -> int:
-        """The number of bytes of the body that were received so far, also by earlier transfers."""
+        """The number of bytes of the body that were received, also by earlier transfers."""
         return self._part.body_size if self._part else len(self._memory)
 
     @property
@@ -193,7 +192,7 @@ class CaptureSink:
         return bool(self.start) and self.start == self.listed_size
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin the body of a document of `size` bytes (None: unknown); `head` and `request` are HTTP heads as sent.
+        """Begin the body of a document of `size` bytes (None: unknown). `head` and `request` are HTTP heads as sent.
 
         Raises TerminalFailure if the document is larger than allowed, and DiskFull.
         """
@@ -215,7 +214,7 @@ class CaptureSink:
         self.start, self.validator, self._warc_time = 0, "", self._started
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add the next bytes of the body; raise TerminalFailure if it exceeds the limit, and DiskFull."""
+        """Add the next bytes of the body. Raises TerminalFailure if it exceeds the limit, and DiskFull."""
         self.received += len(block)
         if self._part is None and len(self._memory) + len(block) > MAX_BODY_IN_MEMORY:
             self._move_to_part()
@@ -228,7 +227,7 @@ class CaptureSink:
             self.on_grown(self.size)
 
     def content(self, limit: int) -> bytes:
-        """Return the first `limit` bytes of the body, or those that were received so far if they are fewer."""
+        """Return the first `limit` bytes of the body, or all bytes received so far if they are fewer."""
         if self._part:
             return self._part.read(min(limit, self.size))
         return self._memory_content() if len(self._memory) <= limit else bytes(self._memory[:limit])
@@ -239,14 +238,12 @@ class CaptureSink:
         return self._memory_bytes
 
     def _check_limit(self, size: int) -> None:
-        """If `size` bytes are more than allowed, discard the transfer and raise TerminalFailure."""
         if size > self._archive.limits.transfer_size:
             self.drop()
             limit = self._archive.limits.transfer_size
             raise TerminalFailure(f"{self._address} has more than {limit} bytes", Reason.TOO_LARGE)
 
     def _move_to_part(self) -> None:
-        """Create a part file and move the bytes received so far into it."""
         name = self._part_name or new_record_id()[10:-1]
         self._part = PartFile(self._archive.part_path(name))
         self._begin_part(self._part)
@@ -263,7 +260,6 @@ class CaptureSink:
         )
 
     def _media_type(self) -> str:
-        """Return the media type that the response states, or else that of the suffixes in the address."""
         stated = read_media_type(read_head(self._head).fields) if self._head else ""
         return stated or _guess_media_type(".".join(self._address.rpartition("/")[2].split(".")[1:][-2:]))
 
@@ -282,7 +278,10 @@ class CaptureSink:
         return [*fields, ("WARC-Target-URI", address or self._address), ("Content-Type", content_type), *truncation]
 
     def check(self) -> None:
-        """Compare the size with those that the server and the listing state; raise TransientFailure if one differs."""
+        """Compare the size with the sizes that the server and the listing state.
+
+        Raises TransientFailure if one differs.
+        """
         size = self.size
         if self._announced is not None and size < self._announced:
             raise TransientFailure(f"{self._address} ended after {size} of {self._announced} bytes", Reason.INTERRUPTED)
@@ -297,7 +296,7 @@ class CaptureSink:
     def finish(self, *, unchanged: bool = False) -> KeptResponse:
         """Check the size, write the body to the archive as one record, and return the archived response.
 
-        Of an `unchanged` response (304) only the head is written, as a metadata record: replay tools would show a
+        If the response is `unchanged` (304), only its head is written, as a metadata record. Replay tools would show a
         revisit record of it as an empty page.
         """
         if unchanged:
@@ -329,7 +328,6 @@ class CaptureSink:
         return self._make_response(body_digest, size, ArchivePlace(path.name, offset, length))
 
     def _request_record(self) -> bytes:
-        """Return the record of the request, which refers to the record of the response."""
         fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", self._warc_date())]
         fields += [("WARC-Target-URI", self._address), ("WARC-Concurrent-To", self._id)]
         fields += [("Content-Type", "application/http;msgtype=request")]
@@ -337,7 +335,7 @@ class CaptureSink:
         return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, body_digest: str) -> ArchivePlace:
-        """Write the body as a record, or if it has the digest of the last capture, a revisit record without a body."""
+        """Write the body as a record, or a revisit record if it has the digest of the last capture."""
         fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(body_digest))]
         previous = self._last
         is_revisit = body_digest == previous.digest
@@ -354,11 +352,10 @@ class CaptureSink:
         return self._write(record, plain=plain)
 
     def _write(self, record: bytes, *, plain: bool) -> ArchivePlace:
-        """Append a record to the archive, uncompressed if `plain`, after the request's record if there is a request."""
         return self._archive.append(record, self._request_record() if self._request else b"", plain=plain)
 
     def verify(self, checksum: str) -> None:
-        """Compare the body with a checksum (`md5:HEX`); if it differs, discard it and raise TransientFailure."""
+        """Compare the body with a checksum (`md5:HEX`). If it differs, discard the body and raise TransientFailure."""
         algorithm, _, expected = checksum.partition(":")
         hasher = hashlib.new(algorithm, bytes(self._memory), usedforsecurity=False)
         if self._part:
@@ -372,7 +369,7 @@ class CaptureSink:
             )
 
     def leave(self) -> None:
-        """End an interrupted transfer; the part file of a listed file stays for the next transfer of that file."""
+        """End an interrupted transfer. The part file of a listed file stays for the next transfer of the file."""
         if self._part:
             if self._part_name:
                 self._part.close()
@@ -380,7 +377,7 @@ class CaptureSink:
                 self._part.drop()
 
     def drop(self) -> None:
-        """End the transfer and discard its bytes, also those of earlier transfers."""
+        """End the transfer and discard its bytes, also the bytes of earlier transfers."""
         if self._part:
             self._part.drop()
         self._memory.clear()

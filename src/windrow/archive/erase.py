@@ -1,8 +1,8 @@
 """Erase records of the archive by overwriting them with records of the same length, so that no offset changes.
 
-A record is replaced by a `metadata` record that states that it was taken down, padded with blanks; in a compressed file
-the new record is a gzip member of exactly the same length. The padding of a member is in its extra field (RFC 1952,
-section 2.3.1.1), or if it is long, in stored blocks. Erasing can be repeated, also after a crash.
+A record is replaced by a `metadata` record which states that it was taken down. The new record is padded with blanks.
+In a compressed file, it is a gzip member of exactly the same length, padded in its extra field (RFC 1952, section
+2.3.1.1), or with stored blocks if the padding is long. Erasing can be repeated, also after a crash.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from windrow.formats.warc import END, format_header, new_record_id
 from windrow.model import Limits
 
 _NOTICE = b"This record was taken down.\n"
-_MAX_EXTRA_FIELD = 65_000  # the most bytes of a gzip member's extra field that are used
-_MAX_STORED_BLOCK = 65_535  # bytes of one stored block (RFC 1951, section 3.2.4)
+_MAX_EXTRA_FIELD = 65_000  # the maximum number of bytes of a gzip member's extra field
+_MAX_STORED_BLOCK = 65_535  # the maximum number of bytes of a stored block (RFC 1951, section 3.2.4)
 _GZIP_MAGIC = b"\x1f\x8b\x08"
-_GZIP_FRAME_SIZE = 18  # bytes of a member's shortest header and its trailer
+_GZIP_FRAME_SIZE = 18  # the number of bytes of a member's shortest header and its trailer
 _URN_PREFIX = re.compile(r"urn:[A-Za-z0-9.-]{1,40}:(?=https?://)")
 
 
@@ -39,10 +39,10 @@ class ErasedSpan(NamedTuple):
 
 
 def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime) -> int:
-    """Overwrite the records `spans` of the file `warc`, flush it, and return the number of bytes overwritten.
+    """Overwrite the records `spans` of the file `warc`, flush the file, and return the number of bytes overwritten.
 
-    `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported
-    file, is copied first. Raises ArchiveError if the file is not in the archive `folder`, or cannot be written.
+    `erased_at` is the WARC-Date of the new records. A file with several hard links, such as an imported file, is copied
+    first. Raises ArchiveError if the file is not in the archive `folder`, or cannot be written.
     """
     path = folder / warc
     if not path.resolve().is_relative_to(folder.resolve()) or path.is_symlink() or not path.is_file():
@@ -62,7 +62,7 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime)
 
 
 def target_address(fields: Mapping[str, str]) -> str:
-    """Return the address that a record with these WARC fields is about, without a URN before it, or an empty text.
+    """Return the address that a record with these WARC fields is about, without a URN before it, or "".
 
     >>> target_address({"warc-target-uri": "<urn:text:https://example.org/a>"})
     'https://example.org/a'
@@ -82,10 +82,10 @@ def _unlink_copy(path: Path) -> None:
 def related_records(
     path: Path, bounds: tuple[int, int], limits: Limits, is_target: Callable[[str], bool]
 ) -> Iterator[ErasedSpan]:
-    """Yield the records of a file that are about an address for which `is_target` returns True.
+    """Yield the spans of a file's records about an address for which `is_target` returns True.
 
-    Only records that begin at or after the first offset in `bounds`, which must be 0 or the end of a record, and before
-    the second are read. Requests, and other crawlers' records about a response, have the address of the response.
+    The records read begin at the first offset in `bounds` or after it, and before the second. The first must be 0 or
+    the end of a record. Requests, and other crawlers' records about a response, have the address of the response.
     """
     start, end = bounds
     for record in read_records(path, start, limits):
@@ -110,7 +110,7 @@ def _fill_record(length: int, erased_at: datetime) -> bytes:
 
 
 def _fill_member(length: int, erased_at: datetime) -> bytes:
-    """Return a gzip member of exactly `length` bytes, with a record if one fits; ArchiveError if no member fits."""
+    """Return a gzip member of `length` bytes, with a record if one fits. Raises ArchiveError if no member fits."""
     fields = [("WARC-Record-ID", new_record_id()), ("WARC-Date", spell(erased_at)), ("Content-Type", "text/plain")]
     record = format_header("metadata", fields, len(_NOTICE)) + _NOTICE + END
     packer = zlib.compressobj(9, zlib.DEFLATED, -15)
@@ -142,7 +142,6 @@ def _gzip_head(padding: int) -> bytes:
 
 
 def _store_blocks(content: bytes) -> bytes:
-    """Return a deflate stream in which the content is stored without compression."""
     blocks = []
     for start in range(0, len(content), _MAX_STORED_BLOCK):
         part = content[start : start + _MAX_STORED_BLOCK]

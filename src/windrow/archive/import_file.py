@@ -1,7 +1,7 @@
 """Import WARC files of other crawlers into the archive: as a hard link, as a copy, or repacked.
 
-A file is repacked if it is a single gzip stream or Zstandard, in which reading cannot begin at every record, or if it
-is ARC. The name of the new file is the digest of the original. WARC records are not changed; the header line of an ARC
+A file is repacked if it is ARC, or if it is Zstandard or a single gzip stream, in which reading cannot begin at every
+record. The name of the new file is the digest of the original. WARC records are not changed. The header line of an ARC
 record is replaced by a WARC header. Broken records are copied, so that they are reported as in any other file.
 """
 
@@ -29,18 +29,19 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 _BLOCK_SIZE = 1 << 20  # bytes
-_FREE_INFLATION = 64 << 20  # bytes to which any file may inflate, at whatever ratio
+_FREE_INFLATION = 64 << 20  # the number of bytes to which any file may inflate, at whatever ratio
 _DICTIONARY_MAGIC = b"\x5d\x2a\x4d\x18"
 _MAX_DICTIONARY = 16 << 20  # bytes
 _GZIP_LEVEL = 6
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
-_MAX_ZSTD_WINDOW = 128 << 20  # bytes of the largest zstd window
+_MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`; return a clause that says where `source` is broken, or an empty text.
+    """Repack `source` as `destination`. Return a clause that says where `source` is broken, or "".
 
-    `digest` is that of `source`, `form` its form. Raises ArchiveError if nothing can be unpacked, and DiskFull.
+    `digest` and `form` are the digest and the form of `source`. Raises ArchiveError if nothing can be unpacked, and
+    DiskFull.
     """
     plain, problem = source, ""
     if not form.arc or _read_magic(source) == GZIP:
@@ -67,7 +68,6 @@ def _read_magic(path: Path) -> bytes:
 
 
 def _record_pieces(file: BinaryIO, record: WarcRecord, form: WarcForm, digest: str) -> Iterator[bytes]:
-    """Yield the bytes of a record as WARC; `digest` is that of the original file, `form` its form."""
     blocks = _read_blocks(file, record.offset, record.length)
     if form.arc and record.reason in {None, Reason.TOO_LARGE}:
         yield from arc_to_warc(blocks, f"{digest}/{record.offset}")
@@ -103,7 +103,7 @@ def _inflate(blocks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def arc_to_warc(blocks: Iterator[bytes], identity: str) -> Iterator[bytes]:
-    """Yield an ARC record with a WARC header in place of its header line; the record id is a hash of `identity`."""
+    """Yield an ARC record with a WARC header instead of its header line. The record id is a hash of `identity`."""
     start = b""
     for block in blocks:
         start += block
@@ -132,7 +132,6 @@ _FIELD_SPELLINGS = {
 
 
 def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Compress pieces of bytes to one gzip member, and yield its blocks."""
     stream = zlib.compressobj(_GZIP_LEVEL, zlib.DEFLATED, 31)
     for piece in pieces:
         yield stream.compress(piece)
@@ -140,7 +139,7 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
-    """Decompress `source` to `plain`; return a clause that says where `source` is broken, or an empty text.
+    """Decompress `source` to `plain`. Return a clause that says where `source` is broken, or "".
 
     Raises ArchiveError if it inflates beyond the limits, or if nothing can be decompressed, and DiskFull.
     """
@@ -165,11 +164,11 @@ def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
 
 
 class _BrokenStream(Exception):
-    """The compressed file is broken; this error is caught in this module."""
+    """The compressed file is broken. This error is caught in this module."""
 
 
 def _ungzip(file: BinaryIO) -> Iterator[bytes]:
-    """Inflate all members of a gzip file (RFC 1952); raise `_BrokenStream` where it is broken."""
+    """Inflate all members of a gzip file (RFC 1952). Raises `_BrokenStream` where it is broken."""
     packed = file.read(_BLOCK_SIZE)
     while packed.strip(b"\0"):
         stream = isal_zlib.decompressobj(wbits=31)
@@ -189,7 +188,7 @@ def _ungzip(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
-    """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for them."""
+    """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames."""
     try:
         import zstandard  # noqa: PLC0415 an optional part
     except ImportError:
@@ -216,23 +215,23 @@ def _unzstd(file: BinaryIO) -> Iterator[bytes]:
 
 
 def check_free_space(folder: Path, size: int, free_space: int) -> None:
-    """Raise DiskFull unless `size` more bytes leave `free_space` bytes of the disk of a folder free."""
+    """Raise DiskFull if writing `size` bytes would leave less than `free_space` bytes of a folder's disk free."""
     disk = os.statvfs(folder)
     if disk.f_bavail * disk.f_frsize < size + free_space:
         raise DiskFull(f"the disk of {folder} is full: {size} bytes are needed, and {free_space} must stay free")
 
 
 IMPORTED_FOLDER = "foreign"
-"""The folder of the archive for imported files; their names are their digests, so that each is stored once."""
+"""The folder of the archive for imported files. Their names are their digests, so that each is stored once."""
 
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
-"""Matches the temporary names of a file that is being imported, of its decompressed bytes and repacked form."""
+"""Matches the temporary names of a file that is being imported, of its decompressed bytes and its repacked form."""
 
 
 class ImportedFile(NamedTuple):
     """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
-    `digest` is that of the original file; `problem` is a clause on where the original is broken, or an empty text.
+    `digest` is the digest of the original file. `problem` is a clause that says where the original is broken, or "".
     """
 
     warc: str
@@ -242,7 +241,7 @@ class ImportedFile(NamedTuple):
 
 
 def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
-    """Import a file into an archive; raise ArchiveError if it is not WARC or ARC or cannot be read, and DiskFull."""
+    """Import a file into an archive. Raises ArchiveError if it is not WARC or ARC or cannot be read, and DiskFull."""
     form = detect_form(path)
     folder = archive / IMPORTED_FOLDER
     with map_write_errors(folder):
@@ -268,7 +267,6 @@ def import_warc_file(archive: Path, path: Path, limits: Limits) -> ImportedFile:
 def _import_repacked(
     archive: Path, temporary: Path, imported: ImportedFile, form: WarcForm, limits: Limits
 ) -> ImportedFile:
-    """Repack the file `temporary`, which `imported` describes, into the archive, unless it is there already."""
     name, problem = f"{imported.warc.partition('.')[0]}.repacked.warc.gz", ""
     destination = archive / name
     if not destination.exists():
@@ -288,7 +286,6 @@ def remove_leftovers(archive: Path) -> None:
 
 
 def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
-    """Make `temporary` a hard link to a file, or if that fails, a copy that leaves `free_space` bytes free."""
     with suppress(OSError):
         os.link(path.resolve(), temporary)  # fails on another disk, or without permission: then it is copied
         return
@@ -306,7 +303,6 @@ def _link_or_copy(path: Path, temporary: Path, free_space: int) -> None:
 
 
 def _describe_content(temporary: Path) -> ImportedFile:
-    """Describe the file `temporary` by its content: its future path below the archive's folder, digest and size."""
     hasher = Hasher()
     with map_write_errors(temporary), temporary.open("rb") as file:
         magic = file.read(len(GZIP))

@@ -27,9 +27,9 @@ _INFLATE_ERRORS = (EOFError, igzip.BadGzipFile, isal_zlib.error)
 
 
 class LineBlock(NamedTuple):
-    """Complete lines of an index file; `first` is the number of the first line in the file, from 1.
+    """Complete lines of an index file. `first` is the number of the first line in the file, from 1.
 
-    `legend` is the layout of the columns before these lines, None if the file has not declared one yet.
+    `legend` is the layout that the file declares before these lines, or None.
     """
 
     first: int
@@ -63,7 +63,7 @@ def read_blocks(path: Path, after_line: int = 0) -> Iterator[LineBlock]:
 
 
 def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, after_line: int) -> Iterator[LineBlock]:
-    """Yield those of `lines` that are after line `after_line` as one block; `legend` is the layout before `lines`."""
+    """Yield the `lines` after line `after_line` as one block. `legend` is the layout declared before `lines`."""
     if first_number + len(lines) - 1 <= after_line or not lines:
         return
     skipped = max(0, after_line + 1 - first_number)
@@ -71,7 +71,6 @@ def _slice_block(first_number: int, lines: list[bytes], legend: Layout | None, a
 
 
 def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
-    """Return the layout that the last layout line among `lines` declares, or `previous` if there is no such line."""
     for line in reversed(lines):
         if line[:5] in {b" CDX ", b"CDX N"} and type(legend := parse_line(line)) is Layout:
             return legend
@@ -79,7 +78,7 @@ def _last_legend(lines: list[bytes], previous: Layout | None) -> Layout | None:
 
 
 def _read_lines(path: Path) -> Iterator[bytes]:
-    """Yield lines without their line feeds; a line that is too long is cut to one byte more than is allowed."""
+    """Yield lines without their line feeds. A line that is too long is cut to one byte more than is allowed."""
     with path.open("rb") as raw:
         is_gzip = raw.read(len(GZIP)) == GZIP
         raw.seek(0)
@@ -102,9 +101,9 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
     """Read the record that begins at `offset` in a WARC or ARC file, compare its payload with a digest, and return it.
 
     `digest` has the form of WARC files, with its algorithm, or of CDX files, SHA-1 in base 32. Nothing is compared if
-    it is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a reason if the file or
-    record is missing or broken, if the record inflates to too many bytes, or if neither the payload nor its content
-    without chunks has the digest (DIGEST_MISMATCH).
+    the digest is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a reason if the
+    file or record is missing or broken, if the record inflates to too many bytes, or if neither the payload nor its
+    content without chunks has the digest (DIGEST_MISMATCH).
     """
     place_text = f"the record at byte {offset:,} of {path.name}"
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")
@@ -121,10 +120,10 @@ def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") 
 
 
 def verify_stated_digest(path: Path, record: WarcRecord, limits: Limits) -> str:
-    """Return the payload digest that a record states, or an empty text if it has none that can be computed.
+    """Return the payload digest that a record states, or "" if it does not state one that can be computed.
 
-    `record` was read with its STATED digest. If that is not the digest of its payload, the record is read again: the
-    digest may be that of the content without chunks. Raises ArchiveError (DIGEST_MISMATCH) if it is neither.
+    `record` was read with its STATED digest. If that is not the digest of its payload, the record is read again, since
+    it may be the digest of the content without chunks. Raises ArchiveError (DIGEST_MISMATCH) if it is neither.
     """
     stated = stated_digest(record.fields)
     algorithm = stated.partition(":")[0]

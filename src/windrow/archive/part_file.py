@@ -1,8 +1,8 @@
 """The part file of a large transfer: an unfinished WARC file.
 
-It begins with a warcinfo record and the header of the capture's record, with blanks in place of length and digest. The
+It begins with a warcinfo record and the header of the capture's record, with blanks instead of length and digest. The
 body is appended while it arrives. If a transfer is interrupted, the file stays, and the next transfer continues at its
-end. When the body is complete, length and digest are filled in and the file is moved into the archive.
+end. When the body is complete, length and digest are filled in, and the file is moved into the archive.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ class FirstRecords(NamedTuple):
 
     offset: int
     header: Header
-    request: bytes  # empty if the file has no request record
+    request: bytes  # empty if the file does not have a request record
 
 
 def read_first_records(file: int) -> FirstRecords:
-    """Read the header of the first record that is neither warcinfo nor a request; `file` is a file descriptor.
+    """Read the beginning of the file with this descriptor, up to the header of its first capture.
 
-    Raises ArchiveError, KeyError or ValueError if the file does not begin with records of a WARC file.
+    Raises ArchiveError, KeyError or ValueError if the file is not a WARC file.
     """
     offset, request = 0, b""
     while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:
@@ -47,10 +47,9 @@ def read_first_records(file: int) -> FirstRecords:
 
 
 class PartFile:
-    """The part file of one transfer; a thread computes the digest of the body while the body is written."""
+    """The part file of one transfer. A thread computes the digest of the body while the body is written."""
 
     def __init__(self, path: Path) -> None:
-        """Open the part file that an earlier transfer left, or create it."""
         self.path = path
         with map_write_errors(path):
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -68,7 +67,7 @@ class PartFile:
             self._find_body()
 
     def _find_body(self) -> None:
-        """Find the record and its body in the file that an earlier transfer left, or empty the file if it is broken."""
+        """Find the record and its body in the file that an earlier transfer left. Empty the file if it is broken."""
         try:
             self._record_offset, record, request = read_first_records(self._fd)
         except (ArchiveError, KeyError, ValueError):
@@ -139,7 +138,7 @@ class PartFile:
             self._read_error = error
 
     def digest(self) -> str:
-        """Return the digest of the complete body; raise ArchiveError if the body cannot be read from the file."""
+        """Return the digest of the complete body. Raises ArchiveError if the body cannot be read from the file."""
         if self._digest_thread is None:
             self._digest_thread = threading.Thread(target=self._digest_body, daemon=True)
             self._digest_thread.start()
@@ -152,7 +151,7 @@ class PartFile:
         return self._hasher.digest()
 
     def read(self, count: int | None = None, start: int = 0) -> bytes:
-        """Return `count` bytes of the body from `start` on; None: as many as the body has."""
+        """Return `count` bytes of the body from `start` on (None: up to its end)."""
         return os.pread(self._fd, self.body_size if count is None else count, self._body_offset + start)
 
     def finish(self, digest: str, destination: Path) -> tuple[int, int]:

@@ -18,17 +18,17 @@ MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
 """The name of the file in an archive that contains the identity of the archive's ledger."""
 DAMAGED_SUFFIX = ".damaged"
-"""The suffix that replaces `.warc` in the name of a large file that is not WARC; windrow does not use such files."""
+"""The suffix that replaces `.warc` in the name of a large file that is not a WARC file. Nobody reads or removes it."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """Matches the names of the WARC files that a session writes."""
 
 _LOCK_TIMEOUT = 30.0
-"""Seconds to wait for the processes of another run to end: the fetchers of a killed run end a moment later."""
+"""The time to wait for the processes of another run to end, in seconds. Fetchers end soon after their run."""
 
 
 @contextmanager
 def lock_archive(folder: Path) -> Iterator[None]:
-    """Lock the archive against all other writers; raise ArchiveError if one still writes after 30 seconds."""
+    """Lock the archive against all other writers. Raises ArchiveError if one still writes after 30 seconds."""
     folder.mkdir(parents=True, exist_ok=True)
     lock = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o644)
     try:
@@ -47,9 +47,10 @@ def lock_archive(folder: Path) -> Iterator[None]:
 
 
 def refuse_other_ledger(folder: Path, ledger: str, recorded_ends: Mapping[str, int]) -> None:
-    """Raise ConfigError if an archive belongs to another ledger: `repair_archive` would then remove its captures.
+    """Raise ConfigError if an archive belongs to another ledger, since `repair_archive` would remove its captures.
 
-    `ledger` is the identity of this ledger, empty before its first session; for `recorded_ends` see `repair_archive`.
+    `ledger` is the identity of this ledger, or "" before its first session. `recorded_ends` is explained at
+    `repair_archive`.
     """
     try:
         marked_ledger = (folder / LEDGER_MARK).read_text()
@@ -80,11 +81,11 @@ def mark_ledger(folder: Path, ledger: str) -> None:
 
 
 def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
-    """Truncate every file after its last capture on the ledger; return a message for each repair or missing capture.
+    """Truncate every file after its last capture on the ledger. Return a message for each repair or missing capture.
 
     `recorded_ends` maps a file's name to the offset where its last capture on the ledger ends. Bytes after that were
-    written but not recorded, so they will be fetched again; a file without a recorded capture is removed, but that of a
-    complete large transfer becomes a part file again. Files whose names are not windrow's are not changed.
+    written but not recorded, so they will be fetched again. A file without a recorded capture is removed, but the file
+    of a complete large transfer becomes a part file again. Files whose names are not windrow's are not changed.
     """
     messages = []
     for path in sorted([*folder.glob("*.warc"), *folder.glob("*.warc.gz")]):
@@ -108,7 +109,7 @@ def repair_archive(folder: Path, recorded_ends: Mapping[str, int]) -> list[str]:
 
 
 def _restore_part(folder: Path, path: Path) -> str:
-    """Make the file of a complete large transfer a part file again, or rename it if it is broken; return a message."""
+    """Make the file of a complete large transfer a part file again, or rename it if it is broken. Return a message."""
     with path.open("r+b") as file:
         try:
             offset, header, _ = read_first_records(file.fileno())
@@ -124,7 +125,7 @@ def _restore_part(folder: Path, path: Path) -> str:
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove part files that were not written for 14 days: their documents have changed or were removed."""
+    """Remove part files that were not written for 14 days, since their documents have changed or were removed."""
     for path in (folder / PARTS_FOLDER).glob("*.warc"):
         if time() - path.stat().st_mtime > MAX_PART_AGE:
             path.unlink()

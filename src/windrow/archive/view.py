@@ -45,7 +45,7 @@ class FileSlice(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
-        """Read into the buffer up to the end of the part; return the number of bytes."""
+        """Read into the buffer, up to the end of the part. Return the number of bytes."""
         room = max(0, min(len(buffer), self._size - self._position))
         self._file.seek(self._start + self._position)
         count = self._file.readinto(memoryview(buffer)[:room]) or 0
@@ -59,9 +59,9 @@ class FileSlice(io.RawIOBase):
 
 
 class Capture(NamedTuple):
-    """A capture: `view` is its body as a file, `fields` those of its HTTP response by name in lower case.
+    """A capture: `view` is its body as a file, `fields` has the fields of its HTTP response by name in lower case.
 
-    Without an HTTP response, `fields` has only the record's media type, if that is stated, and `status` is None.
+    Without an HTTP response, `fields` has only the record's media type, if it is stated, and `status` is None.
     """
 
     view: BinaryIO
@@ -70,12 +70,12 @@ class Capture(NamedTuple):
 
 
 def open_capture(folder: Path, place: ArchivePlace) -> BinaryIO:
-    """Open a capture's body; raise ArchiveError if it cannot be read from the archive."""
+    """Open the body of a capture. Raises ArchiveError if it cannot be read from the archive."""
     return open_response(folder, place).view
 
 
 def open_response(folder: Path, place: ArchivePlace) -> Capture:
-    """Open a capture's body, and read its HTTP status and fields; raise ArchiveError if they cannot be read."""
+    """Open the body of a capture, and read its HTTP status and fields. Raises ArchiveError if they cannot be read."""
     path = f"{folder}/{place.warc}"
     try:
         if place.warc.endswith(".gz"):
@@ -93,7 +93,7 @@ def open_response(folder: Path, place: ArchivePlace) -> Capture:
 
 
 def record_id(folder: Path, place: ArchivePlace) -> str:
-    """Return a record's WARC-Record-ID, or an empty text if it has none; raise ArchiveError if it cannot be read."""
+    """Return the WARC-Record-ID of a record, or "" if it has none. Raises ArchiveError if it cannot be read."""
     try:
         head = _read_range(f"{folder}/{place.warc}", place.offset, min(place.length, _HEADER_SIZE))
         if place.warc.endswith(".gz"):
@@ -104,7 +104,7 @@ def record_id(folder: Path, place: ArchivePlace) -> str:
 
 
 def _read_range(path: str, offset: int, length: int) -> bytes:
-    """Read at most `length` bytes of a file from `offset` on; without a file object, which would take longer."""
+    """Read at most `length` bytes of a file from `offset` on. A file object is not used, since it would take longer."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         return os.pread(descriptor, length, offset)
@@ -113,7 +113,6 @@ def _read_range(path: str, offset: int, length: int) -> bytes:
 
 
 def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
-    """Return the body's offset in the record and its length, and the HTTP head before it."""
     header = read_header(record)
     content_type, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
     if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):

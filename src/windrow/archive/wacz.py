@@ -40,10 +40,10 @@ def is_wacz(path: Path) -> bool:
 
 
 def unpack_wacz(path: Path, folder: Path, free_space: int) -> Iterator[UnpackedWarc]:
-    """Unpack the WARC files of a WACZ file into a folder, and yield each.
+    """Unpack the WARC files of a WACZ file into a folder, and yield each of them.
 
-    Raises ArchiveError if the WACZ file is damaged, or if a WARC file does not have its digest in datapackage.json, and
-    DiskFull unless `free_space` bytes of the folder's disk stay free beside all WARC files.
+    Raises ArchiveError if the WACZ file is damaged, or if a WARC file does not have its digest in datapackage.json.
+    Raises DiskFull unless `free_space` bytes of the folder's disk stay free beside all WARC files.
     """
     try:
         with ZipFile(path) as package:
@@ -77,7 +77,6 @@ def _warc_members(package: ZipFile) -> Iterator[ZipInfo]:
 
 
 def _read_digests(package: ZipFile) -> dict[str, str]:
-    """Return the digests in datapackage.json by file name; an empty dict if it is missing or not valid."""
     try:
         with package.open("datapackage.json") as file:
             resources = json.loads(file.read(_MAX_PACKAGE_SIZE))["resources"]
@@ -90,10 +89,10 @@ _PAGES_HEAD = {"format": "json-pages-1.0", "id": "pages", "title": "All pages"} 
 
 
 def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: str, created: datetime) -> int:
-    """Write a WACZ file of the captures in index lines; return their number.
+    """Write a WACZ file of the captures in index lines, and return their number.
 
-    `lines` are sorted lines of CDXJ, whose file names are relative to `folder`. The whole WARC files are copied; their
-    names in the WACZ file have `-` in place of `/`. `target` need not be seekable. Raises ArchiveError if a WARC file
+    `lines` are sorted lines of CDXJ, whose file names are relative to `folder`. The whole WARC files are copied. Their
+    names in the WACZ file have `-` instead of `/`. `target` need not be seekable. Raises ArchiveError if a WARC file
     cannot be read.
     """
     resources: list[dict[str, str | int]] = []
@@ -121,8 +120,8 @@ def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: s
 
 
 def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tuple[dict[str, str], int]:
-    """Write the index and the list of pages; return the new name of each WARC file, and the number of index lines."""
-    member_names: dict[str, str] = {}  # in the WACZ file, by the name in `lines`
+    """Write the index and the list of pages. Return the new names of WARC files by name, and the number of lines."""
+    member_names: dict[str, str] = {}
     count = 0
     pages.write(json.dumps(_PAGES_HEAD).encode() + b"\n")
     for line in lines:
@@ -138,7 +137,6 @@ def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tupl
 
 
 def _add_member(package: ZipFile, path: str, source: BinaryIO, method: int) -> dict[str, str | int]:
-    """Copy a file into a zip as the member `path`; return its entry for the `resources` of datapackage.json."""
     information = ZipInfo(path)
     information.compress_type, information.external_attr = method, 0o644 << 16
     hasher, size = hashlib.sha256(), 0

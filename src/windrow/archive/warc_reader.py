@@ -1,10 +1,11 @@
 """Read WARC and ARC files of other crawlers record by record, in bounded memory, from any record on.
 
-Heritrix, browsertrix, Common Crawl, wget: WARC 0.17 to 1.1 (ISO 28500) and ARC, plain, or with a gzip member for each
-record. A broken record is returned with a reason, and reading continues at the next record that can be found.
+The files may come from Heritrix, browsertrix, Common Crawl or wget: WARC 0.17 to 1.1 (ISO 28500) or ARC, plain, or with
+a gzip member for each record. A broken record is returned with a reason, and reading continues at the next record that
+can be found.
 
-FastWARC and warcio read the same formats, but files of other crawlers need more than they do: continuing after a
-broken record, a limit on the inflated size of a record, and beginning in the middle of a file.
+FastWARC and warcio read the same formats, but files of other crawlers need more than they do: continuing after a broken
+record, a limit on the inflated size of a record, and beginning in the middle of a file.
 """
 
 from __future__ import annotations
@@ -33,28 +34,28 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 STATED = "stated"
-"""Stands in `algorithms` for the algorithm of the payload digest that a record states, if it is one of ours."""
+"""Represents the algorithm of the payload digest that a record states. The `digest` of a record is always SHA-256."""
 
-_MAX_PROBED_RECORDS = 4  # records that are read to see whether a gzip file has a member for each
-_MAX_HEADER = WARC_HEADER_BYTES.number  # bytes of a record's header, and of an HTTP head
+_MAX_PROBED_RECORDS = 4  # the maximum number of records read to see whether each is a gzip member
+_MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header, and of an HTTP head
 _BLOCK_SIZE = 256 * 1024  # bytes
-_FIRST_READ = 16 * 1024  # bytes read first of a gzip member: most are not larger
-_PROBE_SIZE = 16 * 1024  # bytes that contain the first line of any record
-_SHORT_PROBE_SIZE = 64  # bytes that contain the first line of a WARC record, after the usual blank lines
-_FREE_INFLATION = 16 * 1024 * 1024  # bytes that a record may inflate to at any ratio
+_FIRST_READ = 16 * 1024  # the number of bytes read first of a gzip member: most are not larger
+_PROBE_SIZE = 16 * 1024  # the number of bytes that contain the first line of any record
+_SHORT_PROBE_SIZE = 64  # the number of bytes that contain the first line of a WARC record, after blank lines
+_FREE_INFLATION = 16 * 1024 * 1024  # the number of bytes to which a record may inflate at any ratio
 _MAX_SEARCH_WINDOW = 1 << 20  # bytes
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 _BLANK_LINES = re.compile(rb"[\r\n]*+")
 _RECORD_START = re.compile(rb"(?<=\n)[A-Za-z][A-Za-z0-9+.-]{0,30}:|(?<=\n)WARC/")  # where a record may begin
-# The most bytes of broken records that are read of a file: so many, and in addition so many times the file's size.
+# The maximum number of bytes of broken records that are read of a file: the first, plus the second times its size.
 _MAX_WASTE_FLAT, _MAX_WASTE_RATIO = 64 * 1024 * 1024, 4
 
 
 class WarcRecord(NamedTuple):
     """A record of a file, or a broken part of the file, which has a `reason` and cannot be used.
 
-    `offset` and `length` are those in the file, `next` is the offset of the next record or of the end. `head` is the
-    HTTP head at the start of the record's block; `digest` and `size` are those of the payload, which follows the head.
+    `offset` and `length` are its place in the file. `next` is the offset of the next record or of the end. `head` is
+    the HTTP head at the start of the record's block. `digest` and `size` describe the payload, which follows the head.
     """
 
     offset: int
@@ -73,7 +74,7 @@ class WarcRecord(NamedTuple):
 
 
 def stated_digest(fields: Mapping[str, str]) -> str:
-    """Return the WARC-Payload-Digest in the fields of a record, as `normalise_digest` does; empty if it has none."""
+    """Return the WARC-Payload-Digest in the fields of a record, as `normalise_digest` does, or "" if it has none."""
     return normalise_digest(fields.get("warc-payload-digest", "")[:160])
 
 
@@ -92,7 +93,7 @@ class _Form(NamedTuple):
 
 
 class _BrokenRecord(Exception):
-    """A record is broken; this error is caught in this module."""
+    """A record is broken. This error is caught in this module."""
 
     def __init__(self, reason: Reason, message: str) -> None:
         super().__init__(message)
@@ -110,7 +111,6 @@ class _PlainSource:
 
     @property
     def bytes_read(self) -> int:
-        """The number of bytes that were read from the file for this record."""
         return self._file.tell() - self._offset
 
     def read(self, max_size: int) -> bytes:
@@ -129,7 +129,7 @@ class _PlainSource:
         self._file.seek(position)
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next record; `surplus` are bytes read already after the end of this record."""
+        """Return the offset of the next record. `surplus` has the bytes that were read after the record's end."""
         offset = self._file.tell() - len(surplus)
         while True:
             self._file.seek(offset)
@@ -153,14 +153,13 @@ class _GzipSource:
 
     @property
     def bytes_read(self) -> int:
-        """The number of bytes that were read from the file for this record."""
         return self._bytes_read
 
     def check_length(self, size: int, form: _Form) -> None:
-        """Do nothing: the length is checked while the record is inflated."""
+        """Do nothing, since the length is checked while the record is inflated."""
 
     def read(self, max_size: int) -> bytes:
-        """Return at most `max_size` inflated bytes, or empty bytes at the end; raise `_BrokenRecord` if that fails."""
+        """Return at most `max_size` inflated bytes, or b"" at the end. Raises `_BrokenRecord` if that fails."""
         stream = self._stream
         while not stream.eof:
             packed = stream.unconsumed_tail
@@ -182,7 +181,7 @@ class _GzipSource:
         return b""
 
     def find_end(self, surplus: bytes) -> int:
-        """Return the offset of the next gzip member; `surplus` are bytes inflated already after the end of the record.
+        """Return the offset of the next gzip member. `surplus` has the bytes that were inflated after the record's end.
 
         Raises `_BrokenRecord` if more than blank lines follow the record in its gzip member.
         """
@@ -204,7 +203,10 @@ class WarcForm(NamedTuple):
 
 
 def detect_form(path: Path) -> WarcForm:
-    """Determine a file's form from its first records; raise ArchiveError if it is not WARC or ARC or cannot be read."""
+    """Determine the form of a file from its first records.
+
+    Raises ArchiveError if the file is not WARC or ARC, or cannot be read.
+    """
     try:
         with path.open("rb", buffering=0) as raw:
             file = cast(BinaryIO, raw)
@@ -218,11 +220,11 @@ def detect_form(path: Path) -> WarcForm:
 
 
 def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
-    """Yield the records of a file from offset `start`, which must be 0 or the `next` of a record.
+    """Yield the records of a file from the offset `start`, which must be 0 or the `next` of a record.
 
     A record whose payload has more than `limits.transfer_size` bytes is yielded with a reason. `digests` of each record
-    has a digest for each of `algorithms`, which may include STATED. Raises ArchiveError if the file is not a WARC or
-    ARC file or cannot be read.
+    has a digest for each of `algorithms`; one of them may be STATED. Raises ArchiveError if the file is not a WARC or
+    ARC file, or cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -235,7 +237,7 @@ def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> It
 def read_record_at(
     path: Path, offset: int, limits: Limits, write: Callable[[bytes], object], *algorithms: str
 ) -> WarcRecord:
-    """Return the record that begins at an offset of a file; `write` is called with each piece of its payload.
+    """Return the record that begins at an offset of a file. `write` is called with each piece of its payload.
 
     `digests` of the record has a digest for each of `algorithms`. A broken record is returned with a reason, and so is
     an offset after the end of the file. Raises ArchiveError like `read_records`.
@@ -260,7 +262,6 @@ def read_record_at(
 
 
 def _read_records(file: BinaryIO, start: int, limits: Limits, algorithms: tuple[str, ...] = ()) -> Iterator[WarcRecord]:
-    """Yield the records of a file from offset `start` on; broken records have a reason."""
     form, size = _detect_records_form(file), os.fstat(file.fileno()).st_size
     source_class = _GzipSource if form.is_gzip else _PlainSource
     offset, wasted_bytes = start, 0
@@ -285,7 +286,7 @@ _cached_forms: list[tuple[tuple[int, ...], _Form]] = []  # the identity of the l
 
 
 def _cached_form(file: BinaryIO, status: os.stat_result) -> _Form:
-    """Return the form of a file; cache that of the last file, whose records are mostly read one after the other."""
+    """Return the form of a file. The form of the last file is cached, since its records are mostly read in a row."""
     identity = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
     if not _cached_forms or _cached_forms[0][0] != identity:
         _cached_forms[:] = [(identity, _detect_records_form(file))]
@@ -293,7 +294,6 @@ def _cached_form(file: BinaryIO, status: os.stat_result) -> _Form:
 
 
 def _detect_records_form(file: BinaryIO) -> _Form:
-    """Determine the form of a file's records; raise ArchiveError if it is neither WARC nor ARC."""
     file.seek(0)
     head = file.read(_PROBE_SIZE)
     is_gzip = head.startswith(GZIP)
@@ -317,7 +317,6 @@ _PayloadSink = tuple[Callable[[bytes], object], tuple[str, ...]]
 def _read_record(
     source: _PlainSource | _GzipSource, offset: int, limits: Limits, form: _Form, payload_sink: _PayloadSink
 ) -> WarcRecord:
-    """Read the record at `offset` from `source`; raise `_BrokenRecord` if it is broken."""
     text = b""
     while not form.header_ends(text):
         block = source.read(_MAX_HEADER) if len(text) < _MAX_HEADER else b""
@@ -359,7 +358,7 @@ def _read_record(
 
 
 class _Block:
-    """A record's block: `remaining` bytes of it are not consumed yet; `surplus` was read already after its end."""
+    """A record's block. `remaining` is the number of bytes left to consume, `surplus` the bytes read after its end."""
 
     def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
         self._source = source
@@ -374,7 +373,7 @@ class _Block:
         return self._start[:count]
 
     def read_head(self, max_size: int) -> bytes:
-        """Consume and return the HTTP head with which the block begins; empty if it is longer than `max_size` bytes."""
+        """Consume and return the HTTP head at the start of the block, or b"" if it is longer than `max_size` bytes."""
         while (end := find_body(self._start[:max_size])) < 0 and len(self._start) < min(max_size, self.remaining):
             self._start += self._read_more(self.remaining - len(self._start))
         if end < 0:
@@ -398,7 +397,7 @@ class _Block:
 
 
 def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
-    """Return the offset of the first record from `start` on, or that of the end of the file."""
+    """Return the offset of the first record from `start` on, or the offset of the end of the file."""
     offset, window_size = start, _PROBE_SIZE
     while True:
         file.seek(offset - 1)
@@ -411,7 +410,7 @@ def _find_next_record(file: BinaryIO, start: int, form: _Form) -> int:
 
 
 def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
-    """Yield the offsets in `window`, a part of a file, at which a record may begin; its first byte is not tried."""
+    """Yield the offsets in `window`, a part of a file, at which a record may begin. Its first byte is not tried."""
     if not form.is_gzip:
         yield from (
             match.start() for match in _RECORD_START.finditer(window) if form.start_pattern.match(window, match.start())
@@ -425,7 +424,6 @@ def _find_candidates(window: bytes, form: _Form) -> Iterator[int]:
 
 
 def _begins_record(start: bytes, form: _Form) -> bool:
-    """Return whether the bytes `start` begin a gzip member with a record."""
     try:
         return bool(form.start_pattern.match(isal_zlib.decompressobj(wbits=31).decompress(start, _PROBE_SIZE)))
     except _INFLATE_ERROR:

@@ -16,14 +16,14 @@ from windrow.formats.warc import format_warcinfo
 from windrow.model import ArchivePlace
 
 ISAL_LEVEL = 2
-"""The level of ISA-L that compresses nearly as well as zlib's default, at ten times its speed."""
+"""The level of ISA-L that compresses nearly as well as zlib's default, and ten times as fast."""
 
 _BLOCK_SIZE = 1 << 20  # bytes
 
 
 @contextmanager
 def map_write_errors(path: Path) -> Iterator[None]:
-    """Raise `DiskFull` or `ArchiveError` for an OSError in this block; `path` is the file that is written."""
+    """Raise `DiskFull` or `ArchiveError` for an OSError in the block. `path` is the file that is written."""
     try:
         yield
     except OSError as error:
@@ -37,7 +37,6 @@ def _write_error(error: OSError, path: Path) -> DiskFull | ArchiveError:
 
 
 def _compress(record: bytes) -> bytes:
-    """Return a record as a gzip member."""
     return igzip_lib.compress(record, ISAL_LEVEL, igzip_lib.COMP_GZIP)
 
 
@@ -52,7 +51,6 @@ def write_all(fd: int, content: bytes | memoryview, path: Path) -> None:
 
 
 def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
-    """Yield the bytes of a record in a file block by block; raise ArchiveError if the file ends within the record."""
     with path.open("rb", buffering=0) as file:
         file.seek(offset)
         while length:
@@ -64,12 +62,12 @@ def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
 
 
 class WarcWriter:
-    """Appends records to files named `PREFIX-NNNNN.warc[.gz]`; usable from several threads."""
+    """Appends records to files named `PREFIX-NNNNN.warc[.gz]`. Several threads may use it."""
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
-        """Write files in `folder`; the first record opens a file, and the next file is begun after `rotate` bytes.
+        """Write files in `folder`. The first record opens a file, and after `rotate` bytes the next file is begun.
 
-        `info` are the fields of the warcinfo record with which each file begins.
+        `info` has the fields of the warcinfo record with which each file begins.
         """
         self._folder = folder
         self._prefix = prefix
@@ -84,7 +82,7 @@ class WarcWriter:
         self._name = ""
 
     def append(self, record: bytes, preceding: bytes = b"") -> ArchivePlace:
-        """Write the record `preceding`, unless it is empty, and then `record`; return the place of `record`."""
+        """Write the record `preceding`, unless it is empty, and then `record`. Return the place of `record`."""
         if self._gzip:
             record = _compress(record)
             preceding = preceding and _compress(preceding)
@@ -101,11 +99,11 @@ class WarcWriter:
             return ArchivePlace(self._name, offset, len(record))
 
     def copy(self, path: Path, offset: int, length: int) -> ArchivePlace:
-        """Copy a record from another file, and return its new place; both files must be gzip, or neither."""
+        """Copy a record from another file, and return its new place. Both files must be gzip, or neither."""
         return self.write(_read_blocks(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place; if `blocks` raises an error, remove what was written."""
+        """Write a record block by block, and return its place. If `blocks` raises an error, remove what was written."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._open_next()
@@ -122,7 +120,6 @@ class WarcWriter:
             return place
 
     def _open_next(self) -> None:
-        """Close the current file, and open the next one with a warcinfo record."""
         self.close()
         while self._fd < 0:
             self._number += 1

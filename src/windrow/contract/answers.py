@@ -15,11 +15,11 @@ from windrow.reasons import Reason
 class Request(NamedTuple):
     """A request that a discovery makes of a source or of a service.
 
-    `name` and `context` are chosen by the discovery, and the answer contains them. A request with a lower `priority` is
-    sent earlier. It is sent again every `every` seconds, or only once if that is None. With `only_if_new` it is sent
-    (again) if the answer that leads to it offers something new; with `when_named`, once in each run in which an answer
-    leads to it, such as the further pages of a list that is read whole. `service` names a declared service; an empty
-    text stands for the source. `url` may be relative to the URL of the answer, or of the source.
+    The discovery chooses `name` and `context`, and the answer contains them. A request with a lower `priority` is sent
+    earlier. A request is sent again every `every` seconds, or only once if `every` is None. If `only_if_new`, it is
+    sent (again) if the answer that leads to it offers something new. If `when_named`, it is sent once in each run in
+    which an answer leads to it, such as a further page of a list that is read completely. `service` names a declared
+    service; it is empty for a request to the source. `url` may be relative to the URL of the answer, or of the source.
     """
 
     url: str
@@ -36,10 +36,10 @@ class Request(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """The response to a request: `view` is a seekable file over the decoded body; names of `fields` are lower case.
+    """The response to a request.
 
-    `at` is when it was requested. An `unchanged` answer (304) has the bytes and the status of the earlier answer that
-    it refers to.
+    `view` is a seekable file over the decoded body. Names of `fields` are in lower case. `at` is when the answer was
+    requested. An `unchanged` answer (304) has the bytes and the status of the earlier answer that it refers to.
     """
 
     request: Request
@@ -48,13 +48,13 @@ class Answer(NamedTuple):
     view: BinaryIO
     at: datetime
     unchanged: bool = False
-    reason: Reason | None = None  # why the answer is not whole, if its service passes failures to steps
+    reason: Reason | None = None  # why the answer is incomplete, if its service passes failures to steps
 
 
 class Offering(NamedTuple):
     """A thing that an answer offers: its key, its part of the answer, and its own address.
 
-    `part` is (offset, length) in bytes of the decoded body; an empty tuple stands for the whole body.
+    `part` is (offset, length) in bytes of the decoded body, or () for the whole body.
     """
 
     key: str
@@ -63,7 +63,7 @@ class Offering(NamedTuple):
 
 
 class LeftOutCount(NamedTuple):
-    """The number of addresses or things in an answer that a rule or a cap left out; `example` is the first address."""
+    """The number of addresses in an answer that a rule of the discovery left out. `example` is the first of them."""
 
     reason: Reason
     rule: str
@@ -72,7 +72,7 @@ class LeftOutCount(NamedTuple):
 
 
 DRIFT = "Drift"
-"""The class of findings about answers that lack what earlier answers had; such a source counts as failed."""
+"""The class of a finding that an answer lacks what earlier answers had. Until that is back, the source has failed."""
 
 
 def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]:
@@ -84,12 +84,12 @@ def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]
 class FollowResult:
     """The requests and offers that follow from an answer.
 
-    `learned` is stored for the source as JSON and replaces earlier values of the same names. `end` describes what the
-    answer contained, or why no request follows ("the last page"), `skip` is why the answer is not used. If a sequence
-    of requests lists everything that the source has, `begins_listing` is set for its first answer and `ends_listing`
-    for its last one (both for a single answer): things offered before, but not by this sequence, are given to
-    `Settle.missing`, unless one of the answers in the sequence is skipped. `left_out` counts addresses in the answer
-    that are not requested; the summary of the run and `windrow status` show them.
+    `learned` is stored for the source as JSON, and replaces earlier values of the same names. `end` is a message about
+    the answer, such as "the last page" or "3 posts gone". `skip` is why the answer is not used. If a sequence of
+    requests lists everything that the source has, `begins_listing` is set for its first answer and `ends_listing` for
+    its last one (both for a single answer). Things that were offered before, but not by this sequence, are given to
+    `Settle.missing`, unless an answer of the sequence is skipped. `left_out` counts addresses in the answer that are
+    not requested. The summary of the run and `windrow status` show these counts.
     """
 
     requests: tuple[Request, ...] = ()
@@ -106,9 +106,9 @@ class FollowResult:
 class MissingOffer(NamedTuple):
     """A thing that a source offered before, but that is missing from a listing of everything that the source has.
 
-    `value` is the value of the record with this key, None if there is no such record. If a document is read later, for
-    example because it waits for a service, the listings after it that lack its records are compared again. `listings`
-    is the number of whole listings in a row without the thing, including this one; they are counted up to 100.
+    `value` is the value of the record with this key, or None if there is no such record. `listings` is the number of
+    complete listings in a row without the thing, including this one; at most 100 are counted. If a document is read
+    later, for example because it waits for a service, the listings after it that lack its records are compared again.
     """
 
     key: str
@@ -119,7 +119,7 @@ class MissingOffer(NamedTuple):
 class WholeListing(NamedTuple):
     """A listing of everything that a source has: when it ended, how many things it offered, and which are missing.
 
-    `missing` does not contain things that are known to be gone. `source` is None if it is no longer configured.
+    `missing` does not contain things that are known to be gone. `source` is None if it is not configured any more.
     """
 
     source: Source | None
@@ -150,11 +150,12 @@ class FormField(NamedTuple):
 class Ask(NamedTuple):
     """A request of a Settle step to a service that its collection declares.
 
-    When all requests that it returned are answered, the step runs again with the answers by `name` in `Task.answers`,
-    and must return the same requests. Observations returned together with requests are valid until then, unless the
+    When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`, and
+    must return the same requests. Observations that it returned together with requests are valid until then, unless the
     attempt already has observations. `path` is joined with the service's address. The request has a `body` or the
-    fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then
-    206, or 200 with the whole. `seconds` is the longest time for this answer; 0: the time that the service declares.
+    fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return; the status is then
+    206, or 200 with the whole. `seconds` is the longest time for this answer, or 0 for the time that the service
+    declares.
     """
 
     name: str
@@ -171,7 +172,7 @@ class Ask(NamedTuple):
 class Skip(NamedTuple):
     """The reason why a step does not record a document or, if `key` is set, one thing in it.
 
-    With the reason CAPPED, the document is recorded without `number` things in it (`skip_excess`).
+    If the reason is CAPPED, the document is recorded without `number` things in it (`skip_excess`).
     """
 
     reason: Reason
@@ -181,7 +182,7 @@ class Skip(NamedTuple):
 
     @property
     def full_message(self) -> str:
-        """The message; with the reason CAPPED, it has the number of the things that are left out."""
+        """The message. If the reason is CAPPED, it has the number of things that are left out."""
         return f"{self.message}: {self.number:,} left out" if self.reason is Reason.CAPPED else self.message
 
 
@@ -196,9 +197,9 @@ def skip_excess(excess: Excess) -> Skip:
 
 
 class PendingAsk(NamedTuple):
-    """An Ask that is not answered yet, as version stores keep it: its name, and the digest of its address.
+    """An Ask that has not been answered, as version stores keep it: its name, and the digest of its address.
 
-    If the configuration had no address for the service, `address` is 0, and `name` is that of the service.
+    If the configuration had no address for the service, `address` is 0, and `name` is the name of the service.
     """
 
     name: str
@@ -208,13 +209,15 @@ class PendingAsk(NamedTuple):
 class Observation(NamedTuple):
     """The record of one thing in a document: a JSON value, or None if the thing is gone.
 
-    `text` is indexed for search; `at` is the time that the source states, or None for the time of the fetch. `aside` is
-    stored with a new value, such as the markup from which it was read, but a change of it alone makes no new version.
-    `names` are other names of the thing, such as its number in the source's system: an observation that it is gone may
-    use one of them if the key is not known any more; unknown names are ignored. If the key of a thing changes, the
-    thing is gone under the old key.
-    `aliases` are normal forms that all spellings of its key share, such as an address without its scheme: a thing that
-    shares one with a record is that record, and keeps the record's first key, also in a field that repeats the key.
+    `text` is indexed for search. `at` is the time that the source states, or None for the time of the fetch. `aside` is
+    stored with a new value, such as the markup from which the value was read, but a change of `aside` alone does not
+    make a new version. `names` are other names of the thing, such as its number in the source's system. An observation
+    that the thing is gone may use one of them if the key is not known any more; unknown names are ignored. If the key
+    of a thing changes, the thing is gone under the old key.
+
+    `aliases` are normal forms that all spellings of its key share, such as an address without its scheme. A thing that
+    shares an alias with a record is that record, and keeps the record's first key, also in a field that repeats the
+    key.
     """
 
     key: str

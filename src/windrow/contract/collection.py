@@ -1,6 +1,6 @@
-"""A collection as one value, with functions that are imported when first called.
+"""A collection as one value, with functions that are imported when they are first called.
 
-A command that only looks something up thus imports every collection's value, but not its readers.
+So a command that only looks something up imports every collection's value, but not its readers.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Collection:
     """A kind of harvest, found by its entry point in `windrow.collections`.
 
     The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
-    Captures(...))`. The phases before that of the first step (without steps, the first phase) are those of finding and
+    Captures(...))`. The phases before the first step's phase (without steps, the first phase) are for finding and
     fetching. `adapter` names, as `module:name`, the object that joins the collection with a workspace's configuration
-    and stores; it is imported when used.
+    and stores. It is imported when it is used.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Collection:
     configuration: Configuration = Configuration()  # noqa: RUF009 frozen: it may be shared
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without the configuration: its functions cannot be pickled."""
+        """Pickle without the configuration, whose functions cannot be pickled."""
         return Collection, (self.name, self.phases, self.discovery, self.steps, self.adapter)
 
     def phase(self, name: str) -> int:
@@ -52,7 +52,7 @@ class Collection:
 
     @property
     def listing(self) -> Listing:
-        """Its discovery, for a collection that lists the folders of its sources."""
+        """The discovery of a collection that lists the folders of its sources."""
         assert isinstance(self.discovery, Listing)
         return self.discovery
 
@@ -63,44 +63,44 @@ class Collection:
 
     @property
     def members(self) -> Members:
-        """The declaration of its members, for a collection whose captures have members."""
+        """The declaration of members, for a collection whose captures have members."""
         assert self.listing.members is not None
         return self.listing.members
 
     @property
     def crawl(self) -> Crawl | None:
-        """Its discovery by crawling, or None if it does not crawl."""
+        """The discovery by crawling, or None."""
         return self._first(Crawl)
 
     @property
     def requests(self) -> Requests | None:
-        """Its discovery by requests, or None if it does not send requests."""
+        """The discovery by requests, or None."""
         return self._first(Requests)
 
     @property
     def captures(self) -> Captures | None:
-        """Its discovery in captures of others, or None if it does not read captures of others."""
+        """The discovery in captures of others, or None."""
         return self._first(Captures)
 
     @property
     def takes_answers(self) -> bool:
-        """Whether a step reads answers to requests (`Settle.takes_answers`); its sources then have `private_hosts`."""
+        """Whether a step reads answers to requests (`Settle.takes_answers`). Its sources then have `private_hosts`."""
         return any(isinstance(step, Settle) and step.takes_answers for step in self.steps)
 
     @property
     def discoveries(self) -> tuple[Discovery, ...]:
-        """Its discoveries in the order of a run: captures of others come before requests."""
+        """The discoveries in the order of a run: captures of others come before requests."""
         if isinstance(self.discovery, tuple):
             return tuple(reversed(self.discovery))
         return (self.discovery,)
 
     @property
     def follow(self) -> Callable[[Source, Mapping[str, Any], Answer], FollowResult] | None:
-        """The function `follow` of its requests or, without requests, of its captures, or None if it has neither."""
+        """The function `follow` of its requests, or of its captures if it has no requests; it may be None."""
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return where the captures are that a source takes from others (empty: none); raises ConfigError."""
+        """Return where the captures are that a source takes from others (empty: none). Raises ConfigError."""
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:
@@ -108,7 +108,7 @@ class Collection:
 
 
 class Later:
-    """A function that is imported when first called, and pickled by its name `module:name`.
+    """A function that is imported when it is first called, and pickled by its name `module:name`.
 
     >>> Later("math:sqrt")(16.0)
     4.0
@@ -138,5 +138,5 @@ class Later:
 
 
 def later(where: str) -> Any:
-    """Return a callable for the function `module:name`, which is imported when first called."""
+    """Return a callable for the function `module:name`, which is imported when it is first called."""
     return Later(where)

@@ -32,11 +32,11 @@ class Planner(Protocol):
     """A pure function that makes offers of the entries of a listing."""
 
     def __call__(self, source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
-        """Return an offer, which may be refused, for each entry except those that a rule leaves out."""
+        """Return an offer, which may be refused, for each entry that no rule leaves out."""
 
 
 BEHIND = 1_000
-"""The least `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
+"""The lowest `FoundUrl.order` of addresses that are linked only from pages which repeat texts of earlier pages.
 
 They are requested after the other addresses of their host, and not at all once `CrawlRules.record_body` returned True.
 """
@@ -45,7 +45,7 @@ They are requested after the other addresses of their host, and not at all once 
 class CrawlRules(Protocol):
     """The rules by which one origin is crawled, with a state that depends on its answers.
 
-    They do no I/O and read no clock: `at` is the present time, in UNIX seconds. Field names of answers are lower case.
+    They do no I/O and read no clock: `at` is the present UNIX time. Field names of answers are in lower case.
     """
 
     def robots(self, at: float) -> str:
@@ -55,37 +55,37 @@ class CrawlRules(Protocol):
         """Apply the response for robots.txt (status None: no response), and return the sitemaps that it names."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of the robots.txt `base` after `hops` redirects; "" if it is not followed."""
+        """Return the target of a redirect of the robots.txt `base` after `hops` redirects, or "" to ignore it."""
 
     def robots_wait(self, at: float) -> float:
-        """Return for how many seconds only robots.txt may be requested; 0 if other addresses may be requested too."""
+        """Return for how many seconds only robots.txt may be requested, or 0 if any address may be requested."""
 
     def refusal(self, url: str, kind: int = 0) -> Reason | None:
         """Return why an address of a kind may not be requested now, or None if it may."""
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat at once a request that has been tried `tries` times and failed for `reason`."""
+        """Return whether to repeat a request at once after `tries` tries. `reason` is why the last one failed."""
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the pause after a response in seconds, or None if the run sends no more requests to the host.
 
-        `seconds` is how long the response took, `wait` the pause in seconds that the host asked for, None without one.
+        `seconds` is how long the response took. `wait` is the pause in seconds that the host asked for, or None.
         """
 
     def record_body(self, job: FetchJob, body: bytes) -> bool:
-        """Record the body of a new address; return whether many in a row repeated texts of earlier ones.
+        """Record the body of a new address, and return whether many bodies in a row repeated texts of earlier ones.
 
-        It is called before `links`. If it returns True, the run requests only those new addresses of the origin whose
+        It is called before `links`. If it returns True, the run requests only the new addresses of the origin whose
         `FoundUrl.order` is below `BEHIND`, and addresses that were requested before.
         """
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the base address of a document, and its references as written; repeated ones may be left out."""
+        """Return the base address of a document, and its references as written. Repeated references may be left out."""
 
     def follow(self, base: str, reference: str, kind: int = 0) -> FoundUrl | None:
         """Return the address of a document's reference or a redirect's target, or None if a rule leaves it out.
 
-        `kind` is the kind of the address that redirects; it is 0 for a reference.
+        `kind` is the kind of the address that redirects, or 0 for a reference.
         """
 
     def needs(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl]:
@@ -110,8 +110,8 @@ class Members:
 class Listing:
     """Find documents by listing the folders of a source.
 
-    A listed file becomes an item of `kind`, which waits for its transfer or is refused because of its name. Folders
-    are listed in tasks of phase `list_phase`, files transferred in tasks of phase `fetch_phase`.
+    A listed file becomes an item of `kind`, which waits for its transfer or is refused because of its name. Folders are
+    listed in tasks of phase `list_phase`, and files are transferred in tasks of phase `fetch_phase`.
     """
 
     folders: tuple[str, ...]  # below a source's base
@@ -126,10 +126,10 @@ class Listing:
 
 
 class ContentCheck(NamedTuple):
-    """Whether an attempt found that the content of an address had changed; None if that is unknown."""
+    """Whether an attempt found that the content of an address had changed, or None if that is not known."""
 
     changed: bool | None
-    lasted: int = 0  # seconds during which the present content was seen unchanged
+    lasted: int = 0  # the seconds during which the present content was seen unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,22 +137,22 @@ class Crawl:
     """Find documents by following links from page to page.
 
     `seeds` returns a source's first addresses, `rules` the rules for one of its origins. `next_due(source, attempt,
-    interval, failures)` returns when an address is due after an attempt (seconds since 1970, None: never) and its new
-    interval: the seconds after which it may have changed; `failures` counts failed attempts in a row. `interval`
-    returns an address's interval once its content is known, from the content checks of its attempts, oldest first.
-    An address that changed according to a sitemap or feed is due at once, but `rest` seconds after its last attempt at
-    the earliest. `outcome(status, reason, media type)` returns the collection's word for the result of a request; the
-    media type of the kept bytes is empty if unknown. `why_no_page` returns why a seed returned no page, and how to
-    correct that, or an empty text if it returned one or was not requested. `large` has the most bytes of a response
-    for kinds that may be larger than a page. With `by_request`, addresses are those of requests: each source has its
-    own origins, and answers are followed once they are on the ledger.
+    interval, failures)` returns when an address is due after an attempt (UNIX time, None: never) and its new interval,
+    the seconds after which it may have changed; `failures` is the number of failed attempts in a row. `interval`
+    returns an address's interval once its content is known, from the content checks of its attempts, the oldest first.
+    An address that changed according to a sitemap or feed is due at once, but not earlier than `rest` seconds after its
+    last attempt. `outcome(status, reason, media type)` returns the collection's word for the result of a request. The
+    media type of the kept bytes is empty if it is not known. `why_no_page` returns why a seed returned no page, and how
+    to correct that, or "" if it returned one or was not requested. `large` has the maximum number of bytes of a
+    response for kinds that may be larger than a page. If `by_request`, addresses are requests of a discovery: each
+    source has its own origins, and answers are followed once they are on the ledger.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
     rules: Callable[[Source, str, Mapping[str, Any]], CrawlRules]
     next_due: Callable[[Source, Attempt, int, int], tuple[int | None, int]]
     outcome: Callable[[int | None, Reason | None, str], str]
-    normal: Callable[[str], str]  # address -> its normal form; an empty text if it is not valid
+    normal: Callable[[str], str]  # address -> its normal form, "" if it is not valid
     page: int  # the kind of an attempt at a page
     robots: int  # the kind of an attempt at a robots.txt
     rest: int = 86_400
@@ -164,17 +164,18 @@ class Crawl:
 
 
 def no_origins(source: Source) -> tuple[str, ...]:  # noqa: ARG001 the shape of `Requests.origins`
-    """Return no further origins."""
+    """Return an empty tuple, since there are no further origins."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Find documents by requests: the first ones, and those that each answer leads to.
+    """Find documents by requests: the first requests, and the requests that each answer leads to.
 
-    `begin` is called when a run begins, `follow` in the pool for every answer of a source, in the order in which the
-    answers arrived. Both are pure; their second argument is what was learned about the source (`FollowResult.learned`).
-    `origins` returns further origins that may be requested, such as `https://static.example.org`.
+    `begin` is called when a run begins. `follow` is called in the pool for every answer of a source, in the order in
+    which the answers arrived. Both are pure. Their second argument is what was learned about the source
+    (`FollowResult.learned`). `origins` returns further origins that may be requested, such as
+    `https://static.example.org`.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -183,10 +184,10 @@ class Requests:
 
 
 class RemoteFolder(NamedTuple):
-    """A remote folder of WARC files, and where the secret needed to read it is stored; None if it needs no secret.
+    """A remote folder of WARC files, and where the secret to read it is stored, or None if it needs no secret.
 
-    With a `region` it is a bucket of an S3-compatible store, or a prefix in one, and the secret is `KEY:SECRET`;
-    otherwise the secret is the value of the header Authorization.
+    If it has a `region`, it is a bucket of an S3-compatible store, or a prefix in one, and the secret is `KEY:SECRET`.
+    Otherwise the secret is the value of the header Authorization.
     """
 
     site: Site
@@ -197,9 +198,9 @@ class RemoteFolder(NamedTuple):
 class Inputs(NamedTuple):
     """Where the captures are that a source reads.
 
-    `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` are index files and folders of them,
-    `warc` the WARC files that the indexes name, and folders of them; without an index, all their records are read.
-    Files that are not in these folders are read from `remote` folders, one record at a time.
+    `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` has index files and folders of index
+    files. `warc` has the WARC files that the indexes name, and folders of WARC files. Without an index, all records of
+    these files are read. Records of files that are not there are read from `remote` folders, one at a time.
     """
 
     kept: tuple[str, ...] = ()
@@ -209,14 +210,14 @@ class Inputs(NamedTuple):
 
 
 def inputs(source: Source) -> Inputs:
-    """Return the inputs that the settings of a source name; raises ConfigError if a remote folder cannot be used."""
+    """Return the inputs that the settings of a source name. Raises ConfigError if a remote folder cannot be used."""
     kept, cdx, warc = (tuple(source.options.get(name, ())) for name in ("from", "cdx", "warc"))
     remote = tuple(_remote_folder(source, address) for address in source.options.get("warc_urls", ()))
     return Inputs(kept, cdx, warc, remote)
 
 
 def _remote_folder(source: Source, address: str) -> RemoteFolder:
-    """Return the remote folder at an address of `warc_urls`; raises ConfigError if a setting for it is not valid."""
+    """Return the remote folder at an address of `warc_urls`. Raises ConfigError if a setting for it is not valid."""
     options = source.options
     setting = f"source.{source.name}.warc_urls"
     region = str(options.get("s3_region") or "us-east-1") if address.startswith("s3://") else ""
@@ -251,22 +252,23 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """Find documents among captures of others: those of other collections, or in WARC files of other programs.
+    """Find documents among captures of others: captures of other collections, or in WARC files of other programs.
 
-    It sends no requests. `select`, given a source and the collection's options, returns a pure function that returns
-    None for the index line of a wanted capture, and for other lines a Skip whose `message` names the rule; these are
-    only counted by rule. Raise `version` when `select` would choose other lines: all lines are then checked again, and
-    no capture is read twice. A wanted capture becomes an attempt of kind CAPTURED, which steps read like the answer to
-    a request. Another program's record is copied into the archive if its digest is that of its index line.
+    No requests are sent. `select` takes a source and the collection's options, and returns a pure function. That
+    function returns None for the index line of a wanted capture, and a Skip for any other line. The `message` of the
+    Skip names the rule, and the lines are only counted by rule. Raise `version` when `select` would choose other lines:
+    all lines are then checked again, and no capture is read twice. A wanted capture becomes an attempt of kind
+    CAPTURED, which steps read like the answer to a request. Another program's record is copied into the archive if it
+    has the digest of its index line.
 
-    `follow` gets each capture as an `Answer`, like that of `Requests`; its result may contain requests if the
-    collection has `Requests` too and the source has an address. Without it, the whole answer is the document. With
-    `unchanged`, answers that repeat known bytes are wanted too, since the thing still exists; so are answers with other
-    `statuses`, such as 404, since the thing is gone. The step does not get their bytes.
+    `follow` gets each capture as an `Answer`, like `Requests.follow`. Its result may contain requests if the collection
+    has `Requests` too and the source has an address. Without `follow`, the whole answer is the document. If
+    `unchanged`, answers that repeat known bytes are wanted too, since the thing still exists. Answers with one of the
+    other `statuses`, such as 404, are wanted too, since the thing is gone. The step does not get their bytes.
 
     `kinds` returns, like `select`, a pure function. It takes a media type and a status, and returns the Skip that
     `select` returns for every line with these two, or None if that depends on the rest of the line. It is called once
-    for many lines, so that unwanted ones cost little.
+    for many lines, so unwanted lines cost little.
     """
 
     select: Callable[[Source, Mapping[str, Any]], Callable[[CdxLine], Skip | None]]

@@ -21,7 +21,7 @@ Capability = TypeVar("Capability")
 
 @cache
 def _entry_points() -> dict[str, tuple[EntryPoint, ...]]:
-    """Return the entry points of each collection by its name; equal ones are returned once."""
+    """Return the entry points of each collection by its name. Equal ones are returned once."""
     from importlib.metadata import entry_points  # noqa: PLC0415 slow: it imports `email` and `zipfile`
 
     points: dict[str, tuple[EntryPoint, ...]] = {}
@@ -32,13 +32,12 @@ def _entry_points() -> dict[str, tuple[EntryPoint, ...]]:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all installed collections, also of those that cannot be loaded, without importing them."""
+    """Return the names of all installed collections, without importing them. Some may not be usable."""
     return tuple(_entry_points())
 
 
 @cache
 def _load_collection(name: str) -> Collection | str:
-    """Return a collection, or the message that says why it cannot be used."""
     entry_points = _entry_points().get(name, ())
     if not entry_points:
         return f"collection {name!r} is not installed; installed are: {', '.join(names())}"
@@ -57,7 +56,7 @@ def _load_collection(name: str) -> Collection | str:
 
 
 def why_unusable(name: str) -> str:
-    """Return why a collection cannot be used, or an empty text if it can.
+    """Return why a collection cannot be used, or "" if it can.
 
     >>> why_unusable("drop").partition("; ")[0]
     "collection 'drop' is not installed"
@@ -74,7 +73,7 @@ def installed() -> dict[str, Collection]:
 
 
 def collection(name: str) -> Collection:
-    """Return a collection; raises UsageError if it is not installed, ConfigError if it cannot be loaded."""
+    """Return a collection. Raises UsageError if it is not installed, and ConfigError if it cannot be loaded."""
     collection_or_problem = _load_collection(name)
     if isinstance(collection_or_problem, Collection):
         return collection_or_problem
@@ -91,9 +90,9 @@ def phases() -> dict[str, tuple[str, ...]]:
 def capable(capability: type[Capability], among: Container[str] | None = None) -> dict[str, Capability]:
     """Return the adapters that implement a capability, by the name of their collection.
 
-    With `among`, only the collections named there are considered, and ConfigError is raised if an adapter cannot be
-    imported. Without it, adapters that cannot be imported are skipped: a collection that the workspace does not use
-    must not stop a command.
+    If `among` is given, only the collections in it are considered, and ConfigError is raised if an adapter cannot be
+    imported. Otherwise, adapters that cannot be imported are skipped: a collection that the workspace does not use must
+    not stop a command.
     """
     member_names = {name for name in (*vars(capability), *capability.__annotations__) if not name.startswith("_")}
     adapters = {}
@@ -114,7 +113,7 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
 
 
 def adapter(name: str) -> Any:
-    """Import the adapter of a collection; raises UsageError if that is not installed, ConfigError if it fails."""
+    """Import the adapter of a collection. Raises UsageError if it is not installed, and ConfigError if it fails."""
     declaration = collection(name)
     module, _, attribute = declaration.adapter.partition(":")
     try:

@@ -1,4 +1,4 @@
-"""The kinds of steps of a collection, whose functions are all pure, and the values that these take and return."""
+"""The kinds of steps of a collection, whose functions are all pure, and the values that they take and return."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from windrow.reasons import Reason
 class Task:
     """The input of a step: the item, its bytes, and the files and limits of the workspace.
 
-    `view` is a seekable read-only file over exactly the document's bytes. `fields` contains the header fields of the
-    HTTP response, by name in lower case, with repeated ones joined (`windrow.formats.http`). `source` is the attempt's
-    source as configured now, None if it was removed from the configuration; `visited` is when the attempt was made.
-    Both are None if the item is not an attempt.
+    `view` is a seekable read-only file over exactly the document's bytes. `known` has the store's answers to the step's
+    look-ups, by name. `fields` has the header fields of the HTTP response, by name in lower case; repeated fields are
+    joined (`windrow.formats.http`). `source` is the attempt's source as it is configured now, or None if it is not
+    configured any more. `visited` is when the attempt was made. Both are None if the item is not an attempt.
     """
 
     item: Item
@@ -31,9 +31,9 @@ class Task:
     fields: Mapping[str, str] = field(default_factory=dict)
     source: Source | None = None
     visited: datetime | None = None
-    offers: tuple[Offering, ...] = ()  # that the discovery found in the document
-    answers: Mapping[str, Answer] = field(default_factory=dict)  # of services, by the name of the Ask
-    request: Request | None = None  # that of the attempt, if its collection finds documents by requests
+    offers: tuple[Offering, ...] = ()  # what the discovery found in the document
+    answers: Mapping[str, Answer] = field(default_factory=dict)  # answers of services, by the name of the Ask
+    request: Request | None = None  # the attempt's request, if its collection finds documents by requests
     stopped: tuple[Reading, ...] = ()  # results of earlier runs that were ended by a limit (`Settle.retakes`)
 
     def part(self, offer: Offering) -> bytes:
@@ -46,8 +46,8 @@ class Task:
 class Entity(NamedTuple):
     """A thing in a loaded document that other documents may describe too, such as a specimen.
 
-    `local` is the number of its element in the document, from 0; `identifier` is the same in all documents (for a
-    specimen its `centre_specimenID`).
+    `local` is the number of its element in the document, from 0. `identifier` is the same in all documents; for a
+    specimen it is the `centre_specimenID`.
     """
 
     local: int
@@ -60,7 +60,7 @@ class Rows:
     """The result of a Load step: a document's entities, and a row for every element.
 
     `tables` maps a table's name to tuples `(local, parent local | None, entity local | None, ordinal, *columns)` in
-    document order; a `local` is the number of an element, unique in the document. `count` is the number of elements.
+    document order. A `local` is the number of an element, unique in the document. `count` is the number of elements.
     """
 
     entities: list[Entity]
@@ -70,9 +70,9 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class ItemStep:
-    """A step on the items of one kind; they run in the order of `Collection.steps`.
+    """A step on the items of one kind. Steps run in the order of `Collection.steps`.
 
-    `phase` names the step; raise `version` when the same bytes would give another result. The ledger stores results
+    `phase` names the step. Raise `version` when the same bytes would give another result. The ledger stores results
     under both.
     """
 
@@ -83,21 +83,21 @@ class ItemStep:
 
 @dataclass(frozen=True, slots=True)
 class Read(ItemStep):
-    """Read the members of a capture, or return the reason why they cannot be read. Runs in the pool."""
+    """Read the members of a capture, or return the reason why they cannot be read. It runs in the pool."""
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
-    by: Callable[[Item], str] | None = None  # a text for all else that the result depends on
+    by: Callable[[Item], str] | None = None  # returns a text of all else that the result depends on
 
 
 @dataclass(frozen=True, slots=True)
 class Check(Read):
-    """Validate a document; its findings have line and column. Runs in the pool."""
+    """Validate a document. Its findings have line and column. It runs in the pool."""
 
 
 @dataclass(frozen=True, slots=True)
 class Load(ItemStep):
-    """Make a document's rows in the pool; they are written to the store in order, and become current after `Judge`."""
+    """Make a document's rows in the pool. They are written to the store in order, and become current after `Judge`."""
 
     run: Callable[[Task], Rows | Reading]
     resources: tuple[str, ...] = ()
@@ -105,17 +105,14 @@ class Load(ItemStep):
 
 @dataclass(frozen=True, slots=True)
 class Judge(ItemStep):
-    """Check each document, in order: its rows become current unless it is rejected or a fatal finding stays.
-
-    `Reading.lookups` has the questions to the store that decide whether a finding stays.
-    """
+    """Decide for each document, in order, whether its rows become current. `Task.known` has the store's answers."""
 
     run: Callable[[Task], Reading]
     resources: tuple[str, ...] = ()
 
 
 class Undecided(Protocol):
-    """A loaded document; whether its rows become current (are published) depends on the keys that the store has."""
+    """A loaded document. Whether its rows become current (are published) depends on the keys that the store has."""
 
     @property
     def item(self) -> int:
@@ -126,7 +123,7 @@ class Undecided(Protocol):
         """The keys to look up, by question (`StoreLookUp.question`)."""
 
     def decide(self, known: Mapping[str, AbstractSet[str]]) -> Reason | None:
-        """Return why it is not published, None to publish it; `known` has those of its keys that the store has."""
+        """Return why it is not published, or None to publish it. `known` has the keys of `asks` that the store has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +135,7 @@ OK, NOT_MODIFIED = 200, 304
 """HTTP statuses."""
 
 REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
-"""Kinds of attempts of a collection with requests or captures, in this order.
-
-A request of its discovery, a request for robots.txt, a step's Ask, or a capture of another collection or program.
-"""
+"""Kinds of attempts: a discovery's request, one for robots.txt, a step's Ask, a capture of others that was taken."""
 
 
 class AttemptObservations(NamedTuple):
@@ -155,19 +149,19 @@ class AttemptObservations(NamedTuple):
 
 
 def has_document(recorded: RecordedAttempt) -> bool:
-    """Return whether an attempt at a document was answered with it (200), or with "not modified" (304)."""
+    """Return whether an attempt at a document got the document (200), or the answer "not modified" (304)."""
     return recorded.attempt.kind in {REQUEST, CAPTURED} and recorded.attempt.status in {OK, NOT_MODIFIED}
 
 
 def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
-    """Return what a Settle step returned as a tuple: one or several results; it is empty for None or a Reading."""
+    """Return the results of a Settle step as a tuple. It is empty for None or a Reading."""
     if result is None or isinstance(result, Reading):
         return ()
     return (result,) if isinstance(result, Observation | Skip | Ask) else tuple(result)
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the results of an attempt's step with the attempt's number; None if these are None or a Reading."""
+    """Return the results of an attempt's step with the attempt's number, or None if they are None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt
@@ -178,21 +172,24 @@ def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | No
 class Settle:
     """Turn each attempt, in the order of the ledger, into an entry of the version store.
 
-    Raise `version` when the same bytes would give other records. A run reads only new attempts; if the store was begun
-    by another version, the run reports that, and `windrow replay` reads all kept attempts with this version.
-    `run` reads the bytes in the pool if `needs_body` returns True. `make_entry` makes an entry of the version store,
-    or None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
-    `rereads_original` returns whether the bytes to which an answer without a body (304) refers must be read again,
-    because of the answer's fields. `expires` returns the time (seconds since 1970) at which the result expires and the
-    address is due, or None if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and
-    the header fields that matter, by default their digest: bytes with a name known to the version store are not read
-    again. `missing`, a pure function, returns the observations about things missing from a whole listing
-    (`FollowResult.ends_listing`), such as that they are gone. `retakes` is how often a step runs again on a document
-    after a limit or the death of its process ended it: `Task.stopped` then has the reasons, and the step should leave
-    out risky parts and return a Skip with the reason. If all runs are ended, the document has the first reason. With
-    `takes_answers` an attempt is a request, or a capture of one: `run` gets the decoded body with its offers and
-    request (`Task.offers`, `Task.request`), and returns observations, skips and asks. Without it, `run` gets the bytes
-    as they were kept, and only `make_entry` gets its result.
+    Raise `version` when the same bytes would give other records. A run reads only new attempts. If another version
+    began the store, the run reports that, and `windrow replay` reads all kept attempts with this version.
+
+    `run` reads the bytes in the pool if `needs_body` returns True. `make_entry` makes an entry of the version store, or
+    None, from the attempt and the result of `run` (None if the bytes were not read, a Reading if reading failed).
+    `rereads_original` returns whether the fields of an answer without a body (304) require that the bytes to which it
+    refers are read again. `expires` returns the UNIX time at which the result expires and the address is due, or None
+    if the result is valid as long as the bytes. `name_payload` returns a name for the bytes and the header fields that
+    matter, by default their digest. Bytes with a name that the version store knows are not read again. `missing`, a
+    pure function, returns the observations about things missing from a complete listing (`FollowResult.ends_listing`),
+    such as that they are gone.
+
+    `retakes` is how often a step runs again on a document after a limit or the death of its process ended it.
+    `Task.stopped` then has the reasons, and the step should leave out risky parts and return a Skip with the reason. If
+    all runs are ended, the document has the first reason. If `takes_answers`, an attempt is a request, or a capture of
+    one. Then `run` gets the decoded body with its offers and request (`Task.offers`, `Task.request`), and returns
+    observations, skips and asks. Otherwise `run` gets the bytes as they were kept, and only `make_entry` gets its
+    result.
     """
 
     phase: str

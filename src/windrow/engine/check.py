@@ -1,4 +1,4 @@
-"""Check whether the archive, its CDXJ indexes and the ledger agree; the indexes are written here too."""
+"""Check whether the archive, its CDXJ indexes and the ledger agree, and write these indexes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from windrow.model import ArchivePlace, Status
 from windrow.reasons import Reason
 
 INDEX_VERSION = "2"
-"""The version of the rules for index lines; indexes that follow older rules are replaced."""
+"""The version of the rules for index lines. Indexes that follow older rules are replaced."""
 
 _VERSION_FILE = ".index-rules"
 
@@ -35,7 +35,7 @@ def index_name(session: int) -> str:
 
 
 def index_archive(ledger: Ledger, folder: Path) -> None:
-    """Write an index for every session that has captures but no index; after an error, a later session tries again."""
+    """Write an index for every session that has captures but no index. After an error, a later session tries again."""
     with suppress(OSError):
         _remove_outdated(folder)
     for session in ledger.captures.sessions():
@@ -50,7 +50,6 @@ def index_archive(ledger: Ledger, folder: Path) -> None:
 
 
 def _remove_outdated(folder: Path) -> None:
-    """Remove indexes that follow older rules, and write the version of the current rules."""
     version_file = folder / _VERSION_FILE
     if not folder.is_dir() or (version_file.exists() and version_file.read_text(encoding="ascii") == INDEX_VERSION):
         return
@@ -60,7 +59,7 @@ def _remove_outdated(folder: Path) -> None:
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield the index lines of sessions, sorted; responses 304 have none, as viewers would show them as empty pages."""
+    """Yield the index lines of sessions, sorted. Responses 304 have no line, since viewers would show empty pages."""
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute("CREATE TABLE line (text TEXT NOT NULL)")
@@ -71,7 +70,6 @@ def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
 
 
 def _unsorted_lines(ledger: Ledger, session: int) -> Iterator[str]:
-    """Yield a session's index lines, unsorted; file names are relative to the archive."""
     for capture in ledger.captures.of_session(session):
         mime = capture.mime or mimetypes.guess_type(capture.address, strict=False)[0] or "application/octet-stream"
         mime = "warc/revisit" if capture.revisit else mime
@@ -81,11 +79,11 @@ def _unsorted_lines(ledger: Ledger, session: int) -> Iterator[str]:
 
 
 BLOCK_BYTES = 1 << 20
-"""Bytes of a capture that are read at a time."""
+"""The number of bytes of a capture that are read at a time."""
 
 
 class Fault(NamedTuple):
-    """Something wrong in the stored data: where it is, what is wrong, and how to repair it (empty if not known)."""
+    """Something wrong in the stored data: where it is, what is wrong, and how to repair it ("" if not known)."""
 
     location: str
     problem: str
@@ -93,7 +91,7 @@ class Fault(NamedTuple):
 
 
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
-    """Read every capture and compare its digest with the ledger; yield a fault, or the size in bytes if they agree."""
+    """Compare the digest of every capture with the ledger. Yield a fault, or the size in bytes if they agree."""
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
         location, hint = f"the record at byte {offset:,} of {warc}", f"restore {warc} from a backup: it contained {key}"
@@ -124,7 +122,6 @@ def check_index(ledger: Ledger, folder: Path) -> Iterator[Fault]:
 
 
 def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
-    """Return whether a file contains exactly these lines."""
     with path.open("rb") as file:
         return all(
             file_line == line
@@ -133,22 +130,26 @@ def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
 
 
 def check_states(ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each mirror that contradicts the last listing, or address that contradicts its attempts."""
+    """Yield a fault for each mirror that contradicts its listings, and each address that contradicts its attempts."""
     for mirror in ledger.mirrors.inconsistent():
         recorded = "listed" if mirror.present else "not listed"
         message = f"is recorded as {recorded}, but the last event of its listings is {mirror.event!r}"
         yield Fault(f"{mirror.source}, file {mirror.file}", message)
     for address in ledger.addresses.inconsistent():
         recorded = f"is recorded as due at UNIX time {address.due}, and last captured by attempt {address.capture}"
-        yield Fault(address.url, f"{recorded}; of its {address.attempts} attempts, number {address.last} did that")
+        yield Fault(
+            address.url, f"{recorded}; it has {address.attempts} attempts, and attempt {address.last} captured it last"
+        )
 
 
 ITEMS_PER_QUERY = 1_000
-"""The most items that are looked up in one query."""
+"""The maximum number of items that are looked up in one query."""
 
 PendingState = tuple[str, Status] | None
-"""The step that an item waits for, failed at or was cancelled before, and the status; None if all its steps are done.
-The step is an empty text if the item was refused for its name."""
+"""The step that an item waits for, failed at or was cancelled before, and its status, or None if all steps are done.
+
+The step is "" if the item was refused for its name.
+"""
 
 
 def check_steps(ledger: Ledger) -> Iterator[Fault]:
@@ -160,7 +161,6 @@ def check_steps(ledger: Ledger) -> Iterator[Fault]:
 
 
 def _find_wrong_steps(ledger: Ledger, collection: Collection, items: Sequence[int]) -> Iterator[Fault]:
-    """Yield a fault for each of `items` (numbers) whose pending step is not the one that its facts imply."""
     events_by_item = groupby(ledger.items.events(items), attrgetter("item"))
     item_events = {number: [*group] for number, group in events_by_item}
     for item in ledger.items.seen(items):
@@ -181,7 +181,6 @@ def _describe_state(state: PendingState) -> str:
 
 
 def _derive_state(collection: Collection, item: SeenItem, events: Iterable[ItemEvent]) -> PendingState:
-    """Return the state that an item has by its `events` on the ledger, which are in the order of their facts."""
     listing = collection.discovery if isinstance(collection.discovery, Listing) else None
     fetch_step = listing.fetch_phase if listing and item.file is None and item.kind == listing.kind else ""
     first_step = fetch_step or collection.step_after(item.kind) or collection.phases[0]

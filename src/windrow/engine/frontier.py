@@ -1,7 +1,7 @@
-"""The frontier of a collection: what it still has to fetch, and the operator's decisions `retry` and `cancel` on it.
+"""The frontier of a collection: what it still has to fetch, and an operator's decisions `retry` and `cancel` about it.
 
 `FileFrontier` is for files that sources list, `AddressFrontier` for addresses that are requested one by one. Both have
-the same methods, so that callers need not distinguish them.
+the same methods, so callers need not distinguish them.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from windrow.reasons import Reason
 
 
 class FetchBounds(NamedTuple):
-    """The most items to fetch (None: all), the oldest date (None: any), and whether to fetch done items `again`."""
+    """What to fetch: at most `limit` items (None: all), files dated from `since` on (None: all), done items `again`."""
 
     limit: int | None = None
     since: datetime | None = None
     again: bool = False
 
     def excludes(self, modified: datetime | None) -> bool:
-        """Return whether a file's date is too old; a file without a date is not excluded."""
+        """Return whether a file is too old by its date. A file without a date is not excluded."""
         return self.since is not None and modified is not None and modified < self.since
 
 
@@ -47,8 +47,8 @@ class PlannedSource(NamedTuple):
     """What a run would do at a source: list folders or fetch robots.txt (`folders`), then fetch what is `waiting`.
 
     `asked` is false for an inactive source, and `why_not` says why. `waiting` and `bytes` count only items that are on
-    the ledger already: new files are found when the source is listed. `seconds` is an estimate from earlier requests,
-    None if there were none.
+    the ledger: new files are found when the source is listed. `seconds` is an estimate from earlier requests, or None
+    if there were none.
     """
 
     source: str
@@ -80,7 +80,7 @@ class Reads(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What a run would do; making it opens no connection and writes nothing to the ledger."""
+    """What a run would do. Making a preview does not open a connection, and writes nothing to the ledger."""
 
     sources: tuple[PlannedSource, ...]
     waiting: tuple[Waiting, ...]
@@ -88,7 +88,7 @@ class Preview:
 
 
 def why_not_requested(source: Source) -> str:
-    """Return why a run does not request a source, or an empty text if it is active."""
+    """Return why a run does not request a source, or "" if it is active."""
     state = "" if source.active else source.options.get("state", "inactive")
     return "its owner is not active" if state == "available" else str(state)
 
@@ -97,21 +97,21 @@ RETRY, CANCEL = "retry", "cancel"
 """The decisions that an operator may make (`act`)."""
 
 MAX_PREVIEWED = 50
-"""The most addresses that a preview names one by one."""
+"""The maximum number of addresses that a preview names one by one."""
 
 ROBOTS = ("robots.txt",)
 """The file that is requested from a host before any other address."""
 
 FAR_FUTURE = 2**62
-"""A time in UNIX seconds that is later than the due time of every address."""
+"""A UNIX time that is later than the due time of every address."""
 
 
 class Chosen(NamedTuple):
     """A listed file or an address that a decision is about.
 
-    `state` is the number of its phase, and its status there. `children` are documents with their states: for a file,
-    the members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for
-    a cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `is_done`
+    `state` is the number of its phase and its status there. `children` are documents with their states: for a file, the
+    members of its latest attempt that wait for a step; for an address, its attempts that a step could not read for a
+    cause other than their bytes. An address chosen only for these attempts has the phase of the first step. `is_done`
     is true if all documents of a file are done.
     """
 
@@ -123,7 +123,7 @@ class Chosen(NamedTuple):
 
 
 class FileFrontier:
-    """The files that sources list in the phase with the number `task_phase`; they are fetched in `fetch_phase`."""
+    """The files that sources list in the phase with the number `task_phase`. They are fetched in `fetch_phase`."""
 
     def __init__(self, ledger: Ledger, collection: Collection) -> None:
         self._ledger = ledger
@@ -137,20 +137,20 @@ class FileFrontier:
         return (name, *(f"{folder}/{name}" for folder in self._listing.folders))
 
     def find_named(self, names: Iterable[str]) -> list[Chosen]:
-        """Return the files with these names; unknown names are left out."""
+        """Return the files with these names. Unknown names are left out."""
         keys = sorted({key for name in names for key in self.spellings(name)})
         files = self._ledger.listed_files.known(self._collection.name, keys)
         return [self._choose(file) for file in files.values()]
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the files of a source and with a reason (empty: any) that can be retried or cancelled (`act`)."""
+        """Return the files that `act` can retry or cancel, of a source and with a reason (empty: any)."""
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
             self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason)
         )
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Have files fetched again (if `act` is "retry") or cancel them, and end their unfinished documents."""
+        """Let files be fetched again (`act` is RETRY) or cancel them, and end their unfinished documents."""
         reason = Reason.RETRIED if act == RETRY else Reason.CANCELLED
         message = "" if act == RETRY else reason.meaning
         for file in chosen:
@@ -165,7 +165,7 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Have the files that these sources list now fetched again, unless refused or waiting; return their number."""
+        """Let the files that these sources list be fetched again, unless refused or waiting. Return their number."""
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -194,18 +194,17 @@ class FileFrontier:
         return rest.resting(self._ledger, self._collection, current_time)
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return an empty list: files that are not wanted are refused for their names, and not left out by rules."""
+        """Return an empty list, since unwanted files are refused for their names, and not left out by rules."""
         del source
         return []
 
     def activity(self, phase: int) -> str:
-        """Return what a task of a phase does at a source, "fetching" or "listing"; an empty text if it runs a step."""
+        """Return what a task of a phase does at a source: "fetching" or "listing", or "" if the phase is a step."""
         if phase in {self._collection.phase(step.phase) for step in self._collection.steps}:
             return ""
         return "fetching" if phase == self._collection.fetch_phase else "listing"
 
     def _is_untouched(self, file: int) -> bool:
-        """Return whether a file was refused for its name, or waits for its transfer already."""
         pending = self._ledger.items.pending(file)
         if pending is None:
             return False
@@ -213,7 +212,6 @@ class FileFrontier:
         return waits or (not pending.step and pending.status is Status.FAILED)
 
     def _choose(self, file: KnownFile) -> Chosen:
-        """Return a file with its state and those of its documents that wait for a step."""
         members = self._ledger.members.brought(file.attempt)
         phase = self._collection.phase
         children = tuple(
@@ -256,12 +254,10 @@ class FileFrontier:
         return tuple(waiting)
 
     def _finished_mirrors(self, sources: Iterable[str]) -> Iterator[Mirror]:
-        """Return the present mirrors at these sources whose files were not refused, and do not wait for a transfer."""
         mirrors = chain.from_iterable(map(self._ledger.mirrors.of_source, sources))
         return (mirror for mirror in mirrors if mirror.present and not self._is_untouched(mirror.file))
 
     def _count_documents(self, phases: AbstractSet[str] | None) -> tuple[Reads, ...]:
-        """Count the documents that are due for each step of `phases` (None: of all)."""
         counts = self._ledger.items.count_due(self._collection.name)
         steps = [step for step in self._collection.steps if isinstance(step, ItemStep)]
         reads = [
@@ -276,7 +272,6 @@ class AddressFrontier:
     """The addresses of a collection, each due at its own time, in the phase `fetch_phase` (number `task_phase`)."""
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
-        """Use the addresses of a collection on the ledger, which are requested as `crawl` declares."""
         self._ledger = ledger
         self._collection = collection
         self._crawl = crawl
@@ -284,32 +279,32 @@ class AddressFrontier:
         self.fetch_phase = collection.phases[0]
 
     def spellings(self, name: str) -> tuple[str, ...]:
-        """Return a name as a normalised address in a tuple, which is empty if the name is not an address."""
+        """Return a name as a normalised address in a tuple. The tuple is empty if the name is not an address."""
         url = self._crawl.normal(name)
         return (url,) if url else ()
 
     def find_named(self, names: Iterable[str]) -> list[Chosen]:
-        """Return the addresses with these names; addresses that are unknown or were taken down are left out."""
+        """Return the addresses with these names. Addresses that are unknown or were taken down are left out."""
         digests = [hash64(url) for name in names for url in self.spellings(name)]
         rows = self._ledger.addresses.chosen(self._collection.name, digests)
         return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the addresses of a source and with a reason (empty: any) that can be retried or cancelled (`act`)."""
+        """Return the addresses that `act` can retry or cancel, of a source and with a reason (empty: any)."""
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
         return self._choose(find_addresses(self._collection.name, source, reason), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Have addresses requested and their unread attempts read again (`act` "retry"), or never again ("cancel")."""
-        del session  # that an operator decided so is recorded by the session alone
+        """Let addresses be requested and their unread attempts be read again (`act` is RETRY), or not (CANCEL)."""
+        del session  # the session itself is the record of the decision
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
         writer.addresses.set_due(self._collection.name, addresses, 1 if act == RETRY else None)
         attempts = [(phase, attempt) for address in chosen for attempt, (phase, _) in address.children]
         (writer.unread.ask if act == RETRY else writer.unread.remove)(attempts)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Have all addresses of these sources requested again; return the number of addresses."""
+        """Let all addresses of these sources be requested again. Return the number of addresses."""
         del session
         names = {source.name for source in sources}
         with self._ledger.writing() as writer:
@@ -352,12 +347,12 @@ class AddressFrontier:
         return Preview(tuple(planned), tuple(waiting[:shown]), ())
 
     def resting(self, current_time: datetime) -> list[rest.RestingFile]:
-        """Return an empty list: an address that fails is due again at its own time."""
+        """Return an empty list, since an address that fails is due again at its own time."""
         del current_time
         return []
 
     def left_out(self, source: str) -> list[RuleCount]:
-        """Return how much each rule and cap left out of a source, in the last session with something left out."""
+        """Return how many links of a source each rule left out, in the last session in which links were left out."""
         rule_counts = [
             (task.session, rule_count)
             for task in self._ledger.sessions.tasks_of_source(source)
@@ -366,12 +361,12 @@ class AddressFrontier:
         return [rule_count for session, rule_count in rule_counts if session == rule_counts[-1][0]]
 
     def activity(self, phase: int) -> str:
-        """Return an empty text: a task of this collection is described by the name of its phase."""
+        """Return "", since a task of this collection is described by the name of its phase."""
         del phase
         return ""
 
     def _choose(self, addresses: Iterable[ChosenAddress], unread: Iterable[UnreadAddress]) -> list[Chosen]:
-        """Join addresses with their unread attempts; addresses chosen only for unread attempts come last."""
+        """Join addresses with their unread attempts. Addresses chosen only for unread attempts come last."""
         unread_by_address: dict[int, list[UnreadAddress]] = {}
         for attempt in unread:
             unread_by_address.setdefault(attempt.address, []).append(attempt)
@@ -391,14 +386,12 @@ class AddressFrontier:
         return chosen
 
     def _count_due(self, until: int) -> dict[str, dict[str, int]]:
-        """Return how many addresses are due until `until` (UNIX time, included), by source and then by origin."""
         counts: dict[str, dict[str, int]] = {}
         for host in self._ledger.addresses.due_by_host(self._collection.name, until):
             counts.setdefault(host.source, {})[host.origin] = host.number
         return counts
 
     def _seeds(self, source: Source) -> Sequence[FoundUrl]:
-        """Return the seeds of a source, which for a discovery by requests are its first requests."""
         if not self._crawl.by_request:
             return self._crawl.seeds(source, {})
         from windrow.engine.requests.answers import first_requests  # noqa: PLC0415 `status` does not need it
@@ -422,19 +415,18 @@ def frontier_of(ledger: Ledger, collection: Collection) -> Frontier:
 
 
 def _unread_states(unread: Iterable[UnreadAddress]) -> tuple[tuple[int, State], ...]:
-    """Return attempts with their states: each failed in the phase whose step could not read it."""
     return tuple((attempt.attempt, (attempt.phase, Status.FAILED)) for attempt in unread)
 
 
 def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSource:
-    """Return a source as one that lists a file; `counts` are those of its earlier attempts, None if there are none."""
+    """Return a source as one that lists a file. `counts` are the counts of its earlier attempts, or None."""
     if counts is None:
         return OfferingSource(source.name, source.owner)
     return OfferingSource(source.name, source.owner, counts.attempts, counts.failures, counts.speed)
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Estimate how long `count` files of `size` bytes together take; None if the source has sent nothing yet."""
+    """Return the estimate, or None if the source has not sent anything yet."""
     if not count:
         return 0.0
     if counts is None or not counts.received:
@@ -443,18 +435,17 @@ def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, s
 
 
 MAX_NAMED = 20
-"""The most items or addresses that are named in the command of a decision, as the ledger records it."""
+"""The maximum number of items or addresses that are named in the command of a decision on the ledger."""
 
 
 def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:
-    """Have the next run fetch items or addresses again (`act` "retry"), or cancel them ("cancel"); return their number.
+    """Let the next run fetch items or addresses again (`act` is RETRY), or cancel them (CANCEL). Return their number.
 
-    Retry: an item's loaded records stay, and its unfinished documents are ended, since documents of the next attempt
-    replace them; cancelled items are fetched again too. Attempts that a step could not read are read again at once.
-    Cancel: items end in their present phase with their unfinished documents, and addresses are never requested again;
-    kept captures stay.
+    Retry: an item's loaded records stay. Its unfinished documents are ended, since the next attempt has new ones.
+    Cancelled items are fetched again too. Attempts that a step could not read are read again at once. Cancel: items end
+    in their present phase with their unfinished documents, and addresses are never requested again. Kept captures stay.
 
-    This is one transaction in a session of its own, which takes the lease. Its command names the first `MAX_NAMED`.
+    This is one transaction in a session of its own, which takes the lease. Its command names the first MAX_NAMED items.
     """
     and_more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
     names = " ".join(choice.key for choice in chosen[:MAX_NAMED]) + and_more
@@ -465,7 +456,7 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
 
 @contextmanager
 def decision_session(ledger: Ledger, command: str) -> Iterator[tuple[LedgerWriter, int]]:
-    """Take the lease, and record an operator's decision as a session; yield its writer and number."""
+    """Take the lease, and record an operator's decision as a session. Yield the session's writer and number."""
     lease = Lease(ledger)
     try:
         with ledger.writing() as writer:

@@ -1,9 +1,9 @@
 """Heartbeats: measure how long a process has been reading one document, and find a process that hangs.
 
-A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine which address they are from.
+A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine the address of these bytes.
 A reading that takes too long is ended by a signal if Python code or `re` is running. A library cannot be interrupted
-like that: the beats of the process stop then, and the engine ends the process, which loses only the jobs in progress.
-CPU time is measured, so that a busy or suspended machine does not end a reading.
+like this: the beats of the process stop, and the engine ends the process, which loses only the jobs in progress. CPU
+time is measured, so that a busy or suspended machine does not end a reading.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 SLEEP_FACTOR = 10
-"""A reading process may sleep for at most this many times its limit of CPU time."""
+"""A reading process may sleep for at most this multiple of its limit of CPU time."""
 
-_LOOK_INTERVAL = 1.0  # the longest time between two looks that counts, in seconds: a process may be suspended
-_WORKING_SHARE = 0.02  # the least share of a core that a working process uses, however busy the machine is
+_LOOK_INTERVAL = 1.0  # the maximum time counted between two looks: the looking process may have been suspended
+_WORKING_SHARE = 0.02  # the minimum share of a core that a working process uses, however busy the machine is
 _PROCESS_CLOCK = 2  # the lowest bits of a Linux clock id for a process's CPU time; the other bits are its inverted pid
 
 
@@ -39,9 +39,9 @@ def cpu_time(pid: int) -> float:
 class ReadingClock:
     """Measures for how long a process has shown the same number, which changes at least when it begins a document.
 
-    `look` is called about once a second, or more often. `wall_seconds` counts at most a second between two calls, since
-    the machine or the engine may have been suspended. `asleep_seconds` is the part in which the process used hardly
-    any CPU time.
+    `look` is called about once a second or more often. `wall_seconds` grows by at most a second between two calls,
+    since the machine or the engine may have been suspended. `asleep_seconds` is the part of this time in which the
+    process used hardly any CPU time.
     """
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class ReadingClock:
         self._looked_at = self._span_began = time.monotonic()
 
     def look(self, pid: int, shown_number: int) -> None:
-        """Update the times, which start again from 0 if the process now shows another number."""
+        """Update the times. They start again from 0 if the process now shows another number."""
         looked_at, cpu_now = time.monotonic(), cpu_time(pid)
         seconds_since, self._looked_at = min(looked_at - self._looked_at, _LOOK_INTERVAL), looked_at
         if shown_number != self._shown_number:
@@ -69,15 +69,15 @@ class ReadingClock:
 
 
 MAX_READING_CPU = 20.0
-"""Seconds of CPU time after which the engine ends a process that is reading one document."""
+"""The CPU time for reading one document after which the engine ends the process, in seconds."""
 
 MAX_READING_AFTER_STOP = 3.0
-"""Seconds by the clock without a beat after which the engine ends a reading process while the run is being stopped."""
+"""The time without a beat after which a reading process is ended while the run is being stopped, in seconds."""
 
 MAX_SILENCE = 60.0
-"""Seconds without a beat after which a process that is not reading is ended; it may be starting, or wait for a disk."""
+"""The time without a beat after which a process that is not reading is ended, in seconds. It may wait for a disk."""
 
-_READING_CPU = 4.0  # seconds of CPU time after which a reading is ended from within
+_READING_CPU = 4.0  # seconds of CPU time after which the process itself ends a reading
 _TICK = 0.5  # seconds of CPU time between two checks of that time
 _BEATS, _BATCH, _TARGET = range(3)  # the indexes of the numbers on a board
 
@@ -88,7 +88,7 @@ def board() -> Any:
 
 
 class Overdue(StepError):
-    """A reading took longer than it may."""
+    """Reading a document took longer than it may."""
 
     def __init__(self) -> None:
         super().__init__(f"stopped after {_READING_CPU:g} seconds of CPU time", Reason.TIME_LIMIT)
@@ -103,12 +103,12 @@ class Heartbeat:
         self._ticks = 0
 
     def start(self) -> None:
-        """Start the timer that interrupts readings; called in the main thread of the process."""
+        """Start the timer that interrupts readings. It must be called in the main thread of the process."""
         signal.signal(signal.SIGPROF, self._tick)
         signal.setitimer(signal.ITIMER_PROF, _TICK, _TICK)
 
     def beat(self) -> None:
-        """Count one round of the loop."""
+        """Count a beat, which shows that the event loop runs."""
         self._board[_BEATS] += 1
 
     def reading(self, batch: int, target: int) -> Self:
@@ -126,7 +126,7 @@ class Heartbeat:
         self._board[_BATCH] = 0
 
     def _tick(self, _number: int, _frame: FrameType | None) -> None:
-        """Raise Overdue if a reading takes too long, and at each further tick again, since the code may catch it."""
+        """Raise Overdue if a reading takes too long, and again at each further tick, since the code may catch it."""
         if self._reading:
             self._ticks += 1
             if self._ticks > _READING_CPU / _TICK:
@@ -141,7 +141,7 @@ class FetcherWatch:
         self._clock = ReadingClock()
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
-        """Return whether the process must be ended, sooner if the run is `stopping`; call it at least once a second."""
+        """Return whether the process must be ended, sooner if the run is `stopping`. Call it at least once a second."""
         self._clock.look(pid, self.board[_BEATS])
         if not self.board[_BATCH]:
             return self._clock.wall_seconds > MAX_SILENCE
@@ -155,7 +155,7 @@ class FetcherWatch:
 
 
 def limit_memory(max_bytes: int) -> None:
-    """Let this process allocate at most `max_bytes` more; unused address space that threads reserve does not count."""
+    """Let this process allocate at most `max_bytes` more. Address space that threads only reserve does not count."""
     try:
         status = Path("/proc/self/status").read_text()
         current = int(status.partition("VmData:")[2].split(None, 1)[0]) * 1024

@@ -1,7 +1,7 @@
 """Pickle values that processes send to the engine, and unpickle nothing but values.
 
 A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. The engine gives
-the unpickler no function and no class: for the name of a class of values it gets a built-in callable that makes a value
+the unpickler no function and no class: for the name of a class of values it gets a built-in factory that makes a value
 of that class. The classes are a few of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the
 packages of the run's collections. Such a message can be wrong, but it cannot run code or change a class.
 """
@@ -52,12 +52,12 @@ def step_modules(collection: Collection) -> set[str]:
 
 
 def package_names(modules: Iterable[str]) -> frozenset[str]:
-    """Return the names of the packages of `modules` and windrow's, whose classes messages may contain."""
+    """Return the names of the packages whose classes messages may contain: windrow and the packages of `modules`."""
     return frozenset({OWN_PACKAGE, *(name.partition(".")[0] for name in modules)})
 
 
 def pack_values(values: list[Any]) -> bytes:
-    """Pickle a list of values; raises MemoryError, or an error of pickle for what is not a value."""
+    """Pickle a list of values. Raises MemoryError, or an error of pickle if an object is not a value."""
     content = io.BytesIO()
     pickler = pickle.Pickler(content, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = _REDUCERS
@@ -66,9 +66,9 @@ def pack_values(values: list[Any]) -> bytes:
 
 
 def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> list[Any]:
-    """Receive and return the values of the next message; raises MessageRefused, and EOFError or OSError at the end.
+    """Receive and return the values of the next message. Raises MessageRefused, and EOFError or OSError at the end.
 
-    For `packages` see `unpack_values`. A message of more than `max_bytes` bytes is refused.
+    `packages` is explained at `unpack_values`. A message of more than `max_bytes` bytes is refused.
     """
     try:
         message = pipe.recv_bytes(max_bytes)
@@ -80,7 +80,7 @@ def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> li
 
 
 def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
-    """Yield the values of the lists in a message; raises MessageRefused if it is not a pickle of lists of values.
+    """Yield the values of the lists in a message. Raises MessageRefused if it contains anything but pickled values.
 
     `packages` are the names of packages whose value classes the message may contain, from `package_names`.
     """
@@ -91,21 +91,21 @@ def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
         except MessageRefused:
             raise
         except Exception as error:  # noqa: BLE001 a pickle that is not valid can raise any error
-            raise MessageRefused(f"a process sent what is not a value: {type(error).__name__}: {error}"[:500]) from None
+            raise MessageRefused(f"a process sent an unknown value: {type(error).__name__}: {error}"[:500]) from None
         if type(values) is not list:
-            raise MessageRefused("a process sent what is not a list of values")
+            raise MessageRefused("a process sent something that is not a list of values")
         yield from values
 
 
 class _ValueUnpickler(pickle.Unpickler):
-    """An unpickler that returns a factory for each class of values, never the class, and refuses other names."""
+    """An unpickler that finds factories of values instead of classes and functions."""
 
     def __init__(self, stream: io.BytesIO, packages: AbstractSet[str]) -> None:
         super().__init__(stream)
         self.packages = packages
 
     def find_class(self, module: str, name: str) -> _Factory:
-        """Return what makes a value of a class; raises MessageRefused unless it is a class of values of `packages`."""
+        """Return the factory of a class. Raises MessageRefused if it is not a class of values."""
         factory = _factories.get((module, name))
         if factory is None:
             factory = _find_factory(module, name, self.packages)
@@ -118,7 +118,7 @@ class _ValueUnpickler(pickle.Unpickler):
 
 
 def _factory_of(kind: type) -> _Factory:
-    """Return a built-in method that makes a value of a class; unlike a class, it has no attributes that can be set."""
+    """Return a built-in method that makes a value of a class. Unlike a class, it has no attributes that can be set."""
     if issubclass(kind, Enum):
         type.__setattr__(kind, "__setstate__", _refuse_state)  # members are shared: no message may change them
         return kind._value2member_map_.__getitem__
@@ -137,7 +137,6 @@ _factories: dict[tuple[str, str], _Factory] = {**_PLAIN_FACTORIES}
 
 
 def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factory | None:
-    """Return the factory of a class of values in one of `packages`, or None if there is no such class."""
     if module.partition(".")[0] not in packages or module.endswith(".__main__"):
         return None
     named: Any = sys.modules.get(module)
@@ -159,7 +158,6 @@ _CALLED_METHODS = ("add", "append", "extend", "__setitem__")
 
 
 def _is_value_class(kind: type) -> bool:
-    """Return whether a class only holds values: a NamedTuple, a dataclass or an enum without flags."""
     if issubclass(kind, Enum):
         return not issubclass(kind, Flag)
     if any(hasattr(kind, name) for name in _CALLED_METHODS):
@@ -170,7 +168,7 @@ def _is_value_class(kind: type) -> bool:
 
 
 class _Reducers(dict[type, _Reducer]):
-    """By class, the function that reduces a value to a call of its class; any other class raises PicklingError."""
+    """How values of each class are pickled: as a call of the class. For any other class, PicklingError is raised."""
 
     def __missing__(self, kind: type) -> _Reducer:
         reducer = self[kind] = _reducer_of(kind)

@@ -1,4 +1,4 @@
-"""Show the progress of a run: a line on a terminal, updated in place, a line a minute in a log, or JSON messages."""
+"""Show the progress of a run: a line updated in place on a terminal, a line a minute in a log, or JSON messages."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 LOG_INTERVAL_SECONDS = 60.0
-"""Seconds between two lines if the output is not a terminal."""
+"""The time between two lines, in seconds, if the output is not a terminal."""
 
 
 class Progress:
     """Counts the items of the current phase, and shows them with the rate and the time left."""
 
     def __init__(self, stream: TextIO | None = None, *, quiet: bool = False) -> None:
-        """Write to `stream` (default: stderr); a terminal's line is updated in place. Write nothing if `quiet`."""
+        """Write to `stream` (default: stderr), where a terminal's line is updated in place, or nothing if `quiet`."""
         self._stream = stream or sys.stderr
         self._quiet = quiet
         self._live = not quiet and self._stream.isatty()
@@ -23,7 +23,7 @@ class Progress:
         self.begin("")
 
     def begin(self, phase: str, total: int | None = None) -> None:
-        """End the current phase, and start counting the items of a new one: `total` items, or None if not known."""
+        """End the present phase, and count the items of a new one: `total` items, or None if that is not known."""
         self.end()
         self._phase = phase
         self._total = total
@@ -70,7 +70,7 @@ class Progress:
 
 
 class ProgressLines(Progress):
-    """Passes the counts of the current phase to a function about once a second, and at the end of the phase."""
+    """Passes the counts of the phase to a function about once a second, and at the end of the phase."""
 
     def __init__(self, send: Callable[[str, Any], None]) -> None:
         """Call `send` with the kind of message, always "progress", and the counts as a dict."""

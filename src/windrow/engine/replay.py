@@ -1,6 +1,6 @@
 """Read the kept captures again, into new stores, which replace the old stores at the end.
 
-In a replay of items the steps run on a scratch copy of the ledger and write to a new store, session after session, at
+In a replay of items, the steps run on a scratch copy of the ledger and write to a new store, session after session, at
 the time of each session. The readings of items that now end in another state are then written to the real ledger, and
 `rebuild` replaces the old store by the new one.
 """
@@ -38,7 +38,7 @@ SCRATCH = ("ledger.sqlite", "store")
 
 
 class ReplayChange(NamedTuple):
-    """A document that ends in another state than before the replay."""
+    """A document whose state at the end of the replay differs from the state before."""
 
     key: str
     before: State | None
@@ -46,7 +46,7 @@ class ReplayChange(NamedTuple):
 
 
 class _RenumberedDocument(NamedTuple):
-    """A document to judge, with the fields of `windrow.contract.Undecided`; `item` is its number on the real ledger."""
+    """A document to judge, with the fields of `windrow.contract.Undecided`. `item` is its number on the real ledger."""
 
     item: int
     asks: Mapping[str, AbstractSet[str]]
@@ -54,10 +54,10 @@ class _RenumberedDocument(NamedTuple):
 
 
 class RenumberingStore:
-    """A store that replaces documents' numbers on the scratch ledger by those on the real ledger."""
+    """A store that replaces the numbers of documents on the scratch ledger by their numbers on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass calls on to `inner`; a document that `real` lacks is added there, in `session`, and waits for `step`."""
+        """Pass calls on to `inner`. A document that `real` lacks is added there, in `session`, and waits for `step`."""
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -65,7 +65,7 @@ class RenumberingStore:
         self._step = step
 
     def real_id(self, item: int) -> int:
-        """Return a document's number on the real ledger, given that on the scratch ledger; add it if it is new."""
+        """Return the number on the real ledger of a document on the scratch ledger. A new document is added."""
         document = self._scratch.items.get(item)
         assert document is not None
         number = self._real.items.number(document.collection, document.key, document.attempt)
@@ -79,11 +79,11 @@ class RenumberingStore:
             )  # fmt: skip
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
-        """Write the rows of documents; `judge` decides later whether they become current."""
+        """Write the rows of documents. `judge` decides later whether they become current."""
         self._inner.stage([(replace(item, id=self.real_id(item.id)), rows) for item, rows in documents], at)
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in the given order; return the findings of each document."""
+        """Make staged documents current or withhold them, in the given order. Return the findings of each document."""
         return self._inner.judge(
             [
                 _RenumberedDocument(self.real_id(document.item), document.asks, document.decide)
@@ -93,7 +93,7 @@ class RenumberingStore:
         )
 
     def summarise(self, at: datetime) -> int:
-        """Update the summaries and return how many rows changed."""
+        """Update the summaries, and return the number of rows that changed."""
         return self._inner.summarise(at)
 
     def close(self) -> None:
@@ -102,9 +102,9 @@ class RenumberingStore:
 
 
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
-    """Read every capture again and yield the documents whose states changed; `run.ledger` is the scratch copy.
+    """Read every capture again, and yield the documents whose states changed. `run.ledger` is the scratch copy.
 
-    `states` returns the state of each item of a ledger, as the collection's projection shows it, by its number. If the
+    `states` returns the state of each item of a ledger, by its number, as the collection's projection shows it. If the
     run is stopped, no reading is written to the real ledger.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
@@ -122,7 +122,6 @@ def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int
 
 
 def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[SessionCapture]]]:
-    """Yield the start of each session with captures, and its captures of files that were not cancelled."""
     captures = run.ledger.attempts.captures_by_session(run.collection.name)
     for _, group in groupby(captures, key=attrgetter("session")):
         session_captures = [*group]
@@ -132,7 +131,6 @@ def _captures_by_session(run: HarvestRun) -> Iterator[tuple[datetime, list[Sessi
 def _write_differences(
     run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]
 ) -> Iterator[ReplayChange]:
-    """Write the new readings of items whose states differ to the real ledger, and yield each change."""
     old_states, new_states = states(real), states(run.ledger)
     for read_item in run.ledger.items.read_items(run.collection.name):
         number = real.items.number(run.collection.name, read_item.key, read_item.attempt)
@@ -148,7 +146,7 @@ def _waits_for_transfer(run: HarvestRun, real: Ledger, item: int) -> bool:
 
 
 def _copy_reading(run: HarvestRun, real: Ledger, item: int, scratch_item: int) -> None:
-    """Write the last reading of `scratch_item`, and its findings, to the real ledger as that of `item`."""
+    """Write the last reading of `scratch_item` to the real ledger as the reading of `item`, with its findings."""
     new_pending, old_pending = run.ledger.items.pending(scratch_item), real.items.pending(item)
     if new_pending is None and old_pending is None:
         return
@@ -170,11 +168,12 @@ def rebuild(
     session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
     *, scratch: Sequence[str] = (),
 ) -> Compared:  # fmt: skip
-    """Have `build` make the database file `new`, call `compare`, replace `old` by `new`; return `compare`'s result.
+    """Let `build` make the database file `new`, call `compare`, and replace `old` by `new`.
 
-    The folder of `new` is made for this and removed at the end; `scratch` names other files that `build` makes in it.
-    `old` is unchanged until it is replaced, also after an error or a kill. Raises Stopped if the run is stopped. If
-    `build` does not make the file `new`, because the database is on a server, nothing is replaced.
+    Return the result of `compare`. The folder of `new` is made for this and removed at the end. `scratch` names other
+    files that `build` makes in it. Until `old` is replaced, it stays unchanged, also after an error or a kill. Raises
+    Stopped if the run is stopped. If `build` does not make the file `new`, because the database is on a server, nothing
+    is replaced.
     """
     names = [*scratch, new.name]
 
@@ -201,8 +200,8 @@ def settle_unread(
 ) -> None:
     """Record on the ledger the attempts that a replay could not read (`unread`), so that later runs read them again.
 
-    `lost` are those whose records are in the store `old` and not in the new one. Raises ReaderFailed if there are any;
-    then `old` is not replaced, and nothing is recorded.
+    `lost` has the attempts whose records are in the store `old` but not in the new one. If there are any, ReaderFailed
+    is raised, `old` is not replaced, and nothing is recorded.
     """
     if lost:
         reasons = Counter(str(unread[number]) for number in lost)
@@ -221,7 +220,7 @@ def settle_unread(
 
 
 def _remove_log(old: Path) -> None:
-    """Remove the log of a database that is replaced; raises StoreError if another process keeps reading it."""
+    """Remove the log of a database that is replaced. Raises StoreError if another process keeps reading it."""
     if old.is_file():
         with closing(sqlite3.connect(old)) as database:
             if not empty_wal(database):

@@ -22,44 +22,44 @@ from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, R
 from windrow.reasons import Reason
 
 MAX_COMMENT_LENGTH = 2000
-"""Characters of a task's comment that are stored; a projection may store fewer."""
+"""The maximum number of characters of a task's comment that are stored. A projection may store fewer."""
 
 TICK_SECONDS = 1.0
-"""Seconds between two updates of the lease, the projection and the progress line."""
+"""The time between two updates of the lease, the projection and the progress line, in seconds."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""The pause after a projection's update is 20 times its duration, at most 2 seconds; none during transfers."""
+"""The pause after a projection's update: 20 times its duration, but at most 2 seconds, and none during transfers."""
 
 
 class Store(Protocol):
-    """The store of a collection's records; each call that writes is one transaction and may be repeated."""
+    """The store of a collection's records. Each call that writes is one transaction and may be repeated."""
 
     def stage(self, documents: Sequence[tuple[Item, Rows]], at: datetime) -> None:
-        """Write the rows of documents; `judge` decides later whether they become current."""
+        """Write the rows of documents. `judge` decides later whether they become current."""
 
     def judge(self, documents: Sequence[Undecided], at: datetime) -> Sequence[tuple[Finding, ...]]:
-        """Make staged documents current or withhold them, in the given order; return each document's findings."""
+        """Make staged documents current or withhold them, in the given order. Return the findings of each document."""
 
     def summarise(self, at: datetime) -> int:
-        """Update the summaries and return how many rows changed."""
+        """Update the summaries, and return the number of rows that changed."""
 
     def close(self) -> None:
         """Close the connections."""
 
 
 class VersionStore(Protocol):
-    """A store of the histories of records or pages, built from results of attempts; each call is one transaction."""
+    """A store of the histories of records or pages, built from results of attempts. Each call is one transaction."""
 
     def checkpoint(self) -> int:
-        """Return the number of the last attempt that was settled, or 0 if none has been settled."""
+        """Return the number of the last attempt that was settled, or 0."""
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """Record the last attempt of each earlier session, which the function returns, if none is recorded yet."""
+        """If the store has no session yet, record the last attempt of each earlier one, as the function returns it."""
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Write entries that the Settle step made, as changes of a session (0: of none), and set the checkpoint."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do the work that needs all attempts, at the UNIX time `at`; it ends early if `pulse` returns False."""
+        """Do the work that needs all attempts, at the UNIX time `at`. It ends early if `pulse` returns False."""
 
     def close(self) -> None:
         """Close the connections."""
@@ -76,13 +76,13 @@ class ContentStore(VersionStore, Protocol):
         """Return whether the content of these bytes at this address was valid for a limited time only."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
-        """Return the content checks of attempts by address, oldest first, from the second attempt with content on."""
+        """Return the content checks of each address, the oldest first. Its first attempt with content has no check."""
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return up to `limit` attempts whose bytes must be read again."""
 
     def read_again(self, readings: Mapping[int, Any]) -> None:
-        """Write the new readings of attempts by their numbers; a reading is None if the attempt could not be read."""
+        """Write the new readings of attempts by their numbers. A reading is None if the attempt could not be read."""
 
 
 @runtime_checkable
@@ -90,18 +90,18 @@ class WaitingStore(VersionStore, Protocol):
     """A version store that remembers which attempts wait for answers of services."""
 
     def waiting(self, after: int) -> Mapping[int, Sequence[PendingAsk]]:
-        """Return the next attempts with numbers above `after` that wait for answers, with the asks of each."""
+        """Return the next attempts with numbers above `after` that wait for answers, with the asks of each attempt."""
 
     def count_waiting(self) -> tuple[int, int]:
-        """Return how many attempts wait, and the number of the first waiting attempt, which is 0 if none waits."""
+        """Return how many attempts wait, and the number of the first waiting attempt, or 0."""
 
 
 @runtime_checkable
 class SearchedStore(VersionStore, Protocol):
-    """A version store with its own search index; for other stores a phase builds the index."""
+    """A version store with its own search index. For other stores, a phase builds the index."""
 
     def update_index(self, pulse: Callable[[], bool]) -> None:
-        """Update the search index; if `pulse` returns False, end early: the next search continues the update."""
+        """Update the search index. It ends early if `pulse` returns False, and the next search continues the update."""
 
 
 @runtime_checkable
@@ -109,7 +109,10 @@ class ValueStore(VersionStore, Protocol):
     """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return records' values by key, None if gone; attempts from number `before` on are ignored unless it is 0."""
+        """Return the values of records by key, None if they are gone.
+
+        Attempts from `before` on are ignored unless it is 0.
+        """
 
 
 @runtime_checkable
@@ -117,7 +120,7 @@ class VersionedStore(VersionStore, Protocol):
     """A version store that remembers which version of its step read its first records."""
 
     def reader_version(self) -> str:
-        """Return the version of the step that read the first records, or an empty text if that is not known."""
+        """Return the version of the step that read the first records, or "" if it is not known."""
 
     def set_reader_version(self, version: str) -> None:
         """Record the version of the step that fills an empty store."""
@@ -137,7 +140,7 @@ class Projection(Protocol):
 
 
 class Derived(NamedTuple):
-    """What a derivation did, as one line, and the errors by source, with an empty name for errors of no source.
+    """What a derivation did, as one line, and its errors by source, with an empty name for errors of no source.
 
     `failed` is the number of failed tasks that the derivation itself wrote to the ledger.
     """
@@ -148,12 +151,14 @@ class Derived(NamedTuple):
 
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]
-"""A function that updates what is derived from the store, and returns what it did. Its argument is a pulse. If a call
-is killed, the next one completes its work."""
+"""A function that updates what is derived from the store, and returns what it did. Its argument is a pulse.
+
+If a call is killed, the next call completes its work.
+"""
 
 
 class WarcFile(NamedTuple):
-    """A WARC file of another program: its path, its name, and the source that it is imported as."""
+    """A WARC file of another program: its path, its name, and the source for which it is imported."""
 
     path: Path
     name: str
@@ -172,22 +177,22 @@ class Harvest:
     projection: Projection | None = None
     version_store: VersionStore | None = None
     derivations: Mapping[str, Derivation] = field(default_factory=dict)  # by phase
-    listers: int = 4  # listings in parallel
-    downloaders: int = 4  # batches of one source in parallel
-    attempts: int = 3  # the most attempts at a file in one run, at one source
+    listers: int = 4  # the number of sources that are listed in parallel
+    downloaders: int = 4  # the maximum number of batches of one source in parallel
+    attempts: int = 3  # the maximum number of attempts at a file in one run, at one source
     listing_deadline: float = 0.0  # seconds after which unfinished listings are left to the next run; 0: never
     download_deadline: float = 0.0  # seconds after which unfinished transfers are left to the next run; 0: never
-    limits: Limits | None = None  # limits that replace those of the workspace
+    limits: Limits | None = None  # limits that replace the workspace's limits
     reread: bool = False  # a replay: due times of addresses and records of unread attempts are not changed
     unread: dict[int, Reason] = field(default_factory=dict)  # attempts that a replay could not read, and why
     services: tuple[Source, ...] = ()  # services that steps may ask, each as a source with the option `service`
-    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # record keys -> why services are not asked
+    unasked: Callable[[Sequence[str]], Mapping[str, Reason]] | None = None  # why no service is asked, by record key
     warc_files: tuple[WarcFile, ...] = ()  # WARC files of other programs, to be imported
 
 
 @dataclass(slots=True)
 class SessionRequests:
-    """The sources, by name, that earlier harvests of a session requested, and when they were requested last."""
+    """The sources, by name, that earlier harvests of a session requested, and when each origin was last requested."""
 
     sources: dict[str, Source] = field(default_factory=dict)
     last_requests: dict[str, float] = field(default_factory=dict)  # by origin, in UNIX seconds
@@ -207,13 +212,13 @@ class HarvestRun:
     limits: Limits
     progress: Progress
     stopping: Callable[[], int]  # returns 0: continue, 1: finish the items in progress, 2: stop at once
-    limit: int | None = None  # the most items to fetch
+    limit: int | None = None  # the maximum number of items to fetch
     since: datetime | None = None  # files with an older date are not fetched
     clock: Callable[[], datetime] = now  # returns when records become current: in a replay, the captures' times
     archive_settings: ArchiveSettings | None = None
     session_requests: SessionRequests = field(default_factory=SessionRequests)
     failed: int = 0  # tasks that failed
-    received_bytes: dict[int, int] = field(default_factory=dict)  # of transfers in progress, by attempt
+    received_bytes: dict[int, int] = field(default_factory=dict)  # by attempt, of the transfers in progress
     _last_tick: float = 0.0  # both by time.monotonic
     _projection_due: float = 0.0
     _last_batch: int = 0  # its number
@@ -229,11 +234,11 @@ class HarvestRun:
         return self._last_batch
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return where an attempt's bytes are (for a revisit, those of the original), or None if nothing was kept."""
+        """Return where an attempt's bytes are, or None if none were kept. A revisit has the bytes of its original."""
         return self.ledger.captures.place_of(attempt)
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, update the projection and show progress, once a second unless `force`; raises Stopped."""
+        """Renew the lease, update the projection and show progress, once a second unless `force`. Raises Stopped."""
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run continues from here")
         started = time.monotonic()
@@ -251,7 +256,7 @@ class HarvestRun:
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
-        """Record the start of a phase for a source, or for no source if it is empty; return the task's number."""
+        """Record the start of a phase, for a source unless it is "". Return the number of the task."""
         with self.ledger.writing() as writer:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 
@@ -268,7 +273,7 @@ class HarvestRun:
             new_writer.sessions.close_task(task, reason, comment[:MAX_COMMENT_LENGTH], failed=failed)
 
     def add_findings(self, writer: LedgerWriter, item: int, phase: int, reading: Reading) -> None:
-        """Record the findings of an item's reading; if it failed and has only notes, its reason becomes a finding."""
+        """Record the findings of an item's reading. If it failed and has only notes, its reason becomes a finding."""
         findings = reading.findings
         if reading.reason and not any(finding.level is not Level.NOTE for finding in findings):
             findings = (*findings, Finding(reading.reason.class_name, reading.reason.meaning))
@@ -276,11 +281,11 @@ class HarvestRun:
 
 
 Close = Callable[[], object]
-"""A function that closes or finishes something; its result is ignored."""
+"""A function that closes or finishes something. Its result is ignored."""
 
 
 def close_all(closers: Iterable[Close], error: BaseException | None = None) -> None:
-    """Call all `closers` in order, even if some raise; then raise the first error, with the others as notes.
+    """Call all `closers` in order, even if some raise. Then raise the first error, with the others as notes.
 
     If an `error` is being handled, nothing is raised: all errors are added to it as notes.
     """

@@ -24,7 +24,7 @@ from windrow.fetch.transport import TRANSPORTS
 
 @contextmanager
 def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Have SIGINT and SIGTERM call `handler` in the block; does nothing outside the main thread."""
+    """Let SIGINT and SIGTERM call `handler` in the block. Outside the main thread, nothing is done."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -37,12 +37,12 @@ def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
 
 
 GC_THRESHOLD = 100_000
-"""New objects after which the garbage collector runs; Python's own default is 700, and 2,000 from 3.13 on."""
+"""The number of new objects after which the garbage collector runs. Python's default is 700, from 3.13 on 2,000."""
 
 
 @contextmanager
 def rare_gc() -> Iterator[None]:
-    """Run the garbage collector rarely in the block: rows have no cycles, and searching thousands of rows is slow.
+    """Run the garbage collector rarely in the block: rows are not in cycles, and searching thousands of rows is slow.
 
     >>> with rare_gc():
     ...     gc.get_threshold()[0]
@@ -57,7 +57,7 @@ def rare_gc() -> Iterator[None]:
 
 
 def lower_limit(kind: int, limit: int) -> int:
-    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already; return the new limit."""
+    """Lower a limit of this process (a `resource.RLIMIT_...`), unless it is lower already. Return the new limit."""
     limits = resource.getrlimit(kind)
     allowed = min([limit, *(limit for limit in limits if limit != resource.RLIM_INFINITY)])
     resource.setrlimit(kind, (allowed, limits[1]))
@@ -65,7 +65,7 @@ def lower_limit(kind: int, limit: int) -> int:
 
 
 def end_with_parent() -> None:
-    """Have the kernel kill this process when its parent process ends, for whatever reason.
+    """Let the kernel kill this process when its parent process ends, for whatever reason.
 
     The parent's sentinel is a pipe to which nothing is written and whose other end only the parent has open. So the end
     of the parent is the only event on it. The kernel's signal also ends a process that is running library code. Without
@@ -88,7 +88,7 @@ CONTEXT.set_forkserver_preload([*PRELOADED_MODULES])
 
 
 _needed_modules: set[str] = set()
-"""The modules of the collections' functions; `__main__` is one of them if a script defines these functions."""
+"""The modules of the collections' functions. `__main__` is one of them if a script defines these functions."""
 
 _start_lock = threading.Lock()
 
@@ -97,9 +97,9 @@ _start_lock = threading.Lock()
 def _without_main_script() -> Iterator[None]:
     """In the block, start the processes of this thread without running the script of their parent.
 
-    A process of multiprocessing runs that script again, which would begin a second harvest if it has no
-    `if __name__ == "__main__"`. There is no setting for this, so multiprocessing's function that returns the data for a
-    new process is replaced in the block. Other threads that start processes meanwhile are not affected.
+    A process of multiprocessing runs that script again, which would begin a second harvest if the script has no `if
+    __name__ == "__main__"`. There is no setting for this, so the block replaces multiprocessing's function that returns
+    the data for a new process. Other threads that start processes meanwhile are not affected.
     """
     with _start_lock:
         prepare, this_thread = spawn.get_preparation_data, threading.get_ident()
@@ -118,11 +118,11 @@ def _without_main_script() -> Iterator[None]:
 
 
 START_RETRY_SECONDS = 10.0
-"""Seconds for which starting a process is retried while the fork server does not answer."""
+"""The time for which starting a process is retried while the fork server does not answer, in seconds."""
 
 
 def start_process(process: BaseProcess) -> None:
-    """Start a process that does not run the main script again; raises WindrowError if the fork server stays dead."""
+    """Start a process that does not run the main script again. Raises WindrowError if the fork server stays dead."""
     deadline = time.monotonic() + START_RETRY_SECONDS
     with nullcontext() if "__main__" in _needed_modules else _without_main_script():
         while process.pid is None:
@@ -131,17 +131,17 @@ def start_process(process: BaseProcess) -> None:
             except (EOFError, ConnectionError) as error:
                 if time.monotonic() > deadline:
                     raise WindrowError(
-                        "no process can be started: the fork server, which starts them, was ended repeatedly",
+                        "processes cannot be started: the fork server, which starts them, was ended repeatedly",
                         hint="see in the machine's log what ended it, then: windrow run",
                     ) from error
                 time.sleep(0.01)  # until the server that was killed is gone
 
 
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
-    """Start the fork server, so that it imports in the background; one that runs already imports nothing more.
+    """Start the fork server, so that it imports in the background. A server that runs already imports nothing more.
 
-    The transports of the URL `schemes` are imported once, in the server, and not in every fetcher. `modules` are those
-    that define a collection's functions, which readers and fetchers run.
+    The transports of the URL `schemes` are imported once, in the server, and not in every fetcher. `modules` are the
+    modules that define a collection's functions, which readers and fetchers run.
     """
     _needed_modules.update(modules := set(modules))
     preloaded = {TRANSPORTS[scheme].module for scheme in schemes if scheme in TRANSPORTS} | modules

@@ -23,14 +23,14 @@ from windrow.model import Attempt, FetchJob, KeptResponse, Limits, ListedFile, S
 from windrow.reasons import Reason
 
 ROLLOVER_SIZE = 1 << 40
-"""Bytes after which a WARC file is closed; larger than any capture, so that there is only one file."""
+"""The number of bytes after which a WARC file is closed. It exceeds every capture, so that there is only one file."""
 
 PAGE = 1
-"""The kind of the address that is requested; 0 would be that of a robots.txt."""
+"""The kind of the address that is requested. It is not 0, the kind of a robots.txt."""
 
 
 def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Fetch a file; return its capture and the seconds it took, or raise TerminalFailure, which names it as `name`."""
+    """Fetch a file. Return its capture and the seconds it took, or raise TerminalFailure, which names it as `name`."""
 
     async def transfer(archive: ArchiveWriter) -> Attempt:
         async with await transport_for(site.scheme).connect(site) as connection:
@@ -46,7 +46,7 @@ def sample(folder: Path, site: Site, path: str, name: str, limits: Limits) -> tu
 
 
 def sample_answer(folder: Path, source: Source, url: str, limits: Limits) -> tuple[KeptResponse, float]:
-    """Request an address with the source's secrets; return its capture and the seconds, or raise TerminalFailure."""
+    """Request an address with the source's secrets. Return its capture and the seconds, or raise TerminalFailure."""
     origin = parts(url).origin
     address = parts(f"{origin}/")
     site = replace(source.site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
@@ -82,7 +82,7 @@ class SampledAnswer(NamedTuple):
 
 
 def sample_address(access: Callable[[str], Source], url: str, limits: Limits) -> SampledAnswer:
-    """Request an address and follow up to `HOPS` redirects; return the last response. Nothing is kept.
+    """Request an address, follow up to `HOPS` redirects, and return the last response. Nothing is kept.
 
     `access` returns for each address the source whose connection settings and secrets are used. Raises TransportError,
     with the reason REDIRECTED if a target is not a valid address or was requested before, or after too many redirects.
@@ -100,7 +100,6 @@ def sample_address(access: Callable[[str], Source], url: str, limits: Limits) ->
 
 
 def _sample_once(source: Source, url: str, limits: Limits) -> SampledAnswer:
-    """Request one address; raises TransportError, also for a redirect."""
     with tempfile.TemporaryDirectory(prefix="windrow-try-") as name:
         folder = Path(name)
         if source.credentials:

@@ -74,7 +74,6 @@ WORK: dict[type[Step], Callable[[HarvestRun, Any], None]] = {
 
 
 def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
-    """List the folders of all sources, fetch the files that are due, then compare files that several sources list."""
     from windrow.engine.listed import comparing, fetching, listing  # noqa: PLC0415 a run loads only what it needs
 
     failed_sources = listing.list_all(run)
@@ -85,7 +84,6 @@ def _list_and_fetch(run: HarvestRun, _discovery: Listing) -> None:
 
 
 def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
-    """Request due addresses and the addresses that responses link to; do nothing if no source has an address."""
     if not any(source.site.scheme for source in run.harvest.sources):
         return
     from windrow.engine.crawl.crawling import CrawlDispatcher  # noqa: PLC0415 as in _list_and_fetch
@@ -97,7 +95,6 @@ def _request_addresses(run: HarvestRun, _discovery: Crawl | Requests) -> None:
 
 
 def _take_captures(run: HarvestRun, discovery: Captures) -> None:
-    """Take captures of other collections, and of other programs' archives."""
     from windrow.engine.captures.capturing import Capturing  # noqa: PLC0415 as in _list_and_fetch
 
     Capturing(run, discovery).run()
@@ -109,12 +106,12 @@ FETCH: dict[type[Discovery], Callable[[HarvestRun, Any], None]] = {
     Requests: _request_addresses,
     Captures: _take_captures,
 }
-"""The function that finds and fetches documents, by the kind of discovery."""
+"""The function that finds and fetches documents, for each kind of discovery."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionSettings:
-    """The settings of sessions on this machine; `fetchers` and `workers` are numbers of processes."""
+    """The settings of sessions on this machine. `fetchers` and `workers` are numbers of processes."""
 
     ledger: Path
     archive: Path
@@ -123,15 +120,15 @@ class SessionSettings:
     fetchers: int = 2
     workers: int = 2
     agent: str = "windrow"  # the User-Agent of requests
-    sandbox: bool = True  # whether the kernel restricts workers (`restrict_process`)
-    group_reads: bool = False  # whether the group of the workspace may read the files that are written there
+    sandbox: bool = True  # whether workers are kept from doing anything but read captures
+    group_reads: bool = False  # whether the group may read what is written
 
 
 class Session:
     """One run of a workspace, from taking the lease to recording the end.
 
     `number` is the number of the session's fact on the ledger, and is part of the names of its WARC files. `ordinal` is
-    shown to people: 1 for the first session, 2 for the second. `stops` counts Ctrl-C and SIGTERM.
+    shown to people: 1 for the first session, 2 for the second. `stops` is how often Ctrl-C or SIGTERM was received.
     """
 
     def __init__(self, settings: SessionSettings, command: str, progress: Progress | None = None) -> None:
@@ -176,10 +173,10 @@ class Session:
         self, harvest: Harvest, *, phases: frozenset[str] | None = None, limit: int | None = None,
         fetch: bool = True, since: datetime | None = None,
     ) -> None:  # fmt: skip
-        """Run a harvest's phases in order; each begins when the phase before it is done for every item.
+        """Run a harvest's phases in order. Each begins when the phase before it is done for every item.
 
-        Only the steps of `phases` are run (None: all). At most `limit` items are fetched (None: all), and no file that
-        its source dates before `since`; nothing is fetched if `fetch` is false.
+        Only the steps of `phases` are run (None: all). At most `limit` items are fetched (None: all), without files
+        that their source dates before `since`. Nothing is fetched if `fetch` is false.
         """
         settings = replace(self.settings, limits=harvest.limits or self.settings.limits)
         is_listed = isinstance(harvest.collection.discovery, Listing)
@@ -213,7 +210,6 @@ class Session:
         run.tick(force=True)
 
     def _run_phases(self, run: HarvestRun, phases: frozenset[str] | None, *, fetch: bool) -> None:
-        """Import files, fetch from the sources, and run the steps of `phases` (None: all), one after the other."""
         if run.harvest.warc_files:
             from windrow.engine.crawl.warc_import import WarcImporter  # noqa: PLC0415 as in _list_and_fetch
 
@@ -234,7 +230,6 @@ class Session:
         return digest(first_session.encode()) if first_session else ""
 
     def _fetch(self, run: HarvestRun) -> None:
-        """Run the collection's kinds of discovery, one after the other."""
         for discovery in run.collection.discoveries:
             if not self.stops:
                 FETCH[type(discovery)](run, discovery)
@@ -248,13 +243,13 @@ class Session:
         self.failed += 1
 
     def add_projection(self, projection: Projection) -> None:
-        """Have a projection updated and closed at the end of the session."""
+        """Add a projection that is updated and closed at the end of the session."""
         self._projections.append(projection)
 
     def close(self, outcome: int | None = None, error: BaseException | None = None) -> int:
         """Record the end, release the lease, and return the exit code: `outcome`, or by default the session's own.
 
-        The ledger stays open for reading. All of this is done even if a part of it fails: the first error is raised at
+        The ledger stays open for reading. All of this is done even if a part of it fails. The first error is raised at
         the end, or added as a note to `error`, the error that is being handled.
         """
         self._closed = True
@@ -273,13 +268,12 @@ class Session:
             writer.sessions.close(self.number, exit_code)
 
     def __enter__(self) -> Self:
-        """Return the session; the end of the block closes it and its ledger."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the session and the ledger; the exit code is 130 after a stop and 1 after any other error."""
+        """Close the session and the ledger. The exit code is 130 after a stop, and 1 after any other error."""
         closers: list[Close] = [self.ledger.close]
         if not self._closed:
             stopped = isinstance(error, KeyboardInterrupt | Stopped)

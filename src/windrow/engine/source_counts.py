@@ -1,4 +1,4 @@
-"""Count, from the ledger and over all collections, the files and addresses of each source and a session's attempts."""
+"""Count over all collections on the ledger: files and addresses of each source, and the attempts of a session."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ NOT_REQUESTED = frozenset(
         Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG,
     )
 )  # fmt: skip
-"""Reasons for which an address is not requested; other reasons are failures."""
+"""Reasons for which an address is not requested. Other reasons are failures."""
 
 GONE = frozenset({404, 410})
-"""HTTP statuses that mean that an address has no content any more."""
+"""HTTP statuses which mean that an address has no content any more."""
 
 
 class FrontierCount(NamedTuple):
-    """Counts of a source's known files or addresses now.
+    """Counts of the files or addresses of a source that are known now.
 
-    `had` counts the files that it lists, or the addresses fetched at their last attempt; `failing` and `due` count
-    addresses. If `by_address`, each address is due at its own time, the next one at `next` (None if none is known);
-    otherwise the source is due as a whole.
+    `had` is the number of files that the source lists, or of addresses that were fetched at their last attempt.
+    `failing` and `due` are numbers of addresses. If `by_address`, each address is due at its own time, the next one at
+    `next` (None: not known). Otherwise the source is due as a whole.
     """
 
     known: int = 0
@@ -46,18 +46,18 @@ class FrontierCount(NamedTuple):
     by_address: bool = False
 
     def unchanged(self, found_same: int, other: int) -> int:
-        """Return how many have not changed: `found_same` addresses by a session, or its files except `other` ones."""
+        """Return how many have not changed: `found_same` addresses, or all files that it has except `other` files."""
         return found_same if self.by_address else max(0, self.had - other)
 
     def next_request(self, next_run: datetime | None) -> datetime | None:
-        """Return when the next request is due (None: not known): that of an address, or else at `next_run`."""
+        """Return when the next request is due, or None if that is not known. Files are due at `next_run`."""
         if not self.by_address:
             return next_run
         return now() if self.due else self.next
 
 
 class OutcomeCount(NamedTuple):
-    """How many requests of a crawl had one outcome, in the wording of its collection."""
+    """How many requests of a crawl had one outcome, which is named by the crawl's collection."""
 
     collection: str
     outcome: str
@@ -79,12 +79,12 @@ class SessionCounts:
 
 @lru_cache(maxsize=4)
 def _cached_attempt_counts(ledger: Ledger, first_fact: int, last_fact: int) -> tuple[AttemptCount, ...]:
-    """Count a session's attempts; cached, since `status` needs them several times and a large session takes seconds."""
+    """Count a session's attempts. `status` needs the counts several times, and counting may take seconds."""
     return tuple(ledger.attempts.ended_between((first_fact, last_fact)))
 
 
 def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
-    """Count the results of the attempts between two facts: `facts` has the numbers of the first and the last."""
+    """Count the results of the attempts between two facts. `facts` has the numbers of the first and the last fact."""
     sources: dict[str, Counter[str]] = {}
     outcome_counts: Counter[tuple[str, str]] = Counter()
     reasons: Counter[str] = Counter()
@@ -113,7 +113,6 @@ def count_session(ledger: Ledger, facts: tuple[int, int]) -> SessionCounts:
 
 
 def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
-    """Return a message for each source with a failed robots.txt: it names the first origin, and counts the others."""
     troubles: dict[str, list[str]] = {}
     for name, collection in installed().items():
         if crawl := crawl_of(collection):
@@ -129,7 +128,6 @@ def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
 
 
 def _classify(attempts: AttemptCount) -> str:
-    """Return the class of attempts with one result: new, changed, same, gone, redirected, refused or failed."""
     if attempts.reason is not None:
         return "refused" if attempts.reason in NOT_REQUESTED else "failed"
     if attempts.revisit or attempts.status == NOT_MODIFIED:

@@ -1,7 +1,7 @@
 """Take down an address or an origin: first a tombstone on the ledger, then the removal of all its bytes.
 
 The tombstone is written before anything is removed, and closed when no file contains any of the target's bytes. If the
-run is killed in between, the next one repeats the whole removal, which does no harm.
+run is killed in between, the next run repeats the whole removal, which does no harm.
 """
 
 from __future__ import annotations
@@ -32,8 +32,9 @@ from windrow.model import ArchivePlace
 class TakedownTarget(NamedTuple):
     """An address or a host to take down: its name, and its number on the ledger as `address` or as `host` (or 0).
 
-    A host whose name is its origin is taken down for all sources; with another name, only for the source that has it.
-    An address is `shared` if it has other content too: its captures are removed, and it is requested again.
+    A host whose name is its origin is taken down for all sources. A host with another name is taken down only for the
+    source that has it. If `shared`, the address has other content too: its captures are removed, and it is requested
+    again.
     """
 
     name: str
@@ -44,7 +45,7 @@ class TakedownTarget(NamedTuple):
 
 
 class TakedownResult(NamedTuple):
-    """How many captures, bytes of them and records were removed; `errors` are messages about what remains.
+    """The number of captures removed, their bytes, and the number of records removed. `errors` say what remains.
 
     `done` is false if some bytes remain, for example because another process reads a database. The tombstone then stays
     open, and `windrow forget` continues the takedown.
@@ -61,9 +62,9 @@ class TakedownResult(NamedTuple):
 class CollectionStores(NamedTuple):
     """How a target is removed from a collection's stores.
 
-    `remove` removes the records of a target that the given attempts fetched, and returns their number; it may be
-    repeated. `clean` overwrites removed records in the stores' files, and returns a message for each file in which some
-    bytes remain. It often calls the function that it is given, which renews the lease.
+    `remove` removes the records of a target that the given attempts fetched, and returns their number. It may be
+    repeated. `clean` overwrites removed records in the files of the stores, and returns a message for each file in
+    which some bytes remain. It often calls its argument, which renews the lease.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]
@@ -71,7 +72,7 @@ class CollectionStores(NamedTuple):
 
 
 class _Takedown(NamedTuple):
-    """A target, the attempts to remove, the URLs and attempts of asks made only for these, and their collections."""
+    """A target, the attempts to remove, and the URLs and attempts of asks that were made only for these attempts."""
 
     tombstone: int  # its number on the ledger
     target: TakedownTarget
@@ -89,7 +90,7 @@ class _Takedown(NamedTuple):
 def take_down_targets(
     session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take down targets, and those of interrupted takedowns; `stores` has the stores of each collection by name."""
+    """Take down targets, and continue interrupted takedowns. `stores` has the stores of each collection by name."""
     ledger = session.ledger
     _record_tombstones(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()
@@ -125,9 +126,9 @@ def take_down_targets(
 
 
 def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[TargetCount]:
-    """Count what the takedown of each target would remove, as `TakedownResult` counts it; nothing is changed.
+    """Count what the takedown of each target would remove, as `TakedownResult` counts it. Nothing is changed.
 
-    `bytes` is the size of the captures; a takedown also overwrites the other records about its target in their files.
+    `bytes` is the size of the captures. A takedown also overwrites the other records about its target in their files.
     """
     takedowns = [_with_attempts(ledger, 0, target) for target in targets]
     removed_attempts = {attempt for takedown in takedowns for attempt in takedown.all_attempts}
@@ -143,7 +144,7 @@ def count_targets(ledger: Ledger, targets: Iterable[TakedownTarget]) -> list[Tar
 
 
 def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reason: str) -> None:
-    """Record a tombstone for each target; the tombstone of a shared target is lifted at once (`TakedownTarget`)."""
+    """Record a tombstone for each target. The tombstone of a shared target (`TakedownTarget`) is lifted at once."""
     with session.ledger.writing() as writer:
         for target in targets:
             tombstone = writer.takedowns.begin(
@@ -154,7 +155,6 @@ def _record_tombstones(session: Session, targets: Iterable[TakedownTarget], reas
 
 
 def _read_takedown(ledger: Ledger, tombstone: OpenTombstone) -> _Takedown:
-    """Return the takedown of an open tombstone, with the attempts that it removes."""
     target = TakedownTarget(
         tombstone.target, tombstone.address, tombstone.host, tombstone.collection, bool(tombstone.shared)
     )
@@ -162,7 +162,6 @@ def _read_takedown(ledger: Ledger, tombstone: OpenTombstone) -> _Takedown:
 
 
 def _with_attempts(ledger: Ledger, tombstone: int, target: TakedownTarget) -> _Takedown:
-    """Return the takedown of a target, with the attempts that it removes."""
     attempts = ledger.takedowns.attempts(target.address, target.host)
     requests = ledger.takedowns.asked(attempts)
     return _Takedown(
@@ -184,7 +183,7 @@ def kept_by_reader(path: Path) -> str:
 
 
 def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
-    """Allow requests for targets again, and return the number of tombstones lifted; nothing is restored."""
+    """Allow requests for targets again. Return the number of tombstones lifted. Nothing is restored."""
     ledger, count = session.ledger, 0
     with ledger.writing() as writer:
         for target in targets:
@@ -199,7 +198,7 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
 def _remove_target(
     session: Session, takedown: _Takedown, removed: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove a target from archive, stores and ledger; `removed` are the attempts that any takedown removes."""
+    """Remove a target from archive, stores and ledger. `removed` has the attempts that any takedown removes."""
     ledger, target = session.ledger, takedown.target
     captures = ledger.takedowns.captures(takedown.all_attempts)
     kept_ids, errors = _find_shared_bytes(ledger, takedown.all_attempts, removed, captures)
@@ -258,7 +257,6 @@ def _find_shared_bytes(
 
 
 def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePlace]) -> None:
-    """Record which records of the archive to erase: those at `places`, and related ones in the same files."""
     spans: list[tuple[str, ErasedSpan]] = []
     for warc, group in groupby(places, key=attrgetter("warc")):
         target_spans = [ErasedSpan(place.offset, place.length) for place in group]
@@ -275,7 +273,7 @@ def _mark_records(session: Session, takedown: _Takedown, places: list[ArchivePla
 def _find_related(
     session: Session, warc: str, target_spans: list[ErasedSpan], takedown: _Takedown
 ) -> Iterator[ErasedSpan]:
-    """Yield the further records of a WARC file that are about the target, or about requests to services for it."""
+    """Yield the spans of other records in a WARC file that are about the target, or about asks for its attempts."""
     path, ledger = session.settings.archive / warc, session.ledger
     places = ledger.takedowns.records_of(warc)
     shared = {place.offset for place in places} - {span.offset for span in target_spans}

@@ -49,9 +49,9 @@ def connect_socket(site: Site, default_port: int) -> socket.socket:
 
 
 def allowed_addresses(site: Site, resolved: Sequence[ResolvedAddress]) -> list[ResolvedAddress]:
-    """Return those of the `resolved` addresses of a site's host that the guard allows.
+    """Return the `resolved` addresses of a site's host that the guard allows.
 
-    If it refuses all, the TerminalFailure for the first is raised.
+    If it refuses all of them, the TerminalFailure for the first address is raised.
     """
     allowed, refusals = [], []
     for resolved_address in resolved:
@@ -73,7 +73,7 @@ def refuse_behind_proxy(site: Site) -> None:
 
 
 def tls_context(site: Site) -> ssl.SSLContext:
-    """Return a context that verifies a site's certificate; raises TerminalFailure if `ca_bundle` is unusable."""
+    """Return a context that verifies a site's certificate. Raises TerminalFailure if `ca_bundle` cannot be used."""
     try:
         return _cached_tls_context(site.ca_bundle)
     except (OSError, ssl.SSLError) as error:
@@ -93,20 +93,20 @@ def _cached_tls_context(ca_bundle: str) -> ssl.SSLContext:
 
 
 def refuse_proxy(site: Site) -> None:
-    """Raise TerminalFailure if a site has a proxy; transports that do not support proxies call this."""
+    """Raise TerminalFailure if a site has a proxy. Transports that do not support proxies call this."""
     if site.proxy:
         message = f"{public_address(site)}: it has a proxy, which only http and https can use"
         raise TerminalFailure(message, Reason.NO_TRANSPORT, hint="windrow config")
 
 
 NETWORK_ERRORS = (OSError, EOFError)
-"""The errors that sockets, resolvers and TLS raise; `map_network_error` maps all of them."""
+"""The errors that sockets, resolvers and TLS raise. `map_network_error` maps all of them."""
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:
     """Return the TransportError for an error of a socket, the resolver or TLS.
 
-    The message names `address`; `was_open` is whether the connection was open before the error.
+    The message names `address`. `was_open` is whether the connection was open before the error.
     """
     if isinstance(error, TransportError):
         return error

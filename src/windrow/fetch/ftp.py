@@ -45,7 +45,7 @@ _REASONS_BY_WORDS: tuple[tuple[str, re.Pattern[str], Reason], ...] = (
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError for an error of ftplib, a socket or TLS; its message names `address`."""
+    """Return the TransportError for an error of ftplib, a socket or TLS. Its message names `address`."""
     if not isinstance(error, ftplib.Error):
         return map_network_error(error, address, was_open=True)
     reply = str(error)
@@ -63,9 +63,9 @@ def map_error(error: BaseException, address: str) -> TransportError:
 
 
 class _EarlyRequest(NamedTuple):
-    """A file that was requested in advance; `path` is the one given to `expect`.
+    """A file that was requested in advance. `path` is the path given to `expect`.
 
-    `size` is None if it is unknown or was not asked for; `source` is the socket for `accept_data`, or an error.
+    `size` is None if it is unknown or was not requested. `source` is the socket for `accept_data`, or an error.
     """
 
     path: str
@@ -74,7 +74,7 @@ class _EarlyRequest(NamedTuple):
 
 
 class FtpConnection(Connection):
-    """A session with a server; after a broken connection, the next call opens a new one."""
+    """A session with a server. After a broken connection, the next call opens a new one."""
 
     def __init__(self, site: Site) -> None:
         """Prepare a session with a site; `open` connects."""
@@ -97,7 +97,7 @@ class FtpConnection(Connection):
         return self._session
 
     def _disconnect(self) -> None:
-        """Close the connection at once: after an error it is unknown to which command the next reply belongs."""
+        """Close the connection at once. After an error, it is not known to which command the next reply belongs."""
         session, self._session = self._session, None
         expected, self._expected = self._expected, None
         if session:
@@ -130,7 +130,8 @@ class FtpConnection(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file (RETR) into the sink, resuming at `sink.start` if the server supports it (REST).
 
-        Raises TransientFailure (SIZE_MISMATCH) unless as many bytes arrive as were announced: the file may be growing.
+        Raises TransientFailure (SIZE_MISMATCH) unless as many bytes arrive as were announced, since the file may be
+        growing.
         """
         full_path = server_path(self.open().site, path)
         with self._use_session(path, "" if sink.start else path) as session:
@@ -174,7 +175,10 @@ class FtpConnection(Connection):
     def _start_transfer(
         self, session: FtpSession, full_path: str, sink: Sink
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
-        """Start a transfer; return its offset, the file's size (None: not known yet), and what `open_data` returns."""
+        """Start a transfer.
+
+        Return its offset, the size of the file (None: not known yet), and the result of `open_data`.
+        """
         expected, self._expected = self._expected, None
         if expected is not None:
             if isinstance(expected.source, Exception):
@@ -202,7 +206,7 @@ class FtpConnection(Connection):
     async def list(self, folder: str) -> Entries | None:
         """List a folder by MLSD, by LIST if the server lacks MLSD, or by NLST if the format of LIST is unknown.
 
-        MLSD returns times; after LIST and NLST, they are requested by MDTM, within the timeout of the listing.
+        MLSD returns times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -225,7 +229,7 @@ class FtpConnection(Connection):
             return _add_times(session, full_path, entries)
 
     def _list_names(self, session: FtpSession, folder: str) -> Entries:
-        """Return a folder's entries by NLST; a name is a file if SIZE returns a size, or if the server lacks SIZE."""
+        """Return a folder's entries by NLST. A name is a file if SIZE returns a size, or if the server lacks SIZE."""
         entries = []
         for name in read_nlst(session.lines("NLST", public_address(self._site, folder))):
             size = session.size(name) if _SAFE_NAME.fullmatch(name) else None
@@ -241,7 +245,7 @@ class FtpConnection(Connection):
 
 
 def _copy_data(session: FtpSession, connection: socket.socket, sink: Sink, expected: int | None) -> int:
-    """Copy a file's data into the sink and return the number of bytes; `expected` is that announced (None: unknown)."""
+    """Copy a file's data into the sink, and return the number of bytes. `expected` is the announced number, or None."""
     view, receive, write, received = session.view, connection.recv_into, sink.write, 0
     try:
         while count := receive(view):
@@ -255,14 +259,12 @@ def _copy_data(session: FtpSession, connection: socket.socket, sink: Sink, expec
 
 
 def _raise_unless_missing(error: ftplib.Error) -> None:
-    """Raise an error of listing a folder, unless it means that the folder does not exist."""
     means_missing = str(error).startswith("501") or map_error(error, "").reason is Reason.NOT_FOUND
     if not means_missing:
         raise error
 
 
 def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries:
-    """Add times to the entries of files in the folder `full_path` if the server has MDTM; return the entries."""
     if not session.has_feature("MDTM"):
         return entries
     indexes = [
@@ -279,7 +281,6 @@ def _add_times(session: FtpSession, full_path: str, entries: Entries) -> Entries
 
 
 def _ask_time(session: FtpSession, path: str) -> datetime | None:
-    """Return a file's time by MDTM, or None if the server does not report it."""
     if not session.has_feature("MDTM"):
         return None
     reply = session.ask_all([f"MDTM {path}"])[0]
@@ -287,7 +288,7 @@ def _ask_time(session: FtpSession, path: str) -> datetime | None:
 
 
 async def connect(site: Site) -> FtpConnection:
-    """Return a connection that is logged in, or raise a TransportError; `ftps` is FTP on port 21 with AUTH TLS."""
+    """Return a connection that is logged in, or raise a TransportError. `ftps` is FTP on port 21 with AUTH TLS."""
     refuse_proxy(site)
     connection = FtpConnection(site)
     connection.open()

@@ -19,11 +19,11 @@ Broken, Refused, Delayed = ftplib.error_proto, ftplib.error_perm, ftplib.error_t
 """ftplib's errors for a protocol error, for a permanent refusal (5yz), and for a temporary refusal (4yz)."""
 
 BLOCK_SIZE = 256 * 2**10
-"""The most bytes that are read from a data connection at a time."""
+"""The maximum number of bytes that are read from a data connection at a time."""
 
-_MAX_LINE = 8 * 2**10  # bytes
-_MAX_REPLY = 256 * 2**10  # bytes
-_MAX_UNANSWERED = 32  # commands that are sent before their replies are read
+_MAX_LINE = 8 * 2**10  # the maximum number of bytes of a line
+_MAX_REPLY = 256 * 2**10  # the maximum number of bytes of a reply
+_MAX_UNANSWERED = 32  # the maximum number of commands that are sent before their replies are read
 _SUCCESS = re.compile(r"2\d\d(?!\d)", re.ASCII)
 _PASV_PORT = re.compile(r"(?<!\d)\d{1,3},\d{1,3},\d{1,3},\d{1,3},(\d{1,3}),(\d{1,3})(?!\d)")
 _EPSV_PORT = re.compile(r"\((.)\1\1(\d{1,5})\1\)")
@@ -38,7 +38,7 @@ class FtpSession(ftplib.FTP):
     """
 
     def __init__(self, site: Site, password: str, context: ssl.SSLContext | None) -> None:
-        """Connect, encrypt unless `context` is None, and log in; each wait lasts at most the site's timeout."""
+        """Connect, encrypt unless `context` is None, and log in. Each wait lasts at most the site's timeout."""
         super().__init__(timeout=site.timeout, encoding="utf-8")
         self.site = site
         self.host = site.host
@@ -68,7 +68,6 @@ class FtpSession(ftplib.FTP):
         self._uses_epsv = self.af == socket.AF_INET6 or self.has_feature("EPSV")
 
     def _secure(self, context: ssl.SSLContext) -> None:
-        """Encrypt this connection (RFC 4217: AUTH TLS) and every data connection (PBSZ 0, PROT P)."""
         self.voidcmd("AUTH TLS")
         if self._unread:  # sent unencrypted, but would be read as if encrypted
             raise Broken("the server sent text before the TLS handshake")
@@ -79,7 +78,7 @@ class FtpSession(ftplib.FTP):
         self.voidcmd("PROT P")
 
     def _login(self, password: str) -> None:
-        """Log in; an error's message does not contain the password."""
+        """Log in. An error's message does not contain the password."""
         try:
             self.login(self.site.username, password)
         except (Refused, Delayed, Broken) as error:
@@ -88,7 +87,6 @@ class FtpSession(ftplib.FTP):
             raise type(error)(f"{reply[:3]} refused" if password and password in reply else reply) from None
 
     def _read_features(self) -> frozenset[str] | None:
-        """Return the names of the features in the reply to FEAT, in upper case, or None if the server lacks FEAT."""
         try:
             reply = self.sendcmd("FEAT")
         except Refused:
@@ -101,7 +99,7 @@ class FtpSession(ftplib.FTP):
         return self.features is not None and feature in self.features
 
     def putline(self, line: str) -> None:
-        """Send the command `line`; raises Broken if it contains a line break."""
+        """Send the command `line`. Raises Broken if it contains a line break."""
         if "\r" in line or "\n" in line:
             raise Broken("the command contains a line break")
         self.push(line.encode("utf-8", "surrogateescape") + b"\r\n")
@@ -116,7 +114,7 @@ class FtpSession(ftplib.FTP):
         return self._line(time.monotonic() + self.site.timeout).decode("utf-8", "surrogateescape")
 
     def getmultiline(self) -> str:
-        """Read a reply within the site's timeout, its lines joined by newlines; raises Broken if it is too long."""
+        """Read a reply within the site's timeout, its lines joined by newlines. Raises Broken if it is too long."""
         deadline = time.monotonic() + self.site.timeout
         line = self._line(deadline)
         if line[3:4] != b"-":
@@ -131,7 +129,7 @@ class FtpSession(ftplib.FTP):
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
-        """Read a line without its break; raises TimeoutError after `deadline` (time.monotonic()), Broken, EOFError."""
+        """Read a line without its break. Raises TimeoutError after `deadline` (time.monotonic), Broken or EOFError."""
         assert self.sock is not None
         while (line_end := self._unread.find(b"\n")) < 0:
             if len(self._unread) > _MAX_LINE:
@@ -149,17 +147,17 @@ class FtpSession(ftplib.FTP):
         return line[:-1] if line.endswith(b"\r") else line
 
     def close(self) -> None:
-        """Close the connection without QUIT; it may be closed already."""
+        """Close the connection without QUIT. It may be closed already."""
         if self.sock is not None:
             self.sock.close()
             self.sock = None
 
     def open_data(self, command: str) -> tuple[socket.socket, str]:
-        """Send a command for data; return the data connection and the reply that precedes the data."""
+        """Send a command for data. Return the data connection and the reply that precedes the data."""
         return self.accept_data(self.request_data(command))
 
     def request_data(self, command: str) -> socket.socket:
-        """Send a command for data; return the socket for `accept_data`, which must be called next."""
+        """Send a command for data. Return the socket for `accept_data`, which must be called next."""
         source = self._dial_data() if self.site.passive else self.makeport()
         try:
             self.putline(command)
@@ -169,7 +167,7 @@ class FtpSession(ftplib.FTP):
         return source
 
     def accept_data(self, source: socket.socket) -> tuple[socket.socket, str]:
-        """Wait until the server sends data over `source`; return what `open_data` returns, or raise an ftplib error."""
+        """Wait until the server sends data over `source`. Return what `open_data` returns, or raise an ftplib error."""
         try:
             reply = self.getmultiline()
             if reply[:1] == "2":  # some servers send a completion reply too early
@@ -200,7 +198,6 @@ class FtpSession(ftplib.FTP):
         return connection
 
     def _accept_data(self, listener: socket.socket) -> socket.socket:
-        """Accept the data connection that the server opens; raises Broken if it comes from another IP address."""
         connection, peer_address = listener.accept()
         listener.close()
         if peer_address[0] != self._peer[0]:
@@ -210,7 +207,7 @@ class FtpSession(ftplib.FTP):
         return connection
 
     def _encrypt_data(self, connection: socket.socket) -> socket.socket:
-        """Encrypt a data connection if the session is encrypted, resuming the TLS session of the control connection.
+        """If the session is encrypted, encrypt a data connection by resuming the TLS session of the control connection.
 
         Some servers require this, as proof that both connections are from the same client.
         """
@@ -222,13 +219,13 @@ class FtpSession(ftplib.FTP):
         )
 
     def close_data(self, connection: socket.socket) -> None:
-        """End TLS on an encrypted data connection; the server may have closed it already."""
+        """End TLS on an encrypted data connection. The server may have closed it already."""
         if isinstance(connection, ssl.SSLSocket):
             with suppress(OSError):
                 connection.unwrap()
 
     def finish_data(self) -> int:
-        """Read the reply after the data; return its code. Raises an ftplib error if it is not a success."""
+        """Read the reply after the data, and return its code. Raises an ftplib error if it is not a success."""
         reply = self.getmultiline()
         if not _SUCCESS.match(reply):
             raise reply_error(reply)
@@ -244,7 +241,7 @@ class FtpSession(ftplib.FTP):
             self.deadline = 0.0
 
     def lines(self, command: str, address: str) -> list[str]:
-        """Send a listing command and return the lines of its data; errors name `address`."""
+        """Send a listing command, and return the lines of its data. Errors name `address`."""
         splitter = LineSplitter(address)
         connection, _ = self.open_data(command)
         with connection:
@@ -256,7 +253,7 @@ class FtpSession(ftplib.FTP):
         return list(splitter.end())
 
     def restart_at(self, start: int) -> bool:
-        """Send REST, so that the next transfer begins at the offset `start`; return whether the server accepts it."""
+        """Send REST, so that the next transfer begins at the offset `start`. Return whether the server accepts it."""
         reply = self._query(f"REST {start}")
         return reply[:1] == "3"
 
@@ -273,7 +270,7 @@ class FtpSession(ftplib.FTP):
         return None
 
     def ask_all(self, commands: Iterable[str]) -> list[str]:
-        """Send commands with short replies, several at a time; return the replies in the order of the commands."""
+        """Send commands with short replies, several at a time. Return the replies in the order of the commands."""
         unsent, replies = list(commands), []
         for start in range(0, len(unsent), _MAX_UNANSWERED):
             batch = unsent[start : start + _MAX_UNANSWERED]
@@ -287,7 +284,6 @@ class FtpSession(ftplib.FTP):
             raise TimeoutError("the listing did not end within listing_timeout")
 
     def _query(self, command: str) -> str:
-        """Send a command and return its reply, even an error; raise Delayed for 421, which ends the session."""
         self.putline(command)
         reply = self.getmultiline()
         if reply.startswith("421"):
@@ -301,7 +297,7 @@ def reply_error(reply: str) -> ftplib.Error:
 
 
 def passive_port(reply: str) -> int:
-    """Return the port in a reply to EPSV (229) or PASV (227), or raise an ftplib error; its IP address is ignored.
+    """Return the port in a reply to EPSV (229) or PASV (227), or raise an ftplib error. Its IP address is ignored.
 
     >>> passive_port("229 Extended Passive (|||50001|)"), passive_port("227 Now passive (10,0,0,9,195,81).")
     (50001, 50001)

@@ -29,17 +29,17 @@ _ACCEPT_ENCODING = f"Accept-Encoding: {ACCEPT_ENCODING}\r\n"
 _ACCEPT = "Accept: */*\r\n"
 
 WITHOUT_BODY = frozenset({204, 304})
-"""Statuses whose responses have no body, whatever their Content-Length."""
+"""Statuses whose responses do not have a body, whatever their Content-Length."""
 
 GET = HttpRequest()
-"""A GET without fields or a body of its own."""
+"""A GET without header fields of its own and without a body."""
 
 
 class ResponseLimits(NamedTuple):
     """The limits of one response: `max_size` bytes of its body as sent, and `seconds` for the whole response.
 
-    With `cuts_body`, a longer body is cut; otherwise it is refused as soon as its size is known. `silence` is the most
-    seconds without data; 0 stands for the site's timeout.
+    If `cuts_body`, a longer body is cut, otherwise it is refused as soon as its size is known. `silence` is the longest
+    time without data, in seconds, or 0 for the site's timeout.
     """
 
     max_size: int
@@ -49,7 +49,7 @@ class ResponseLimits(NamedTuple):
 
 
 class RequestBody(Protocol):
-    """A body of a request that is read while it is sent; `size` is in bytes."""
+    """A body of a request that is read while it is sent. `size` is in bytes."""
 
     size: int
 
@@ -59,7 +59,7 @@ class RequestBody(Protocol):
 
 
 class ClientResponse(NamedTuple):
-    """A response without its body; `wait` is its Retry-After in seconds, None if that is missing or not valid."""
+    """A response without its body. `wait` is its Retry-After in seconds, or None if it is missing or not valid."""
 
     status: int
     fields: Mapping[str, str]  # in the form of `windrow.formats.http.join_fields`
@@ -71,7 +71,7 @@ class HttpClient:
     """A client of one origin, with one connection at a time."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare for a site; the first request opens the connection."""
+        """Prepare for a site. The first request opens the connection."""
         self._site = site
         self._origin = site.origin
         self._target_prefix = target_prefix(site)
@@ -98,9 +98,9 @@ class HttpClient:
     ) -> ClientResponse:  # fmt: skip
         """Send a request for a URL of this origin, and write the response into `sink` while it arrives.
 
-        A request other than GET is sent over a new connection, so that it is sent once only. A `body` replaces the body
-        in `request` and is not written into the sink; neither are the `secrets`, which are overwritten in the response.
-        `headers` are added to those of the site. Raises a TransportError, and what the sink raises.
+        A request other than GET is sent over a new connection, so that it is sent only once. A `body` replaces the body
+        in `request` and is not written into the sink. The `secrets` are not written either, and are overwritten in the
+        response. `headers` are added to the headers of the site. Raises a TransportError, and what the sink raises.
         """
         address = printable(url, 1000)
         target, request_lines = request_target(self._origin, url), field_lines(headers) + "\r\n"
@@ -134,7 +134,7 @@ class HttpClient:
             if hiding_sink:
                 hiding_sink.end()
         except TimeoutError as error:
-            message = str(error) or f"no complete response within {limits.seconds:g} seconds"
+            message = str(error) or f"the response was not complete after {limits.seconds:g} seconds"
             raise TransientFailure(f"{address}: {message}", Reason.TIMEOUT) from error
         except NETWORK_ERRORS as error:
             raise map_network_error(error, address, was_open=self._connection is not None) from error
@@ -147,7 +147,7 @@ class HttpClient:
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or a new one if that is missing or stale; errors name `address`."""
+        """Send a request over the open connection, or a new one if it is missing or stale. Errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection
@@ -167,7 +167,7 @@ class HttpClient:
 
 
 class _BoundedSink:
-    """Writes a response into a sink up to the limit of its body; `head` is None until the head has arrived."""
+    """Writes a response into a sink, up to the limit of its body. `head` is None until the head has arrived."""
 
     __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "head", "is_cut")
 
@@ -178,7 +178,7 @@ class _BoundedSink:
         self.is_cut = False
 
     def begin(self, head: ResponseHead) -> None:
-        """Open the sink; raise TerminalFailure if the body is announced as too large."""
+        """Open the sink. Raises TerminalFailure if the announced size of the body is too large."""
         self.head = head
         limits, size = self._limits, None if head.status in WITHOUT_BODY else head.size
         self._sink.open(None if limits.cuts_body else size, kept_head(head), self._kept_request)
@@ -186,7 +186,7 @@ class _BoundedSink:
             self._fail_too_large(size)
 
     def write(self, block: memoryview) -> None:
-        """Write a block of the body; beyond the limit, raise StopReading if the body is cut, else TerminalFailure."""
+        """Write a block of the body. Beyond the limit, raise StopReading if the body is cut, or TerminalFailure."""
         self._size += len(block)
         excess = self._size - self._limits.max_size
         if excess <= 0:
@@ -219,7 +219,7 @@ _ERRORS_BY_STATUS: dict[int, tuple[type[TransportError], Reason]] = {
 
 
 def field_lines(fields: Mapping[str, str]) -> str:
-    r"""Return fields as header lines; a field whose value is not printable, such as one with a line break, is left out.
+    r"""Return fields as header lines. A field with a value that is not printable, such as a line break, is left out.
 
     >>> field_lines({"If-None-Match": '"x"', "Cookie": "a\r\nb"})
     'If-None-Match: "x"\r\n'
@@ -228,12 +228,15 @@ def field_lines(fields: Mapping[str, str]) -> str:
 
 
 def public_fields(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return those of the header fields that may be archived: all except those with secrets."""
+    """Return the header fields that may be archived: all fields without secrets."""
     return {name: text for name, text in fields.items() if name.lower() not in _SECRET_FIELDS}
 
 
 def kept_head(head: ResponseHead) -> bytes:
-    """Return a response's head as archived: lines end with CRLF; if chunked, framing fields are named `x-orig-...`."""
+    """Return a response's head as archived.
+
+    Lines end with CRLF. If the response is chunked, its framing fields are named `x-orig-...`.
+    """
     head_bytes = head.text
     if head_bytes.count(b"\n") != head_bytes.count(b"\r\n"):
         head_bytes = head_bytes.replace(b"\r\n", b"\n").replace(b"\n", b"\r\n")
@@ -243,9 +246,9 @@ def kept_head(head: ResponseHead) -> bytes:
 
 
 def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
-    """Return whether a Content-Range begins at `start` and, if it states the size, reaches the end; and that size.
+    """Return whether a Content-Range covers a file from `start` to its end, and the size of the file.
 
-    The size is None if it is not stated. Source: RFC 9110, section 14.4.
+    The size is None if it is not stated; the end is then not checked. Source: RFC 9110, section 14.4.
 
     >>> match_range("bytes 100-199/200", 100), match_range("bytes 0-199/200", 100), match_range("", 100)
     ((True, 200), (False, 200), (False, None))
@@ -259,7 +262,7 @@ def match_range(content_range: str, start: int) -> tuple[bool, int | None]:
 
 
 def range_bounds(content_range: str) -> tuple[int, int] | tuple[None, None]:
-    """Return the offsets of the first and last byte of a Content-Range (RFC 9110, section 14.4), or (None, None).
+    """Return the offsets of the first and the last byte of a Content-Range (RFC 9110, section 14.4), or (None, None).
 
     >>> range_bounds("bytes 100-199/200"), range_bounds("bytes */200")
     ((100, 199), (None, None))
@@ -273,8 +276,8 @@ def status_error(
 ) -> TransportError:
     """Return the error for a response from `address` with a status that is not a success.
 
-    `reason` is the text after the status, `target` the Location and `retry_after` the Retry-After of the response
-    (empty: it has none), which counts from `now` on.
+    `reason` is the text after the status. `target` is the response's Location and `retry_after` its Retry-After, which
+    counts from `now` on; both are "" if missing.
     """
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
@@ -289,7 +292,7 @@ def status_error(
 
 
 def target_prefix(site: Site) -> str:
-    """Return what precedes the path in a request line: for http through a proxy, the origin (RFC 9112, section 3.2.2).
+    """Return what precedes the path in a request line: the origin for http through a proxy (RFC 9112, section 3.2.2).
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')
@@ -298,7 +301,7 @@ def target_prefix(site: Site) -> str:
 
 
 def request_fields(site: Site) -> dict[str, str]:
-    """Return the fields of every request to a site; raises TerminalFailure if a password would not be encrypted."""
+    """Return the fields of every request to a site. Raises TerminalFailure if a password would not be encrypted."""
     fields = {"User-Agent": site.agent, "Accept": "*/*", "Accept-Encoding": "identity"}
     if target_prefix(site) and (authorization := HttpProxy.of(site).authorization):
         fields["Proxy-Authorization"] = authorization

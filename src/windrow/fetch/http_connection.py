@@ -1,6 +1,6 @@
 """Connections to web servers, direct or through a proxy, with one request at a time.
 
-The guard checks every IP address, except that of a proxy: the configuration names it.
+The guard checks every IP address except that of a proxy, which the configuration names.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 MAX_IDLE_SECONDS = 15.0
-"""Seconds after which an idle connection is closed: many servers and routers have closed it by then."""
+"""The time after which an idle connection is closed, in seconds. Many servers and routers have closed it by then."""
 
 _RECEIVE_BUFFER = memoryview(bytearray(1 << 17))
-"""The receive buffer of all connections: received bytes are processed before another connection can receive."""
+"""The receive buffer of all connections. Received bytes are processed before another connection can receive."""
 
 ATTEMPT_DELAY_SECONDS = 0.25
-"""Seconds after which the next IP address is tried as well (RFC 8305, section 5)."""
+"""The time after which the next IP address is tried as well, in seconds (RFC 8305, section 5)."""
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -52,17 +52,16 @@ class StopReading(Exception):
 
 
 class HttpConnection(asyncio.BufferedProtocol):
-    """A connection for one request at a time; before each request, the caller checks `is_usable`."""
+    """A connection for one request at a time. Before each request, the caller checks `is_usable`."""
 
     def __init__(self) -> None:
-        """Create the object that asyncio connects."""
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._reader: ResponseReader | None = None
         self._response_done: asyncio.Future[None] | None = None
         self._alarm: asyncio.TimerHandle | None = None
-        # Times of the event loop: `_deadline`, when a request fails without more data or an idle connection is closed;
-        # `_last_deadline`: when the whole response must be complete; `_silence`: the longest time without data (s).
+        # Times of the event loop: when a request without more data fails or an idle connection is closed, and when the
+        # whole response must be complete; and the longest time without data, in seconds.
         self._deadline = self._last_deadline = self._silence = 0.0
         self._buffer_freed: asyncio.Future[None] | None = None  # is set while the send buffer is full
         self.is_fresh = True  # whether no request has been completed since it was opened
@@ -79,7 +78,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._buffer_freed = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Store the transport; called by asyncio."""
+        """Store the transport. It is called by asyncio."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
 
@@ -103,15 +102,15 @@ class HttpConnection(asyncio.BufferedProtocol):
             self._finish(None)
 
     def eof_received(self) -> None:
-        """End the open request, since the server sends no more data; asyncio then closes the connection."""
+        """End the open request, since the server sends no more data. Then asyncio closes the connection."""
         self._handle_loss(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the open request after the connection was lost by the error `exc`, or closed (None)."""
+        """End the open request after the connection was lost. `exc` is the error, or None if it was closed."""
         self._handle_loss(exc)
 
     def _handle_loss(self, error: Exception | None) -> None:
-        """End the open request after the connection was lost: without an error if the response is complete."""
+        """End the open request after the connection was lost, without an error if the response is complete."""
         self.is_usable = False
         self.resume_writing()
         reader = self._reader
@@ -129,7 +128,7 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._finish(cause)
 
     def _finish(self, error: Exception | None) -> None:
-        """End the open request, and close the connection after an error or if it cannot be used again."""
+        """End the open request. Close the connection after an error, or if it cannot be used again."""
         reader, response_done = self._reader, self._response_done
         self._reader = self._response_done = None
         self.resume_writing()  # `exchange`, which may wait to send, checks whether the request is still open
@@ -147,8 +146,8 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        Raises TimeoutError after `seconds`, or after `silence` seconds in which no byte was received and no block was
-        sent, and StaleConnection if the server had closed the idle connection.
+        Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent, and
+        StaleConnection if the server had closed the idle connection.
         """
         assert self._transport is not None
         self._reader = reader
@@ -179,12 +178,12 @@ class HttpConnection(asyncio.BufferedProtocol):
         self._deadline = self._loop.time() + MAX_IDLE_SECONDS
 
     def lift_deadline(self) -> None:
-        """Remove the deadline of the whole response; the limit of the time without data stays."""
+        """Remove the deadline of the whole response. The limit of the time without data stays."""
         self._last_deadline = math.inf
         self._deadline = self._loop.time() + self._silence
 
     async def start_tls(self, context: ssl.SSLContext, host_name: str, seconds: float) -> None:
-        """Start TLS within `seconds` and verify `host_name`'s certificate; close the connection if that fails."""
+        """Start TLS within `seconds` and verify the certificate of `host_name`. Close the connection if that fails."""
         assert self._transport is not None
         self._cancel_alarm()  # a handshake may take longer than the idle limit
         transport = None
@@ -255,7 +254,6 @@ async def connect_web(site: Site) -> HttpConnection:
 
 
 async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | None) -> HttpConnection:
-    """Connect to a site's proxy; unless `tls` is None, open a tunnel to the site's `port` and start TLS in it."""
     refuse_behind_proxy(site)
     proxy = HttpProxy.of(site)
     addresses = await _resolve(proxy.host_name, proxy.port, site.address_family)
@@ -268,7 +266,7 @@ async def _connect_through_proxy(site: Site, port: int, tls: ssl.SSLContext | No
 
 
 class HttpProxy(NamedTuple):
-    """The address of a site's proxy; `authorization` is the value of Proxy-Authorization, or an empty text."""
+    """The address of a site's proxy. `authorization` is the value of Proxy-Authorization, or ""."""
 
     host_name: str
     port: int
@@ -277,7 +275,7 @@ class HttpProxy(NamedTuple):
 
     @classmethod
     def of(cls, site: Site) -> Self:
-        """Read `site.proxy`; raises TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
+        """Read `site.proxy`. Raises TerminalFailure with NO_TRANSPORT if it is not the address of an HTTP proxy."""
         try:
             parts = urlsplit(site.proxy)
             usual_port = _DEFAULT_PORTS[parts.scheme]
@@ -302,9 +300,9 @@ async def _resolve(host_name: str, port: int, family: str) -> Sequence[ResolvedA
 async def _connect_any(
     addresses: Sequence[ResolvedAddress], seconds: float, tls: ssl.SSLContext | None, host_name: str
 ) -> HttpConnection:
-    """Connect to the IP address that accepts first (RFC 8305); unless `tls` is None, start TLS for `host_name`.
+    """Connect to the IP address that accepts first (RFC 8305). Unless `tls` is None, start TLS for `host_name`.
 
-    Each address has `seconds`; the next is tried as well after a failure, or after `ATTEMPT_DELAY_SECONDS`. If all
+    Each address has `seconds`. The next one is tried as well after a failure, or after `ATTEMPT_DELAY_SECONDS`. If all
     fail, the last error is raised.
     """
     untried = deque(_alternate_families(addresses))
@@ -334,7 +332,6 @@ async def _connect_any(
 
 
 async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
-    """Connect to one IP address within `seconds`."""
     family, socket_type, ip_protocol, _, sockaddr = address
     loop = asyncio.get_running_loop()
     new_socket = socket.socket(family, socket_type, ip_protocol)
@@ -351,7 +348,6 @@ async def _connect(address: ResolvedAddress, seconds: float) -> HttpConnection:
 
 
 def _close_unused(attempt: asyncio.Task[HttpConnection]) -> None:
-    """Close a connection that was opened after another one had been chosen."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()
 

@@ -44,24 +44,24 @@ from windrow.model import Site
 from windrow.reasons import Reason
 
 OnHead = Callable[[ResponseHead, Mapping[str, str]], TransportError | None]
-"""A function of a response's head and fields; it returns an error if the body must not be used, or None."""
+"""A function of a response's head and fields. It returns an error if the body must not be used, or None."""
 
 MAX_DISCARDED_SIZE = 1 << 16
-"""The most bytes of an unused body that are read so that its connection can be used again."""
+"""The maximum number of bytes of an unused body that are read so that its connection can be used again."""
 
 _UNESCAPED = "/:@!$&'()*+,;=~-._"  # characters of a path that are not escaped (RFC 3986, section 3.3)
 
 
 async def connect(site: Site) -> Connection:
-    """Return a session; its first request opens a connection."""
+    """Return a session. Its first request opens a connection."""
     return HttpFiles(site)
 
 
 class HttpFiles(Connection):
-    """A session with one server; each of several simultaneous calls of `get` has its own connection."""
+    """A session with one server. Each of several simultaneous calls of `get` has its own connection."""
 
     def __init__(self, site: Site) -> None:
-        """Prepare a session; requests open connections, which later requests use again."""
+        """Prepare a session. Requests open connections, which later requests use again."""
         self._site = site
         self._ascii_site = replace(site, host=_ascii_host_name(site.host))
         fields = {"Host": self._ascii_site.origin.partition("://")[2], **request_fields(site)}
@@ -72,7 +72,6 @@ class HttpFiles(Connection):
         self._busy: set[HttpConnection] = set()
 
     def _url(self, path: str) -> str:
-        """Return the URL of a path below the site's base; a URL of this server is returned unchanged."""
         if path.startswith(("http://", "https://")):
             request_target(self._site.origin, path)  # raises an error for another server
             return path
@@ -81,8 +80,8 @@ class HttpFiles(Connection):
     async def get(self, path: str, sink: Sink) -> TransferEnd:
         """Get one file, from `sink.start` on if the server supports that and the file is unchanged.
 
-        The server compares `sink.validator` (If-Range, RFC 9110, section 13.1.5); without a validator the whole file is
-        requested. A redirect raises TerminalFailure with REDIRECTED.
+        The server compares `sink.validator` (If-Range, RFC 9110, section 13.1.5). Without a validator, the whole file
+        is requested. A redirect raises TerminalFailure with REDIRECTED.
         """
         address = public_address(self._site, path) if "://" not in path else printable(path, 1000)
         url = self._url(path)
@@ -95,7 +94,7 @@ class HttpFiles(Connection):
             return await self._get(url, address, sink, 0)
 
     async def _get(self, url: str, address: str, sink: Sink, start: int) -> TransferEnd:
-        """Request a file from `start` on and write it into the sink; raises StopReading if other bytes are sent."""
+        """Request a file from `start` on, and write it into the sink. Raises StopReading if other bytes are sent."""
         headers = {"Range": f"bytes={start}-", "If-Range": sink.validator} if start else {}
         target, kept_lines = request_target(self._site.origin, url), f"{self._kept_header_lines}{field_lines(headers)}"
         kept_request = f"GET {target} HTTP/1.1\r\n{kept_lines}\r\n".encode()
@@ -124,7 +123,10 @@ class HttpFiles(Connection):
     async def _request(
         self, url: str, headers: Mapping[str, str], address: str, begin: OnHead, write: Callable[[memoryview], object]
     ) -> None:
-        """Send a request; call `begin` with the response's head and raise the error it returns, or write the body."""
+        """Send a request. Call `begin` with the head of the response.
+
+        Raise the error that it returns, or write the body.
+        """
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
         error: TransportError | None = None
@@ -158,7 +160,7 @@ class HttpFiles(Connection):
         take_head: Callable[[HttpConnection, ResponseHead], None],
         take_block: Callable[[memoryview], None],
     ) -> None:
-        """Send a request over an idle or a new connection; the head must come within twice the site's timeout."""
+        """Send a request over an idle or a new connection. The head must come within twice the site's timeout."""
         loop, timeout = asyncio.get_running_loop(), self._site.timeout
         deadline = loop.time() + 2 * timeout
         while True:
@@ -180,7 +182,6 @@ class HttpFiles(Connection):
             return
 
     def _take_idle(self) -> HttpConnection | None:
-        """Return the idle connection that was used last, or None if no idle connection is open."""
         while self._idle:
             connection = self._idle.pop()
             if connection.is_usable:
@@ -197,10 +198,10 @@ class HttpFiles(Connection):
         *,
         may_be_short: bool = False,
     ) -> int:
-        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14); return their number.
+        """Get `length` bytes of a file of this server from `start` on (RFC 9110, section 14). Return their number.
 
-        A response with other bytes raises TerminalFailure before its body is read. With `may_be_short`, the file may
-        end before the range does.
+        A response with other bytes raises TerminalFailure before its body is read. If `may_be_short`, the file may end
+        before the range does.
         """
         address, missing_bytes = printable(url, 1000), 0
         range_headers = {**headers, "Range": f"bytes={start}-{start + length - 1}"}
@@ -225,7 +226,10 @@ class HttpFiles(Connection):
         return length
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by its index page or the site's manifest (None: it does not exist); raises a TransportError."""
+        """List a folder by its index page or the site's manifest, or return None if it does not exist.
+
+        Raises a TransportError.
+        """
         try:
             async with asyncio.timeout(self._site.listing_timeout):
                 return await self._list(folder)
@@ -233,7 +237,6 @@ class HttpFiles(Connection):
             raise map_network_error(error, public_address(self._site, folder), was_open=True) from error
 
     async def _list(self, folder: str) -> Entries | None:
-        """Do the work of `list`, without its timeout."""
         page = _ListingSink(public_address(self._site, folder))
         if self._site.manifest:
             await self.get(self._site.manifest, page)
@@ -257,7 +260,6 @@ class HttpFiles(Connection):
 
 
 def _ascii_host_name(host_name: str) -> str:
-    """Return a host name in ASCII: in punycode if it has other letters."""
     if host_name.isascii():
         return host_name
     url = normalise(f"http://{host_name}/").url
@@ -265,7 +267,6 @@ def _ascii_host_name(host_name: str) -> str:
 
 
 def _status_error(head: ResponseHead, fields: Mapping[str, str], address: str) -> TransportError:
-    """Return the error for a response from `address` with a status that is not a success."""
     status_words = head.text.partition(b"\n")[0].decode("latin-1").strip().split(" ", 2)[2:]
     target, retry_after = fields.get("location", ""), fields.get("retry-after", "")
     return status_error(
@@ -276,9 +277,9 @@ def _status_error(head: ResponseHead, fields: Mapping[str, str], address: str) -
 def _range_size(
     status: int, fields: Mapping[str, str], start: int, length: int, address: str, *, may_be_short: bool
 ) -> int:
-    """Return how many bytes a response has; raises TerminalFailure if they are not `length` bytes from `start` on.
+    """Return how many bytes a response has. Raises TerminalFailure if they are not `length` bytes from `start` on.
 
-    With `may_be_short` they may be fewer, if the file ends earlier. Errors name `address`.
+    If `may_be_short`, they may be fewer because the file ends earlier. Errors name `address`.
     """
     if status == 416:
         raise TerminalFailure(f"{address}: the file ends before byte {start}", Reason.TRUNCATED)
@@ -297,7 +298,7 @@ def _range_size(
 
 
 class _ListingSink:
-    """A sink for a listing, which it keeps in memory up to a limit; a compressed listing is refused."""
+    """A sink for a listing, which it keeps in memory up to a limit. A compressed listing is refused."""
 
     start = 0
     validator = ""
@@ -309,16 +310,14 @@ class _ListingSink:
         self.content = bytearray()
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Raise TerminalFailure for a compressed body: it was not requested, and would be read as an empty listing."""
+        """Raise TerminalFailure for a compressed body, which was not requested and would be read as an empty one."""
         del size, request
         if read_head(head).fields.get("content-encoding", "").lower() not in {"", "identity"}:
             raise TerminalFailure(f"{self._address}: the listing is compressed", Reason.PROTOCOL_ERROR)
 
     def restart(self) -> None:
-        """Discard the content."""
         self.content.clear()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Add a block; raises TerminalFailure if the listing becomes too large."""
         self.content += block
         refuse_too_large(len(self.content), self._address)

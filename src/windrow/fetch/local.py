@@ -1,4 +1,4 @@
-"""A folder of this machine as a source; symbolic links below it are not followed."""
+"""A folder of this machine as a source. Symbolic links below it are not followed."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ def map_error(error: OSError, address: str) -> TransportError:
 
 
 class LocalConnection(Connection):
-    """An open folder; paths are opened below it without following symbolic links."""
+    """An open folder. Paths are opened below it without following symbolic links."""
 
     def __init__(self, site: Site) -> None:
-        """Open the base folder, whose own path may have symbolic links; raises a TransportError if that fails."""
+        """Open the base folder, whose own path may have symbolic links. Raises a TransportError if that fails."""
         self._site = site
         self._view = memoryview(bytearray(BLOCK_SIZE))
         try:
@@ -47,7 +47,7 @@ class LocalConnection(Connection):
             raise map_error(error, public_address(site)) from error
 
     def _open(self, path: str, last_flags: int) -> int:
-        """Open a path without following symbolic links; `last_flags` are added to the flags for its last part."""
+        """Open a path without following symbolic links. `last_flags` are added to the flags for its last part."""
         server_path(self._site, path)
         parts = [part for part in path.split("/") if part not in {"", "."}] or ["."]
         folder = self._base
@@ -62,7 +62,10 @@ class LocalConnection(Connection):
         return folder
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder (None: it does not exist), with links and devices but not as files; raises a TransportError."""
+        """List a folder, or return None if it does not exist. Links and devices are listed, but not as files.
+
+        Raises a TransportError.
+        """
         try:
             descriptor = self._open(folder, os.O_DIRECTORY)
         except FileNotFoundError:
@@ -87,7 +90,7 @@ class LocalConnection(Connection):
         )
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Copy a regular file into the sink, from `sink.start` on; raises TerminalFailure for anything else."""
+        """Copy a regular file into the sink, from `sink.start` on. Raises TerminalFailure for anything else."""
         try:
             descriptor = self._open(path, 0)
         except OSError as error:
@@ -105,7 +108,6 @@ class LocalConnection(Connection):
         return TransferEnd()
 
     def _copy(self, descriptor: int, path: str, sink: Sink) -> None:
-        """Copy an open file into the sink, from `sink.start` on; errors name `path`."""
         offset = sink.start
         while True:
             try:
@@ -125,5 +127,5 @@ class LocalConnection(Connection):
 
 
 async def connect(site: Site) -> LocalConnection:
-    """Open the folder `site.base`; raises a TransportError if that fails."""
+    """Open the folder `site.base`. Raises a TransportError if that fails."""
     return LocalConnection(site)

@@ -1,6 +1,6 @@
 """Secrets: read from the place that the configuration names, sent with requests, and hidden in archived responses.
 
-The archived request does not contain secrets, and they are overwritten where a response, an error or a listing repeats
+The archived request does not contain secrets. They are overwritten where a response, an error or a listing repeats
 them. botocore (the extra `s3`) signs requests to S3-compatible stores with a secret (AWS Signature Version 4).
 """
 
@@ -31,7 +31,7 @@ def read_secret(secret: Secret) -> str:
     """Return the secret at `env:NAME` or in `file:PATH`, without the newline that ends a file.
 
     Raises TerminalFailure with NO_SECRET if the place is not valid, or if the secret is missing, empty, unreadable or
-    larger than `SECRET_BYTES`. The message contains the place, never the secret.
+    larger than `SECRET_BYTES`. The message contains the place, but never the secret.
     """
     place_kind, _, location = secret.place.partition(":")
     if place_kind == "env":
@@ -46,7 +46,6 @@ def read_secret(secret: Secret) -> str:
 
 
 def _read_file(secret: Secret, path: Path) -> str:
-    """Return the text of a secret's file; raises TerminalFailure if it is unreadable, not UTF-8 or too large."""
     try:
         with path.open("rb") as file:
             content = file.read(_MAX_SECRET_SIZE + 1)
@@ -61,7 +60,7 @@ def _read_file(secret: Secret, path: Path) -> str:
 
 
 def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
-    """Return the error for a secret that cannot be read; the message contains the place only if the place is valid."""
+    """Return the error for a secret that cannot be read. Its message contains the place only if it is a valid one."""
     place = secret.place if secret.place.startswith(("env:", "file:")) else "(place not shown)"
     return TerminalFailure(
         f"the secret at {place} cannot be read: {cause}", Reason.NO_SECRET, hint="set it there, then: windrow run"
@@ -69,17 +68,17 @@ def _missing_secret_error(secret: Secret, cause: str) -> TerminalFailure:
 
 
 MIN_HIDDEN_LENGTH = 6
-"""The least number of characters of a secret that is hidden in responses: a shorter one may be a usual word."""
+"""The minimum length of a secret that is hidden in responses. A shorter one may be a usual word."""
 
 
 class SentSecrets:
-    """The secrets that are sent to one origin; only the process that sends the requests has them.
+    """The secrets that are sent to one origin. Only the process that sends the requests has them.
 
-    These are the credentials, and the site's password, which the transports send themselves.
+    They are the credentials, and the site's password, which the transports send themselves.
     """
 
     def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
-        """Read the secrets for a site; raises TerminalFailure if one cannot be read, or would be sent unencrypted."""
+        """Read the secrets for a site. Raises TerminalFailure if one cannot be read, or would be sent unencrypted."""
         if credentials and site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
@@ -114,7 +113,6 @@ class SentSecrets:
         self._pattern = re.compile("|".join(map(_pattern_of, longest_first)).encode()) if longest_first else None
 
     def __repr__(self) -> str:
-        """Return a text without secrets."""
         return "SentSecrets()"
 
     def url(self, url: str) -> str:
@@ -136,17 +134,17 @@ class SentSecrets:
         return self._pattern is not None and self._pattern.search(text) is not None
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
-        """Overwrite the secrets in a text; return what can be written, and the remainder, which may begin a secret."""
+        """Overwrite the secrets in a text. Return what can be written, and the remainder, which may begin a secret."""
         text = self.hide(text)
         final_size = max(0, len(text) - self._longest_size + 1)
         return text[:final_size], text[final_size:]
 
 
-_BYTES_PER_CHARACTER = 24  # the most bytes of a spelling of a character (`_spellings`)
+_BYTES_PER_CHARACTER = 24  # the maximum number of bytes of a form in `_spellings`
 
 
 def _base64_texts(secret_text: str) -> Iterator[str]:
-    """Yield the Base64 of a secret, and for each offset modulo 3 in a text the part that only the secret determines."""
+    """Yield the Base64 of a secret, and the parts of it that stay the same wherever the secret is in a longer text."""
     encoded = secret_text.encode("utf-8", "surrogateescape")
     yield base64.b64encode(encoded).decode()
     for offset, unsure_start in enumerate((0, 2, 3)):
@@ -155,9 +153,9 @@ def _base64_texts(secret_text: str) -> Iterator[str]:
 
 
 def _pattern_of(text: str) -> str:
-    """Return a pattern for a text of which each character may be spelled differently.
+    """Return a pattern for a text whose characters may be spelled in different ways.
 
-    Each of its alternatives begins with a fixed byte, so that `re` quickly skips bytes with which none of them begins.
+    Each of its alternatives begins with a certain byte, since `re` quickly skips bytes that do not begin any of them.
     """
     remainder = "".join(f"(?:{'|'.join(_spellings(character))})" for character in text[1:])
     return "|".join(f"{spelling}{remainder}" for spelling in _spellings(text[0]))
@@ -177,7 +175,6 @@ def _spellings(character: str) -> Iterator[str]:
 
 
 def _any_case(digits: str) -> str:
-    """Return a pattern for hexadecimal digits in either case."""
     return "".join(f"[{digit}{digit.upper()}]" if digit.isalpha() else digit for digit in digits)
 
 
@@ -190,34 +187,33 @@ class HidingSink:
     listed_size: int | None = None
 
     def __init__(self, sink: Sink, secrets: SentSecrets) -> None:
-        """Write into `sink`."""
         self._sink, self._secrets = sink, secrets
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a response; `head` and `request` are the HTTP heads, the request already without secrets."""
+        """Begin a response. `head` and `request` are the HTTP heads, the request already without secrets."""
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
-        """Discard what was written of the response so far."""
+        """Discard what was written of the response."""
         self._held = b""
         self._sink.restart()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes, except the last few, which may begin a secret: the next call writes these."""
+        """Write the next bytes, except the last few, which may begin a secret. The next call writes them."""
         final, self._held = self._secrets.split(self._held + bytes(block))
         if final:
             self._sink.write(final)
 
     def end(self) -> None:
-        """Write the last bytes, which `write` has not written yet."""
+        """Write the last bytes, which `write` has not written."""
         if self._held:
             self._sink.write(self._held)
             self._held = b""
 
 
 async def connect_hiding(connect: Callable[[Site], Awaitable[Connection]], site: Site) -> Connection:
-    """Open a connection with `connect`, in whose errors and listings the site's secret does not appear."""
+    """Open a connection with `connect`. The site's secret does not appear in its errors and listings."""
     secrets = SentSecrets(site)
     with _hide_in_errors(secrets):
         return HidingConnection(await connect(site), secrets)
@@ -227,11 +223,13 @@ class HidingConnection(Connection):
     """A connection that overwrites secrets in the messages of errors and in listed names."""
 
     def __init__(self, inner: Connection, secrets: SentSecrets) -> None:
-        """Use the connection `inner`."""
         self._connection, self._secrets = inner, secrets
 
     async def list(self, folder: str) -> list[ListingEntry] | None:
-        """List a folder; an entry whose name contains a secret has the reason UNSAFE_NAME: it cannot be requested."""
+        """List a folder.
+
+        An entry whose name contains a secret has the reason UNSAFE_NAME, since it cannot be requested.
+        """
         with _hide_in_errors(self._secrets):
             entries = await self._connection.list(folder)
         if not entries or self._secrets.hide_text(names := "\n".join(entry.name for entry in entries)) == names:
@@ -259,7 +257,6 @@ class HidingConnection(Connection):
 
 @contextmanager
 def _hide_in_errors(secrets: SentSecrets) -> Iterator[None]:
-    """Overwrite secrets in the message of an error that the block raises."""
     try:
         yield
     except WindrowError as error:
@@ -270,10 +267,10 @@ def _hide_in_errors(secrets: SentSecrets) -> Iterator[None]:
 
 
 class S3Signer:
-    """Signs GET requests to S3-compatible stores in a region; the secret is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
+    """Signs GET requests to S3-compatible stores in a region. The secret is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
     def __init__(self, credentials: Secret, region: str) -> None:
-        """Read the secret; raises MissingExtra without botocore, TerminalFailure if the secret is not KEY:SECRET."""
+        """Read the secret. Raises MissingExtra without botocore, TerminalFailure if the secret is not KEY:SECRET."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra

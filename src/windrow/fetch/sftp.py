@@ -1,4 +1,4 @@
-"""SFTP as a transport, with asyncssh: checking the pinned host keys, login, transfers, and reasons for errors."""
+"""SFTP as a transport, with asyncssh: checking pinned host keys, login, transfers, and reasons for errors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 _HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
 
 SFTP_ERRORS = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *NETWORK_ERRORS)
-"""The errors that asyncssh raises; `map_error` maps all of them."""
+"""The errors that asyncssh raises. `map_error` maps all of them."""
 
 _ERROR_TABLE: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
     (asyncssh.PermissionDenied, TerminalFailure, Reason.LOGIN_FAILED),
@@ -63,7 +63,7 @@ _ERROR_TABLE: tuple[tuple[type[BaseException], type[TransportError], Reason], ..
 
 
 def map_error(error: BaseException, address: str) -> TransportError:
-    """Return the TransportError for an error of asyncssh or a socket; its message names `address`."""
+    """Return the TransportError for an error of asyncssh or a socket. Its message names `address`."""
     for error_type, result_type, reason in _ERROR_TABLE:
         if isinstance(error, error_type):
             return result_type(f"{address}: {printable(str(error)) or type(error).__name__}", reason)
@@ -94,21 +94,20 @@ class SftpChannel:
 
 
 class _HostKeyChecker(asyncssh.SSHClient):
-    """Accepts only host keys whose fingerprints are in `pins`; `seen` is the fingerprint of the server's key."""
+    """Accepts only host keys whose fingerprints are in `pins`. `seen` is the fingerprint of the server's key."""
 
     def __init__(self, pins: tuple[str, ...]) -> None:
         self._pins = pins
         self.seen = ""
 
     def validate_host_public_key(self, host: str, addr: str, port: int, key: asyncssh.SSHKey) -> bool:
-        """Return whether the key's fingerprint, `SHA256:...` as in OpenSSH, is pinned."""
         del host, addr, port
         self.seen = key.get_fingerprint("sha256")
         return self.seen in self._pins
 
 
 async def open_channel(site: Site) -> SftpChannel:
-    """Connect, check the host key, log in and start SFTP; raises a TransportError if one of these fails."""
+    """Connect, check the host key, log in and start SFTP. Raises a TransportError if one of these fails."""
     address = public_address(site)
     first_seen_key = ""
     keys, password = _credentials(site, address)
@@ -164,7 +163,7 @@ async def _start_sftp(
 def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None, str | None]:
     """Return ([private key], None) for a site with a key, otherwise (None, password or None).
 
-    If the site has a key, its secret is the key's passphrase. Raises TerminalFailure if the key cannot be used.
+    If the site has a key, its secret is the passphrase of the key. Raises TerminalFailure if the key cannot be used.
     """
     secret = read_secret(site.secret) if site.secret else None
     if site.key is None:
@@ -180,7 +179,7 @@ def _credentials(site: Site, address: str) -> tuple[list[asyncssh.SSHKey] | None
 
 
 def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
-    """Return the error for a host key that is not pinned; its hint is the command that pins it."""
+    """Return the error for a host key that is not pinned. Its hint is the command that pins the key."""
     hint = f"ask the server's owner if this key is right, then: windrow config trust NAME {fingerprint}"
     if site.host_keys:
         pinned_keys = ", ".join(site.host_keys)
@@ -192,13 +191,13 @@ def _unknown_host_key(site: Site, fingerprint: str) -> TerminalFailure:
 
 
 READ_AHEAD_SIZE = 4 * 2**20
-"""The most bytes of a file that are requested and have not arrived yet."""
+"""The maximum number of bytes of a file that are requested and have not arrived."""
 
-_FATAL_REASONS = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection is no longer usable
+_FATAL_REASONS = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.PROTOCOL_ERROR}  # the connection cannot be used any more
 
 
 class SftpConnection(Connection):
-    """A session with a server; after a broken connection, the next call opens a new one."""
+    """A session with a server. After a broken connection, the next call opens a new one."""
 
     def __init__(self, site: Site) -> None:
         """Prepare a session with a site; `open` connects."""
@@ -216,7 +215,7 @@ class SftpConnection(Connection):
 
     @contextmanager
     def _map_errors(self, channel: SftpChannel, path: str) -> Iterator[None]:
-        """Map errors in the block to errors about `path`; close the channel if it cannot be used any more."""
+        """Map errors in the block to errors about `path`. Close the channel if it cannot be used any more."""
         try:
             yield
         except SFTP_ERRORS as error:
@@ -227,7 +226,7 @@ class SftpConnection(Connection):
             raise mapped from error
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder, or return None if it does not exist; links are listed, but not as files."""
+        """List a folder, or return None if it does not exist. Links are listed, but not as files."""
         full_path = _encoded_path(self._site, folder)
         channel = await self.open()
         entries: Entries = []
@@ -252,7 +251,7 @@ class SftpConnection(Connection):
         return entries
 
     def _extend_timeout(self, timeout: asyncio.Timeout, deadline: float = math.inf) -> None:
-        """Let `timeout` expire 1.25 times the site's timeout from now, or at `deadline` (event loop's time) if earlier.
+        """Let `timeout` expire after 1.25 times the site's timeout, or at `deadline` (event loop's time) if earlier.
 
         It is only changed if it would expire within the site's timeout, since a change for every block is slow.
         """
@@ -261,7 +260,7 @@ class SftpConnection(Connection):
             timeout.reschedule(min(now + 1.25 * self._site.timeout, deadline))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, from `sink.start` on; raises TransientFailure if its size is not the one announced."""
+        """Get one file, from `sink.start` on. Raises TransientFailure if its size is not the announced size."""
         full_path = _encoded_path(self._site, path)
         channel = await self.open()
         with self._map_errors(channel, path):
@@ -282,7 +281,7 @@ class SftpConnection(Connection):
     async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, read_timeout: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Write a file, from `sink.start` on, into the sink; return its end's offset and its size (None: unknown)."""
+        """Write a file, from `sink.start` on, into the sink. Return its end's offset and its size (None: unknown)."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
         block_size, responses = sftp.block_size, deque([sftp.ask_read(handle, sftp.block_size, sink.start)])
         if sink.listed_size and sink.listed_size < block_size and not sink.start:
@@ -327,7 +326,7 @@ class SftpConnection(Connection):
 
 
 async def connect(site: Site) -> SftpConnection:
-    """Open a session, logged in, to a server whose host key is pinned; raises a TransportError if that fails."""
+    """Open a session, logged in, to a server whose host key is pinned. Raises a TransportError if that fails."""
     refuse_proxy(site)
     connection = SftpConnection(site)
     await connection.open()
@@ -335,7 +334,6 @@ async def connect(site: Site) -> SftpConnection:
 
 
 def _encoded_path(site: Site, path: str) -> bytes:
-    """Return the full path of a path below the site's base, as bytes for requests."""
     return server_path(site, path).encode("utf-8", "surrogateescape")
 
 

@@ -19,10 +19,10 @@ _VERSION, _STATUS, _HANDLE, _DATA, _NAME, _ATTRS, _EXTENDED_REPLY = 2, 101, 102,
 _PROTOCOL_VERSION = 3
 _LOST_KIND = -1  # our own kind for a response that was lost with the connection
 
-_MAX_PACKET_SIZE = 4 * 2**20  # the most bytes of a response; requests need far less
+_MAX_PACKET_SIZE = 4 * 2**20  # the maximum number of bytes of a response; requests need far less
 
 _MIN_BLOCK, _MAX_BLOCK = 32 * 2**10, 256 * 2**10
-"""Bytes per read: every server supports the smaller number; the larger one is the maximum of OpenSSH."""
+"""The bytes of a read. Every server supports the smaller number; the larger one is the maximum of OpenSSH."""
 
 _LIMITS_EXTENSION = b"limits@openssh.com"
 _EOF_STATUS = 1  # the status code for the end of a file or folder
@@ -46,7 +46,7 @@ Response = tuple[int, memoryview]
 
 
 class Attributes(NamedTuple):
-    """A file's size in bytes, mode, and modification time (seconds since 1970); None for what the server leaves out."""
+    """A file's size in bytes, mode, and modification time (UNIX time). What the server leaves out is None."""
 
     size: int | None = None
     permissions: int | None = None
@@ -54,25 +54,25 @@ class Attributes(NamedTuple):
 
 
 class SftpClient(asyncssh.SSHClientSession[bytes]):
-    """An SFTP session; many requests may be sent before their responses arrive.
+    """An SFTP session. Many requests may be sent before their responses arrive.
 
     `block_size` is the number of bytes per read. If the server refuses a request, an `asyncssh.SFTPError` is raised.
     """
 
     def __init__(self) -> None:
-        """Prepare a session; asyncssh calls `connection_made` with its channel."""
+        """Prepare a session. Then asyncssh calls `connection_made` with its channel."""
         self.block_size = _MIN_BLOCK
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[int, asyncio.Future[Response]] = {}
         self._number = 0  # the number of the last request
         self._unsent: list[bytes] = []  # requests of this iteration of the event loop
         self._greeting: asyncio.Future[Response] = self._loop.create_future()
-        self._parts: list[bytes] = []  # received blocks of a packet that is not complete yet
+        self._parts: list[bytes] = []  # the received blocks of an incomplete packet
         self._held_size = self._needed_size = 0  # bytes in these blocks, and bytes that the packet has
         self._lost: Exception | None = None
 
     def connection_made(self, chan: Any) -> None:
-        """Store the channel; called by asyncssh."""
+        """Store the channel. It is called by asyncssh."""
         self.channel = chan
 
     def data_received(self, block: bytes, datatype: Any) -> None:
@@ -100,7 +100,6 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         self._parts, self._held_size = [block[offset:]] if offset < block_end else [], block_end - offset
 
     def _take(self, packet: memoryview) -> None:
-        """Set the future of the request to which a packet is the response; without such a request, end the session."""
         kind = packet[0]
         waiter = self._greeting if kind == _VERSION else self._waiting.pop(int.from_bytes(packet[1:5], "big"), None)
         if waiter is None:
@@ -109,11 +108,11 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             waiter.set_result((kind, packet[1:] if kind == _VERSION else packet[5:]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End all open requests with an error; called by asyncssh."""
+        """End all open requests with an error. It is called by asyncssh."""
         self._fail(exc or asyncssh.SFTPConnectionLost("the server closed the connection"))
 
     def _fail(self, error: Exception) -> None:
-        """End the session with an error: the future of every open request is set to a response of kind `_LOST_KIND`."""
+        """End the session with an error. The future of every open request gets a response of kind `_LOST_KIND`."""
         self._lost = self._lost or error
         waiting, self._waiting = [self._greeting, *self._waiting.values()], {}
         for waiter in waiting:
@@ -121,7 +120,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
                 waiter.set_result((_LOST_KIND, memoryview(b"")))
 
     def _request(self, kind: int, content: bytes) -> asyncio.Future[Response]:
-        """Send a request; return the future of its response. It never has an exception, so it need not be awaited."""
+        """Send a request, and return the future of its response. It never fails, so it need not be awaited."""
         self._number = number = (self._number + 1) & 0xFFFFFFFF
         waiter: asyncio.Future[Response] = self._loop.create_future()
         if self._lost is not None or self.channel.is_closing():
@@ -136,7 +135,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
     def _send(self) -> None:
         """Send the requests of one iteration of the event loop together.
 
-        asyncssh encrypts each write separately, with an empty packet before it: without this, a small file would take
+        asyncssh encrypts each write separately, with an empty packet before it. Without this, a small file would take
         six packets and six system calls.
         """
         requests, self._unsent = b"".join(self._unsent), []
@@ -144,7 +143,6 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
             self.channel.write(requests)
 
     def _payload(self, response: Response, kind: int) -> memoryview:
-        """Return the content of a response of kind `kind`; raise an `asyncssh.SFTPError` for any other response."""
         if response[0] == kind:
             return response[1]
         if response[0] == _STATUS:
@@ -156,7 +154,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree with the server on the SFTP version, or raise SFTPBadMessage; set `block_size` to what it supports."""
+        """Agree with the server on the SFTP version, or raise SFTPBadMessage. Set `block_size` to what it supports."""
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")
@@ -184,11 +182,11 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         return _encode_string(bytes(_read_string(self._payload(await response, _HANDLE), 0)[0]))
 
     def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Response]:
-        """Request `size` bytes of an open file from `start` on; return the future of the response, for `read`."""
+        """Request `size` bytes of an open file from `start` on. Return the future of the response, for `read`."""
         return self._request(_READ, handle + struct.pack(">QI", start, size))
 
     def read(self, response: Response) -> memoryview:
-        """Return the bytes in a response to `ask_read`, empty at the end of the file; raise the server's error."""
+        """Return the bytes in a response to `ask_read`, empty at the end of the file, or raise the server's error."""
         if response[0] == _STATUS and int.from_bytes(response[1][:4], "big") == _EOF_STATUS:
             return response[1][:0]
         return _read_string(self._payload(response, _DATA), 0)[0]
@@ -222,12 +220,10 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
 
 
 def _encode_string(text: bytes) -> bytes:
-    """Return a string with its length in four bytes before it, as SFTP sends it."""
     return len(text).to_bytes(4, "big") + text
 
 
 def _read_string(packet: memoryview, offset: int) -> tuple[memoryview, int]:
-    """Return the string at an offset of a packet, and the offset of its end."""
     end = offset + 4 + int.from_bytes(packet[offset : offset + 4], "big")
     if end > len(packet):
         raise asyncssh.SFTPBadMessage("the packet ends too early")
@@ -235,7 +231,6 @@ def _read_string(packet: memoryview, offset: int) -> tuple[memoryview, int]:
 
 
 def _read_attributes(packet: memoryview, offset: int) -> tuple[Attributes, int]:
-    """Return the attributes at an offset of a packet, and the offset of their end."""
     try:
         (flags,) = struct.unpack_from(">I", packet, offset)
         offset += 4

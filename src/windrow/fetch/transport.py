@@ -1,6 +1,6 @@
 """The interface of all transports (FTP, SFTP, HTTP, folders), their table, and the paths that are sent to servers.
 
-A `Transport` opens a `Connection` to a `Site`; a connection lists folders and writes files into a `Sink`. All methods
+A `Transport` opens a `Connection` to a `Site`. A connection lists folders and writes files into a `Sink`. All methods
 of a connection except `expect` are coroutines. The engine runs each connection of a transport with `blocking = True` in
 a thread with its own event loop. Every error of a library is mapped to a `TransportError` with a reason.
 """
@@ -24,7 +24,7 @@ _REQUEST_TARGET = re.compile(r"/[!-\"$-~]*")  # a request target of printable ch
 
 @dataclass(frozen=True, slots=True)
 class TransferEnd:
-    """The result of a transfer: the protocol's status (None: unknown), and the ETag and Last-Modified sent."""
+    """The result of a transfer: the protocol's status (None: unknown), and the response's ETag and Last-Modified."""
 
     status: int | None = None
     etag: str = ""
@@ -32,9 +32,9 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether a file's time `modified` differs from that of the version of which `sink` has a part.
+    """Return whether a file's time `modified` differs from the time of the version of which `sink` has a part.
 
-    It does not if one of the times is unknown. Only whole seconds are compared: some protocols lack fractions.
+    An unknown time does not differ. Only whole seconds are compared, since some protocols lack fractions.
     """
     if not sink.start or sink.modified is None or modified is None:
         return False
@@ -42,15 +42,15 @@ def is_replaced(sink: Sink, modified: datetime | None) -> bool:
 
 
 class Sink(Protocol):
-    """The object that receives a file; its methods raise TransportError or DiskFull to refuse the file."""
+    """The object that receives a file. Its methods raise TransportError or DiskFull to refuse the file."""
 
-    start: int  # bytes that earlier transfers received: the file is sent from there on if its version is the same
-    validator: str  # the strong ETag or Last-Modified of that version; an empty text if unknown
+    start: int  # the number of bytes from earlier transfers: the file is sent from there on if it is the same version
+    validator: str  # the strong ETag or Last-Modified of that version, "" if unknown
     modified: datetime | None  # the listed time of that version
-    listed_size: int | None  # in bytes; None: the listing does not state it
+    listed_size: int | None  # in bytes, None if the listing does not state it
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a file of `size` bytes (None: unknown); `head` and `request` are the HTTP heads as sent."""
+        """Begin a file of `size` bytes (None: unknown). `head` and `request` are the HTTP heads as sent."""
         ...
 
     def restart(self) -> None:
@@ -58,7 +58,7 @@ class Sink(Protocol):
         ...
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes; the caller may reuse the block afterwards."""
+        """Write the next bytes. The caller may reuse the block afterwards."""
         ...
 
 
@@ -100,15 +100,15 @@ class Connection(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """One way to reach sites: a module whose `connect` opens a connection, imported when first used."""
+    """One way to reach sites: a module whose `connect` opens a connection. It is imported when it is first used."""
 
     module: str
     blocking: bool = False
-    parallel: int = 1  # how many files may be fetched at once over one connection
-    extra: str = ""  # the extra that installs what the module imports; empty: it needs none
+    parallel: int = 1  # the maximum number of files that may be fetched at once over one connection
+    extra: str = ""  # the extra that installs what the module imports, "" if it needs none
 
     async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready; raises a TransportError, or MissingExtra if a library is missing.
+        """Open a connection, logged in and ready. Raises a TransportError, or MissingExtra if a library is missing.
 
         The secret of a site does not appear in errors and listings.
         """
@@ -141,7 +141,7 @@ TRANSPORTS = {
 
 
 def transport_for(scheme: str) -> Transport:
-    """Return the transport for a scheme of `TRANSPORTS`; raises TerminalFailure for any other.
+    """Return the transport for a scheme of `TRANSPORTS`. Raises TerminalFailure for any other scheme.
 
     >>> transport_for("ftps").blocking
     True
@@ -171,7 +171,7 @@ def printable(text: str, max_length: int = 200) -> str:
 
 
 def server_path(site: Site, path: str) -> str:
-    r"""Return the full path of a path below the site's base; it is safe to be sent in a command.
+    r"""Return the full path of a path below the site's base. It is safe to send it in a command.
 
     A control character could end the command and begin another one, and `..` would leave the base: both raise
     TerminalFailure with UNSAFE_NAME. Quotes, spaces and non-ASCII letters are allowed.

@@ -1,7 +1,7 @@
 """Hosts and addresses that crawls may request, and when each address is due.
 
-A host is an origin as one source of a collection requests it, given by its number. An address is given by its
-host and its digest, a 64-bit hash of the request. Times are UNIX times.
+A host is an origin as one source of a collection requests it, given by its number. An address is given by its host and
+its digest, a 64-bit hash of the request. Times are UNIX times.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class AddressQueries(TypedAddresses):
     """Queries on hosts and addresses."""
 
     def due(self, host: int, until: int, limit: int, below: int = ABOVE_EVERY_ORDER) -> list[DueAddress]:
-        """Return at most `limit` addresses of a host that are due until `until` (included), in the order of due time.
+        """Return at most `limit` addresses of a host that are due at the time `until` or before, by due time.
 
-        Addresses that were never requested come first, and only those with an order number less than `below`.
+        Addresses that were never requested come first, but only with an order number below `below`.
         """
         if below == ABOVE_EVERY_ORDER:
             return self.due_between(host, NEVER_REQUESTED, until, ABOVE_EVERY_ORDER, limit)
@@ -40,7 +40,7 @@ class AddressQueries(TypedAddresses):
         )
 
     def requests(self, host: int, digests: Sequence[int]) -> dict[int, HttpRequest]:
-        """Return the requests of a host's addresses that are not a plain GET, by digest."""
+        """Return the stored requests of a host's addresses, by digest. The others are requested by a plain GET."""
         return {digest: row.request() for digest, row in self.request_rows(host, digests).items()}
 
 
@@ -51,11 +51,11 @@ class AddressWriter:
         self._batch = batch
 
     def add_host(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Record an origin that a source may request, as a host; return the host's number."""
+        """Record an origin that a source may request, as a host. Return the number of the host."""
         return self._batch.fact("host", session, collection, source, origin)
 
     def host_of(self, session: int, collection: str, source: str, origin: str) -> int:
-        """Return the number of an origin as a host of a source; record the host if it is not known."""
+        """Return the number of an origin as a host of a source. Record the host if it is not known."""
         number = TypedAddresses(self._batch.database).host(origin, collection, source)
         if number is None:
             number = self.add_host(session, collection, source, origin)
@@ -67,10 +67,11 @@ class AddressWriter:
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
-        """Add addresses found at the address with the digest `via` (0: seeds); known ones change in two cases.
+        """Add addresses that were found at the address with the digest `via` (0: seeds).
 
-        One of the kind `beside` (a file kept beside a page) that is found with the kind `page` becomes a page and due,
-        unless it is never due. One that was known only from a WARC file of another program becomes due.
+        A known address changes in two cases. An address of the kind `beside` (a file kept beside a page) that is found
+        with the kind `page` becomes a page and due, unless it is never due. An address that was known only from a WARC
+        file of another program becomes due.
         """
         found_urls = [*urls]
         rows = [
@@ -92,19 +93,19 @@ class AddressWriter:
                 self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Record an address from a WARC file of another program, which is never due; a known address is not changed."""
+        """Record an address from a WARC file of another program, which is never due. A known address is not changed."""
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
-        """Make each address whose hint is later than its last attempt due at most `min_pause` seconds after that."""
+        """Make each address whose hint is later than its last attempt due, at most `min_pause` seconds after it."""
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
     def record_pause(self, origin: str, until: int) -> None:
-        """Record the UNIX time until which an origin asked not to be requested; it is valid for all collections."""
+        """Record the UNIX time until which an origin asked not to be requested. It is valid for all collections."""
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts that are due later due now, after those never requested; return their number."""
+        """Make the addresses of hosts that are due later due now, after new addresses. Return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
@@ -116,7 +117,7 @@ class AddressWriter:
     def begin_anew(
         self, collection: str, source: str, kind: int, digests: Collection[int], origins: Collection[str]
     ) -> None:
-        """Make a source's addresses of a kind never due if they are seeds or outside `origins`, except `digests`."""
+        """Make a source's addresses of a kind never due, except `digests`, if they are seeds or outside `origins`."""
         self._batch.flush()
         json_lists = (json.dumps([*digests]), json.dumps([*origins]))
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
@@ -127,6 +128,6 @@ class AddressWriter:
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 
     def make_due_by(self, recorded: RecordedAttempt, until: int) -> None:
-        """Make an address due at `until` at the latest, if `recorded` is its last attempt, unless it is never due."""
+        """Make an address due at `until` at the latest, unless it is never due. `recorded` must be its last attempt."""
         self._batch.flush()
         self._batch.database.execute("address_due_by", until, recorded.seq)

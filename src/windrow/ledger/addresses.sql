@@ -1,4 +1,4 @@
--- Queries on hosts and addresses. Hosts and addresses are given by their numbers, times in UNIX seconds.
+-- Queries on hosts and addresses, which are given by their numbers. Times are UNIX times.
 
 -- row: HostRow
 -- A host: an origin as one source of a collection requests it.
@@ -8,7 +8,7 @@
 SELECT seq, source, origin FROM host WHERE collection = :collection ORDER BY seq;
 
 -- def hosts_crawled(collection: str) -> list[HostRow]
--- Return the hosts of a collection, without those known only from WARC files of other programs.
+-- Return the hosts of a collection that are not known only from WARC files of other programs.
 SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AND (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
     OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
@@ -21,12 +21,12 @@ AND (:source = '' OR source = :source) ORDER BY seq LIMIT 1;
 
 -- row: DueAddress
 -- An address to request, with the validators of its last response with a body.
--- `last` is the digest of that body, or empty if there is none; `at` is the date of the archive record with the body.
+-- `last` is the digest of that body, or empty; `at` is the date of the archive record with the body.
 
 -- def due_between(host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]
 -- Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
--- Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit, `at`
--- is the date of the record with the bytes. An address whose kind has changed since then has no validators.
+-- Only addresses with a `place` (order number) below `below` are returned. If the last response was a revisit, `at` is
+-- the date of the record with the bytes. An address whose kind has changed since then has no validators.
 SELECT a.digest, a.url, a.kind, a.place, a.interval, a.failures, coalesce(v.etag, '') AS "etag: str",
        coalesce(v.modified, '') AS "modified: str",
        coalesce(v.digest, '') AS "last: str",
@@ -36,7 +36,7 @@ FROM address a LEFT JOIN attempt v ON v.seq = a.capture AND v.kind = a.kind
 WHERE a.host = :host AND a.due BETWEEN :first AND :last AND a.place < :below ORDER BY a.due, a.place LIMIT :limit;
 
 -- name: address_hinted
--- Make an address with a hint later than its last attempt due at most `rest` seconds after that attempt.
+-- If the hint of an address is later than its last attempt, make it due at most `rest` seconds after that attempt.
 UPDATE address SET due = min(due, (SELECT CAST(strftime('%s', max(v.started)) AS INTEGER) FROM attempt v
     WHERE v.address = :digest AND v.host = :host) + :rest)
 WHERE digest = :digest AND host = :host AND due > 0
@@ -47,29 +47,30 @@ AND (SELECT max(v.started) FROM attempt v WHERE v.address = :digest AND v.host =
 SELECT origin, until FROM rest WHERE until > :now;
 
 -- row: FoundAddress
--- An address, and its `position`, a number that increases in the order in which addresses were found.
+-- An address and its `position`, a number that increases in the order in which addresses were found.
 
 -- def found_after(collection: str, after: int, limit: int) -> list[FoundAddress]
--- Return a collection's addresses in the order in which they were found, after the position `after`.
+-- Return a collection's addresses after the position `after`, in the order in which they were found.
 SELECT a.rowid AS "position: int", a.url FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
 WHERE a.rowid > :after ORDER BY a.rowid LIMIT :limit;
 
 -- def count_upto(collection: str, position: int) -> int
--- Count a collection's addresses up to and including a position (`FoundAddress`), without those taken down.
+-- Count a collection's addresses up to and including a position (`FoundAddress`).
+-- Addresses that were ever taken down are left out.
 SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
 WHERE a.rowid <= :position
 AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
 
 -- def last_position() -> int
--- Return the position of the address found last, in any collection, or 0 if there are no addresses.
+-- Return the position of the address that was found last, in any collection, or 0.
 SELECT coalesce(max(rowid), 0) FROM address;
 
 -- row: AddressCount
--- Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), failing and due.
--- `next_due` is the next time when one is due, without addresses that were never requested, or None.
+-- Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), `failing` and `due`.
+-- `next_due` is the next time when one of them is due. Addresses that were never requested do not count for it.
 
 -- def by_source(now: int) -> list[AddressCount]
--- Count the addresses of each source by kind; due addresses are those due at the time `now`.
+-- Count the addresses of each source by kind. Those due at the time `now` are counted as due.
 SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
        sum(a.capture <> 0 AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
        sum(coalesce(a.due <= :now, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
@@ -86,12 +87,12 @@ SELECT count(*) AS "number: int", coalesce(min(url), '') AS "example: str" FROM 
 -- The number of a host's addresses that are due.
 
 -- def due_by_host(collection: str, until: int) -> list[DueCount]
--- Count the addresses of each host of a collection that are due until `until` (included).
+-- Count the addresses of each host of a collection that are due at the time `until` or before.
 SELECT h.source, h.origin, count(*) AS "number: int" FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection GROUP BY h.source, h.origin ORDER BY h.seq;
 
 -- def next_of_source(collection: str, source: str, until: int, limit: int) -> list[str]
--- Return the addresses of a source that are due until `until` (included), host by host, by due time.
+-- Return the addresses of a source that are due at the time `until` or before, by host and due time.
 SELECT a.url FROM host h JOIN address a ON a.host = h.seq AND a.due <= :until
 WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a.place LIMIT :limit;
 
@@ -100,9 +101,10 @@ WHERE h.collection = :collection AND h.source = :source ORDER BY h.seq, a.due, a
 SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest;
 
 -- row: AddressRow
--- An address, its origin and source, and `via`, the digest of the address at which it was found (0 for a seed).
--- `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `interval` is in seconds, or
--- `ELSEWHERE` if the address is only known from a WARC file of another program.
+-- An address with its origin and source.
+-- `via` is the digest of the address at which it was found, or 0 for a seed. `due` is 0 if it was never requested, 1 if
+-- it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is only known from a
+-- WARC file of another program.
 
 -- part: address
 SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
@@ -123,8 +125,8 @@ FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHER
 -- A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`).
 
 -- def host_states(source: str, host_name: str, now: int) -> list[HostState]
--- Return the hosts of a source, or those with a host name and any port; their addresses are counted at `now`.
--- One of `source` and `host_name` may be empty, which means any.
+-- Return the hosts of a source, or the hosts with a host name and any port.
+-- One of `source` and `host_name` may be empty, which means any. Addresses are counted as due or not at the time `now`.
 SELECT h.seq, h.origin, h.source, h.collection, count(a.digest) AS "addresses: int", coalesce(sum(a.capture > 0),
        0) AS "pages: int",
        coalesce(sum(a.failures > 0), 0) AS "failing: int", coalesce(sum(a.due <= :now), 0) AS "due: int",
@@ -147,7 +149,7 @@ WHERE h.collection = :collection AND NOT EXISTS (SELECT 1 FROM tombstone t
 AND a.digest IN (SELECT value FROM json_each(:digests));
 
 -- def failing(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return addresses whose last attempt failed; an empty `source` or `reason` means any source or reason.
+-- Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason).
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL AND a.failures > 0
 AND (:reason = '' OR (SELECT v.reason FROM attempt v
@@ -164,29 +166,29 @@ AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
 ORDER BY a.host, a.url;
 
 -- name: addresses_due_again
--- Make the addresses of a host due, after those that were never requested.
+-- Make the addresses of a host due that are due later, after those that were never requested.
 UPDATE address SET due = 1 WHERE host = ? AND due > 1;
 
 -- name: address_due_at
 UPDATE address SET due = ? WHERE digest = ? AND host IN (SELECT seq FROM host WHERE collection = ?);
 
 -- name: begun_never_again
--- Make the seeds of a source (addresses not found at another address), and its addresses at origins that it does not
--- have any more, never due, except those with some digests. The lists are JSON.
+-- Make the seeds of a source, which were not found at another address, never due again, except some digests.
+-- The same is done with its addresses at origins that it does not have any more. The lists are JSON.
 UPDATE address SET due = NULL WHERE due IS NOT NULL AND kind = ?1 AND digest NOT IN (SELECT value FROM json_each(?4))
 AND host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3) AND (via = 0
     OR host IN (SELECT seq FROM host WHERE collection = ?2 AND source = ?3
         AND origin NOT IN (SELECT value FROM json_each(?5))));
 
 -- name: address_paced
--- Set the interval of an address after its last attempt, when its content is known; an earlier due time stays.
+-- Set the interval of an address after its last attempt, when its content is known. An earlier due time stays.
 UPDATE address SET due = ?1 + ?2, interval = ?2
 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?3)
 AND failures = 0 AND due >= ?1 + interval - 1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?3);
 
 -- name: address_due_by
--- Make an address due at the latest when its last response expires; one that is never due stays so.
+-- Make an address due when its last response expires, unless it is due before or never due.
 UPDATE address SET due = ?1 WHERE (digest, host) = (SELECT v.address, v.host FROM attempt v WHERE v.seq = ?2)
 AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
@@ -207,10 +209,11 @@ SELECT url, due AS "due: int", capture, attempts AS "attempts: int", last AS "la
 WHERE (attempts = 0 AND due > 1) OR capture <> last;
 
 -- def next_due(host: int) -> int | None
--- Return the time when the next address of a host is due, or None if all its addresses are never due.
+-- Return the time when the next address of a host is due, or None if its addresses are never due.
 SELECT min(due) FROM address WHERE host = :host;
 
 -- def request_rows(host: int, digests: Sequence[int]) -> dict[int, RequestRow]
--- Return the requests at a host's addresses with these digests that are not a plain GET, by digest.
+-- Return the stored requests of a host's addresses with these digests, by digest.
+-- An address without a stored request is requested by a plain GET.
 SELECT digest, method, headers, body, context, attachments, seconds FROM request
 WHERE host = :host AND digest IN (SELECT value FROM json_each(:digests));

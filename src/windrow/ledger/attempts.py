@@ -1,4 +1,4 @@
-"""Record attempts to fetch an address, or a file that a source lists, and read them in order."""
+"""Record attempts to fetch an address or a listed file, and read them in order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.attempts import TypedAttempts
 from windrow.model import Attempt, KeptResponse, RecordedAttempt
 
-_PAGE_SIZE = 256  # attempts that are read at once
+_PAGE_SIZE = 256  # the number of attempts that are read at once
 
 
 class AttemptQueries(TypedAttempts):
@@ -34,7 +34,7 @@ class AttemptWriter:
         self._batch = batch
 
     def begin(self, session: int, host: int, file: int, url: str, started: datetime) -> int:
-        """Record that an attempt to fetch a listed file has begun; return the attempt's number."""
+        """Record that an attempt to fetch a listed file has begun. Return the number of the attempt."""
         return self._batch.fact("attempt_begun", session, host, file, url, spell(started), at=started)
 
     def record_attempt(
@@ -43,9 +43,9 @@ class AttemptWriter:
     ) -> int:  # fmt: skip
         """Record an attempt as one fact, or the end of the attempt that `begin` recorded as the fact `begun`.
 
-        Returns the fact's number. `schedule` is (when the address is due next, its interval in seconds, its failures in
-        a row); None keeps these. An address that was requested as a file of the kind `beside`, kept beside pages, and
-        is a page now, is due at once.
+        Returns the number of the fact. `schedule` is (when the address is due next, its interval in seconds, its
+        failures in a row), or None if these do not change. An address that was requested as a file of the kind
+        `beside`, kept beside pages, and is a page now, is due at once.
         """
         kept, target = attempt.kept, attempt.target
         outcome_columns = (round(attempt.seconds, 6), attempt.status, attempt.received, attempt.reason, attempt.message)
@@ -64,7 +64,6 @@ class AttemptWriter:
 
 
 def _kept_columns(kept: KeptResponse | None) -> tuple[Any, ...]:
-    """Return the columns of a kept response: digest, size, place (three columns), and whether it is a revisit."""
     if kept is None:
         return ("", None, "", None, None, 0)
     return (kept.digest, kept.size, *kept.place, int(kept.revisit))

@@ -1,5 +1,5 @@
--- Queries on attempts to fetch an address, or a file that a source lists. Attempts, addresses, files and hosts are
--- given by their numbers. `facts` are the numbers of the first and the last fact of a range.
+-- Queries on attempts to fetch an address or a listed file. Attempts, addresses, files and hosts are given by their
+-- numbers. `facts` are the numbers of the first and the last fact of a range.
 
 -- part: attempt
 -- The columns of an AttemptRow.
@@ -29,14 +29,14 @@ LEFT JOIN address a ON a.digest = v.address AND a.host = v.host
 v.address <> 0 AND coalesce(a.url, '') <> ''
 
 -- name: attempt_made
--- Insert an attempt whose beginning and end are one fact. The values of its end are in the same order as in
--- `attempt_ended`.
+-- Insert an attempt whose beginning and end are one fact.
+-- The values of its end are in the same order as in `attempt_ended`.
 INSERT INTO attempt (seq, at, session, host, address, url, kind, allowed, started, end_seq, seconds, status, received,
     reason, message, digest, size, warc, place_offset, place_length, revisit, etag, modified, location, mime, checksum)
 VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9,?1,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20,?21,?22,?23,?24,?25);
 
 -- name: attempt_begun
--- Insert the beginning of an attempt to fetch a listed file; its end is a fact of its own.
+-- Insert the beginning of an attempt to fetch a listed file. Its end is a fact of its own.
 INSERT INTO attempt (seq, at, session, host, listed_file, url, started, kind, allowed, seconds, message, digest, warc,
     revisit, etag, modified, location, checksum, mime) VALUES (?,?,?,?,?,?,?,0,1,0,'','','',0,'','','','','');
 
@@ -46,9 +46,9 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
     modified = ?, location = ?, mime = ?, checksum = ? WHERE seq = ?;
 
 -- row: AttemptRow
--- An attempt to fetch an address, or a file that a source lists.
--- `at` is when its beginning was written, and `started` the date of its archive record. `end`, the number of
--- the fact of its end, and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
+-- An attempt to fetch an address or a listed file.
+-- `at` is when its beginning was written, and `started` the date of its archive record. `end` (the number of the fact
+-- of its end) and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
 
 -- def of_file(file: int) -> list[AttemptRow]
 -- Return the attempts to fetch a listed file, in order.
@@ -59,25 +59,25 @@ UPDATE attempt SET end_seq = ?, ended = ?, started = coalesce(?, started), secon
 {attempt} WHERE v.address = :address AND v.host = :host ORDER BY v.seq;
 
 -- def get(attempt: int) -> AttemptRow | None
--- Return one attempt, or None if there is no attempt with this number.
+-- Return one attempt, or None if no attempt has this number.
 {attempt} WHERE v.seq = :attempt;
 
 -- row: OpenAttempt
 -- An interrupted attempt to fetch a listed file.
 
 -- def open() -> list[OpenAttempt]
--- Return attempts at files that were interrupted before their end, if no other attempt at the file followed.
+-- Return interrupted attempts at listed files, if no other attempt at the file followed.
 SELECT v.seq, v.listed_file AS "file: int", h.source FROM attempt v JOIN host h ON h.seq = v.host
 WHERE v.end_seq IS NOT v.seq AND v.end_seq IS NULL
 AND NOT EXISTS (SELECT 1 FROM attempt k WHERE k.listed_file = v.listed_file AND k.seq > v.seq) ORDER BY v.seq;
 
 -- row: AttemptCount
 -- The number of attempts at a source with the same outcome, and the bytes that they received.
--- `listed` is true for listed files; for addresses, `kind` is the collection's own number for their kind. `earlier` is
--- true if the address had a body before, `taken` if a capture was used instead of a request.
+-- `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
+-- true if the address had a body before, and `taken` if a capture was used instead of a request.
 
 -- def ended_between(facts: tuple[int, int]) -> list[AttemptCount]
--- Count the attempts that ended between two facts by outcome, without requests for robots.txt.
+-- Count by outcome the attempts that ended between two facts, without requests for robots.txt.
 SELECT h.collection, h.source, v.listed_file IS NOT NULL AS "listed: bool", v.kind, v.status, v.reason, v.mime, v.revisit,
        EXISTS (SELECT 1 FROM attempt p WHERE p.address = v.address AND p.host = v.host AND p.seq < v.seq
            AND p.status = 200 AND p.digest <> '') AS "earlier: bool",
@@ -89,10 +89,10 @@ CROSS JOIN attempt v ON v.seq = k.seq CROSS JOIN host h ON h.seq = v.host
 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8, 9, 10;
 
 -- row: LatestCapture
--- The latest complete capture of a file: its digest, and date and address of the record with the bytes.
+-- The latest complete capture of a file: its digest, and the date and address of the record with the bytes.
 
 -- def latest_captures(files: Sequence[int]) -> dict[int, LatestCapture]
--- Return the latest complete capture of each file that has one, by file.
+-- Return the latest complete capture of each file, by file. Files without one are left out.
 SELECT v.listed_file AS "file: int", v.digest, k.started AS at, k.url AS address FROM attempt v
 JOIN attempt k ON k.seq = (SELECT o.seq FROM attempt o
     WHERE o.digest = v.digest AND o.listed_file = v.listed_file AND o.revisit = 0 AND o.reason IS NULL
@@ -110,10 +110,10 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 ) v JOIN host h ON h.seq = v.host GROUP BY h.source;
 
 -- row: FailedSessions
--- The number of sessions that failed to fetch a file, and when the last of the failed attempts ended.
+-- The number of sessions that failed to fetch a file, and when the last failed attempt ended.
 
 -- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
--- Count the sessions that failed to fetch each file since an operator last ordered a retry, by file.
+-- Count by file the sessions that failed to fetch it since an operator last ordered a retry.
 SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
 FROM attempt v
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
@@ -124,7 +124,7 @@ GROUP BY v.listed_file;
 -- A complete capture of a file, and the session that made it.
 
 -- def captures_by_session(collection: str) -> list[SessionCapture]
--- Return the complete captures of the listed files of a collection, by session, without cancelled files.
+-- Return the complete captures of a collection's listed files, by session, without cancelled files.
 SELECT v.session, s.at AS opened, v.listed_file AS "file: int", v.seq AS attempt, v.checksum FROM attempt v
 JOIN session s ON s.seq = v.session JOIN listed_file f ON f.seq = v.listed_file
 LEFT JOIN pending_step p ON p.item = f.seq
@@ -137,7 +137,7 @@ SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :
 ORDER BY v.seq LIMIT :limit;
 
 -- def logged_after(collection: str, after: int, limit: int) -> list[LoggedAttempt]
--- Return the attempts of a collection after the attempt `after`, requests for robots.txt included.
+-- Return the attempts of a collection after the attempt `after`, with requests for robots.txt.
 SELECT {recorded} {from_attempts} WHERE h.collection = :collection AND v.seq > :after AND v.listed_file IS NULL
 ORDER BY v.seq LIMIT :limit;
 
@@ -150,7 +150,7 @@ SELECT {recorded} {from_attempts} WHERE v.seq IN (SELECT value FROM json_each(:a
 SELECT count(*) FROM attempt WHERE seq > :attempt AND address <> 0;
 
 -- def last_number() -> int
--- Return the number of the last attempt at any address, not at a listed file; 0 if there is none.
+-- Return the number of the last attempt at any address, or 0. Attempts at listed files do not count.
 SELECT coalesce((SELECT seq FROM attempt WHERE listed_file IS NULL ORDER BY seq DESC LIMIT 1), 0);
 
 -- def count_upto(collection: str, attempt: int) -> int
@@ -162,7 +162,8 @@ WHERE v.seq <= :attempt AND v.listed_file IS NULL;
 -- A failed request for the robots.txt of an origin.
 
 -- def rules_failed_between(facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]
--- Return the last request for each robots.txt between two facts if it failed; `kind` is that of robots.txt.
+-- Return the last request for each robots.txt between two facts if it failed.
+-- `kind` is the kind of a request for robots.txt.
 SELECT source, origin, status, reason, message FROM (
     SELECT h.source, h.origin, v.status, v.reason, v.message, max(v.seq) AS last FROM attempt v
     JOIN host h ON h.seq = v.host
@@ -177,7 +178,8 @@ SELECT h.origin, avg(v.seconds) AS "seconds: float" FROM attempt v JOIN host h O
 WHERE h.collection = :collection AND v.status IS NOT NULL AND v.seconds > 0 GROUP BY h.origin;
 
 -- def of_rules(origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]
--- Return the last requests for the robots.txt of an origin, the latest first; `kind` is that of robots.txt.
+-- Return the last requests for the robots.txt of an origin, the latest first.
+-- `kind` is the kind of a request for robots.txt.
 SELECT v.started, v.status, v.warc, v.place_offset AS offset, v.place_length AS length, v.reason FROM host h
 CROSS JOIN attempt v ON v.host = h.seq WHERE h.origin = :origin AND h.collection = :collection AND v.address = 0
 AND v.kind = :kind ORDER BY v.seq DESC LIMIT :limit;

@@ -16,7 +16,6 @@ _FACT_TABLES = (
 
 
 def _insert(table: str, verb: str = "INSERT") -> str:
-    """Return the statement, which begins with `verb`, that inserts a row with all columns of a table."""
     return f"{verb} INTO {table} VALUES ({','.join('?' * WIDTHS[table])})"
 
 
@@ -74,7 +73,7 @@ _STATEMENTS |= {
 
 
 class LedgerBatch:
-    """The rows that a transaction writes; they are collected, and written together by `flush`.
+    """The rows that a transaction writes. They are collected, and written together by `flush`.
 
     Every fact gets the next number and the time of the transaction.
     """
@@ -96,7 +95,7 @@ class LedgerBatch:
         self._at_time, self._at_text = moment, spell(moment)
 
     def fact(self, table: str, *values: Any, at: datetime | None = None) -> int:
-        """Collect a fact with these columns, and return its number; its time is `at` or, if None, the transaction's."""
+        """Collect a fact with these columns, and return its number. Its time is `at`, or that of the transaction."""
         self._seq += 1
         self._rows_by_statement[table].append((self._seq, spell(at) if at else self._at_text, *values))
         return self._seq

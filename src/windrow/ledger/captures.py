@@ -1,6 +1,6 @@
-"""Record which captures of other collections and programs a collection uses, and imported WARC files.
+"""Record which captures of other collections and programs a collection takes, and imported WARC files.
 
-An index lists captures, one a line. A source reads it line by line and takes the captures that its rules allow.
+An index lists captures, one a line. A source reads it line by line, and takes the captures that its rules allow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ class CaptureQueries(TypedCaptures):
     """Queries on captures."""
 
     def place_of(self, attempt: Attempt) -> ArchivePlace | None:
-        """Return where an attempt's bytes are (for a revisit, those of the original), or None if nothing was kept."""
+        """Return where an attempt's bytes are, or None if none were kept. A revisit has the bytes of its original."""
         response = attempt.kept
         if response is None or not response.revisit:
             return response.place if response else None
@@ -55,23 +55,23 @@ class CaptureWriter:
         self._batch.row("capture_failed", collection, source, *columns, attempt)
 
     def remove_failure(self, collection: str, place: tuple[str, int]) -> None:
-        """Record that the WARC record at a (WARC file, offset), which could not be read before, was read."""
+        """Record that the WARC record at a place (file, offset) was read, which could not be read before."""
         self._batch.database.execute("capture_mended", collection, *place)
 
     def record_taken(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
-        """Record that an attempt took the capture `row`, found in an index (0 if in none)."""
+        """Record that an attempt took the capture `row`, found in an index (0: in none)."""
         line = json.dumps([*row.line]) if row.line else ""
         self._batch.row("captured", attempt, collection, source, row.original, index, row.warc, row.offset, line)
 
 
 class ImportWriter:
-    """Writes imported WARC files and what is known of their records; `intake` is the number of such a file."""
+    """Writes imported WARC files and what is known of their records. `intake` is the number of such a file."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
     def add(self, session: int, collection: str, source: str, warc: str, size: int, step: str) -> int:  # noqa: PLR0917
-        """Record an imported file, which waits for the step that reads its records; return the file's number."""
+        """Record an imported file, which waits for the step that reads its records. Return the number of the file."""
         intake = self._batch.fact("intake", session, collection, source, warc, size, 0)
         self._batch.row("pending_step", intake, collection, step, Status.PENDING, "", 0, None, intake)
         return intake
@@ -89,9 +89,9 @@ class ImportWriter:
         self._batch.row("payload", spelled, kept.digest, kept.size, *kept.place)
 
     def add_waiting_revisit(self, intake: int, offset: int, spelled: str) -> None:
-        """Record that the revisit at an offset waits for bytes with the digest `spelled` that are not imported yet."""
+        """Record that the revisit at an offset waits for bytes with the digest `spelled`, which are not imported."""
         self._batch.row("intake_waits", intake, offset, spelled)
 
     def remove_waiting_revisit(self, intake: int, offset: int) -> None:
-        """Record that the revisit at an offset no longer waits for its bytes."""
+        """Record that the revisit at an offset does not wait for its bytes any more."""
         self._batch.row("intake_waited", intake, offset)

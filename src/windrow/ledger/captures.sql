@@ -1,13 +1,12 @@
--- Queries on captures: where in the archive kept bytes are. Attempts, addresses and sessions are given by their
--- numbers.
+-- Queries on captures: where kept bytes are in the archive. Attempts, addresses and sessions are given by numbers.
 
 -- def of_digest(digest: str) -> ArchivePlace | None
--- Return the place of the bytes of a fetched file, or None if no file has this digest.
+-- Return the place of a fetched file's bytes with this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
 -- def original(address: int, digest: str) -> ArchivePlace | None
--- Return the first place of an address's bytes with this digest, or None; later revisits refer to it.
+-- Return the first place of an address's bytes with this digest, or None. Later revisits refer to it.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORDER BY seq LIMIT 1;
 
@@ -16,7 +15,7 @@ WHERE address = :address AND digest = :digest AND revisit = 0 AND warc <> '' ORD
 SELECT warc, place_offset AS offset, place_length AS length FROM payload WHERE digest = :digest LIMIT 1;
 
 -- def promised() -> dict[str, int]
--- Return, by file of the archive, the length that it must have at least: the end of its last record.
+-- Return the minimum length of each file of the archive, by file: the end of its last record.
 -- Erased records do not count if their responses were not archived.
 SELECT warc, max(place) FROM (
     SELECT warc, max(place_offset + place_length) AS place FROM attempt WHERE warc <> '' GROUP BY warc
@@ -35,7 +34,7 @@ OR EXISTS (SELECT 1 FROM attempt v WHERE v.end_seq IS NOT v.seq AND v.warc <> ''
 -- A capture for an index: the address, the record's date as the ledger writes it, and its place.
 
 -- def of_session(session: int) -> Iterator[CaptureRow]
--- Yield the captures recorded from the beginning of one session to that of the next.
+-- Yield the captures that were recorded from the beginning of a session to that of the next one.
 SELECT coalesce(a.url, v.url) AS "address: str", v.started AS "at: str", v.digest, v.status, v.warc,
        v.place_offset AS "offset: int", v.place_length AS "length: int", v.revisit, v.mime
 FROM (SELECT seq FROM attempt WHERE end_seq = seq AND seq > :session
@@ -47,7 +46,7 @@ WHERE v.warc <> '' AND v.warc NOT GLOB 'unarchived-*' AND (v.listed_file IS NOT 
 AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original <> 0);
 
 -- row: HeldCapture
--- A record with its own bytes; `key` is the key of the file, or the address, that it is a capture of.
+-- A record with its own bytes. `key` is the key of the captured file, or the captured address.
 
 -- def held() -> Iterator[HeldCapture]
 -- Yield every record of the archive with its own bytes, file by file.
@@ -61,9 +60,9 @@ AND NOT EXISTS (SELECT 1 FROM captured c WHERE c.attempt = v.seq AND c.original 
 -- def after(attempt: int, limit: int, origins: Sequence[tuple[str, str]], statuses: Iterable[int] = ())
 --     -> list[RecordedAttempt]
 -- Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
--- `origins` are pairs of collection and source whose responses are wanted, with an empty source for all of the
--- collection. Responses with a status in `statuses` are wanted too, although they have no document. To continue, pass
--- the last `seq` as `attempt`.
+-- `origins` has pairs of the collection and source whose responses are wanted; an empty source means any. Responses
+-- with a status in `statuses` are wanted too, although they have no document. To continue, pass the last `seq` as
+-- `attempt`.
 SELECT v.seq, v.session, s.at, coalesce((SELECT c.source FROM captured c WHERE c.attempt = v.seq), h.source), v.address,
        a.url, v.kind, v.allowed, v.started, v.seconds, v.status, v.reason,
        v.message, v.digest, v.size, v.warc, v.place_offset, v.place_length, v.revisit,
@@ -85,7 +84,9 @@ WHERE v.address = :address AND h.collection = :collection AND {at_address} AND v
 AND v.reason IS NULL ORDER BY v.seq;
 
 -- row: IndexRow
--- How far a source has read an index: up to the position `place`; `seen` lines were read, `taken` captures used.
+-- How far a source has read an index.
+-- `place` is the position up to which it was read, `seen` the number of lines read, `taken` the number of captures
+-- taken.
 
 -- def index(collection: str, source: str, name: str) -> IndexRow | None
 -- Return how far a source has read an index, or None if it has not begun.
@@ -119,16 +120,16 @@ ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
 -- The number of lines of an index that a rule left out, and the address of the first one.
 
 -- def left_out(index: int) -> list[RuleRow]
--- Return the counts of lines that each rule left out of an index, the greatest first.
+-- Return how many lines of an index each rule left out, the greatest number first.
 SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :index ORDER BY lines DESC, reason, rule;
 
 -- def taken(collection: str, place: ArchivePlace) -> int
--- Return the attempt in which a collection used the record at a place, or 0 if it did not.
+-- Return the attempt in which a collection took the record at a place, or 0.
 SELECT coalesce((SELECT attempt FROM captured
     WHERE collection = :collection AND warc = :place.warc AND place_offset = :place.offset AND capture_index <> 0), 0);
 
 -- def captured(attempt: int) -> CapturedRow | None
--- Return whose capture an attempt used, or None if it made a request of its own.
+-- Return the capture that an attempt took, or None if it made a request of its own.
 SELECT c.attempt, c.original, coalesce(h.collection, ''), coalesce(h.source, ''), coalesce(i.name, ''), c.warc,
        c.place_offset,
     c.line
@@ -136,11 +137,12 @@ FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- row: FailedRow
--- A wanted index line, as JSON, whose record could not be read; `address` is the digest of its address.
+-- A wanted index line, as JSON, whose record could not be read. `address` is the digest of its address.
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
--- Return the index lines after a place whose record failed for one of `reasons`, or whose address is due again.
+-- Return the index lines after the place `after` whose record could not be read.
+-- A line is returned if that failed for one of `reasons`, or if the address is due again.
 SELECT f.capture_index AS found_in, f.warc, f.place_offset AS offset, f.line, f.reason, f.address FROM capture_failed f
 WHERE f.collection = :collection AND f.source = :source AND (f.warc, f.place_offset) > (:after[0], :after[1])
 AND (f.reason IN (SELECT value FROM json_each(:reasons)) OR EXISTS (SELECT 1 FROM address a
@@ -152,12 +154,12 @@ ORDER BY f.warc, f.place_offset LIMIT :limit;
 SELECT source, count(*) FROM capture_failed GROUP BY source;
 
 -- def failure(collection: str, place: tuple[str, int]) -> str
--- Return the reason why the record at a (WARC file, offset) could not be read, or an empty text.
+-- Return the reason why the record at a place could not be read, or "".
 SELECT coalesce((SELECT reason FROM capture_failed
     WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 
 -- def failed_line(collection: str, place: tuple[str, int]) -> str
--- Return the index line, as JSON, of the unreadable record at a (WARC file, offset), or an empty text.
+-- Return the index line, as JSON, of the record at a place that could not be read, or "".
 SELECT coalesce((SELECT line FROM capture_failed
     WHERE collection = :collection AND warc = :place[0] AND place_offset = :place[1]), '');
 
@@ -165,7 +167,7 @@ SELECT coalesce((SELECT line FROM capture_failed
 -- An index line, as JSON, whose record could not be read, with the reason and the message.
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
--- Return the lines that contain this digest, or whose failure has a message that contains it.
+-- Return unreadable index lines that contain a digest, or whose failure's message contains it.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
 ORDER BY f.attempt LIMIT :limit;
@@ -175,7 +177,7 @@ DELETE FROM capture_failed WHERE collection = ? AND warc = ? AND place_offset = 
 
 -- def newest(address: int, since: int, collection: str) -> RecordedAttempt | None
 -- Return the latest response that another collection kept from an address after the fact `since`, or None.
--- If `since` is the number of a session, two collections on one site request each page once in it.
+-- If `since` is the number of a session, two collections on one site request each page once in the session.
 SELECT {recorded} {from_attempts}
 WHERE v.address = :address AND v.seq > :since AND {at_address} AND h.collection <> :collection AND v.warc <> ''
 AND v.warc NOT GLOB 'unarchived-*' AND v.reason IS NULL

@@ -17,7 +17,7 @@ from windrow.reasons import Reason
 Row = tuple[Any, ...]
 
 parse = lru_cache(maxsize=64)(clock.parse)
-"""Cached, since all facts of a transaction have the same time."""
+"""It is cached, since all facts of a transaction have the same time."""
 
 
 def _parse_time(text: str | None) -> datetime | None:
@@ -113,7 +113,7 @@ _FACT_KINDS: dict[str, tuple[str, Callable[[Row], ledger_facts.Fact]]] = {
 
 
 MAX_FACTS_IN_MEMORY = 4000
-"""The most facts that are read into memory at a time."""
+"""The maximum number of facts that are read into memory at a time."""
 
 
 def facts(ledger: Ledger, after: int = 0, last: int | None = None) -> Iterator[ledger_facts.Fact]:
@@ -141,7 +141,6 @@ _get_seq = attrgetter("seq")
 
 
 def _read_kind(ledger: Ledger, kind: str, after: int, last: int) -> list[ledger_facts.Fact]:
-    """Return the facts of one kind with numbers above `after` and up to `last`."""
     columns, make_fact = _FACT_KINDS[kind]
     table, seq, at = ("attempt", "t.end_seq", "t.ended") if kind == "attempt_end" else (kind, "t.seq", "t.at")
     item_column = next((name for name in ("t.item", "t.listed_file") if f" {name}," in columns), "")

@@ -1,7 +1,7 @@
 -- Queries on imported WARC files, which other programs wrote. Files are given by their numbers.
 
 -- row: ImportRow
--- An imported WARC file: all its records before `offset` are on the ledger.
+-- An imported WARC file. All its records before `offset` are on the ledger.
 
 -- def get(warc: str) -> ImportRow | None
 -- Return how far the records of an imported file are on the ledger, or None if the file is not known.
@@ -15,13 +15,13 @@ SELECT digest, size, warc, place_offset AS offset, place_length AS length FROM p
 -- A revisit whose bytes were imported after it was read.
 
 -- def resolved(after: tuple[int, int], limit: int) -> list[ResolvedRevisit]
--- Return revisits whose bytes were imported meanwhile, after the file and offset `after`.
+-- Return the revisits after the place `after` (file, offset) whose bytes have been imported meanwhile.
 SELECT w.intake, w.place_offset AS offset, i.warc, i.source FROM intake_waiting w JOIN payload p ON p.spelled = w.spelled
 JOIN intake i ON i.seq = w.intake
 WHERE (w.intake, w.place_offset) > (:after[0], :after[1]) ORDER BY w.intake, w.place_offset LIMIT :limit;
 
 -- def count_waiting(source: str) -> int
--- Count the revisits in a source's files whose bytes are not imported yet.
+-- Count the revisits in a source's files whose bytes have not been imported.
 SELECT count(*) FROM intake_waiting w JOIN intake i ON i.seq = w.intake WHERE i.source = :source;
 
 -- row: ImportSource
@@ -32,7 +32,7 @@ SELECT count(*) FROM intake_waiting w JOIN intake i ON i.seq = w.intake WHERE i.
 SELECT DISTINCT source AS name, collection FROM intake ORDER BY 1;
 
 -- def count_waiting_in(intake: int) -> int
--- Count the revisits in one file whose bytes are not imported yet.
+-- Count the revisits in one file whose bytes have not been imported.
 SELECT count(*) FROM intake_waiting WHERE intake = :intake;
 
 -- def names(intake: int) -> list[str]
@@ -45,6 +45,6 @@ SELECT i.seq AS item, i.warc AS key FROM intake_name n JOIN intake i ON i.seq = 
 WHERE n.name = :name ORDER BY i.seq;
 
 -- def by_tail(tail: str, limit: int) -> list[ItemKey]
--- Return the files of which a name ends with `tail`.
+-- Return the files with a name that ends with `tail`.
 SELECT DISTINCT i.seq AS item, i.warc AS key FROM intake_name n JOIN intake i ON i.seq = n.intake
 WHERE substr(n.name, -length(:tail)) = :tail ORDER BY i.seq LIMIT :limit;

@@ -1,6 +1,6 @@
 """Record what happens to items: readings of steps, decisions and findings, and the step that each item waits for.
 
-An item is a listed file, a member of one or an imported WARC file, given by its number.
+An item is a listed file, a member of a listed file, or an imported WARC file, given by its number.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ class ItemWriter:
         self._batch = batch
 
     def start(self, session: int, item: int, step: str) -> int:
-        """Record that a step has begun for an item; return the fact's number."""
+        """Record that a step has begun for an item. Return the number of the fact."""
         return self._batch.fact("step_start", session, item, step)
 
     def add_reading(  # noqa: PLR0917
         self, session: int, item: int, step: tuple[str, str], digest: str, reading: Reading, then: str
     ) -> int:
-        """Record the reading of an item by a step, given by its phase and version; return the fact's number.
+        """Record the reading of an item by a step, given by its phase and version. Return the number of the fact.
 
-        If the reading has a reason, the item has failed; otherwise it waits for the step `then`, or is done if `then`
-        is empty. `digest` is that of the bytes that were read.
+        If the reading has a reason, the item has failed. Otherwise it waits for the step `then`, or is done if `then`
+        is empty. `digest` is the digest of the bytes that were read.
         """
         phase, version = step
         outcome = (reading.reason, reading.count, reading.md5)
@@ -42,7 +42,7 @@ class ItemWriter:
         return number
 
     def retry(self, session: int, item: int, step: str, message: str = "") -> int:
-        """Record the decision that an item is fetched again: it waits for `step` now; `message` says why."""
+        """Record the decision that an item is fetched again: it waits for `step` now. `message` says why."""
         number = self._batch.fact("decision", session, item, Reason.RETRIED, message)
         self._batch.row("item_waits", item, step, Status.PENDING, None, Reason.RETRIED, number)
         return number

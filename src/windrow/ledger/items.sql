@@ -1,26 +1,26 @@
--- Queries on items: listed files, their members, and imported WARC files. They are given by their numbers. A step reads
--- an item, and `pending_step` has the step that an item waits for, failed at or was ended before. `facts` are the
--- numbers of the first and the last fact of a range.
+-- Queries on items: listed files, their members, and imported WARC files, all given by their numbers. A step reads an
+-- item. `pending_step` has the step that an item waits for, failed at or was ended before. `facts` are the numbers of
+-- the first and the last fact of a range.
 
 -- part: items
--- All items. `attempt` is the one that fetched a member, and 0 for other items.
+-- All items. `attempt` is the attempt that fetched a member, and 0 for other items.
 (SELECT seq, at, session, collection, kind, member_key AS item_key, attempt, '' AS owner, name, size, digest, md5,
     rank, reason FROM member
 UNION ALL SELECT seq, at, session, collection, kind, file_key, 0, owner, '', size, '', '', rank, reason FROM listed_file
 UNION ALL SELECT seq, at, session, collection, 'warc', warc, 0, source, '', size, '', '', '', NULL FROM intake)
 
 -- part: of_latest
--- No later attempt fetched other members; this is also true if `m` is NULL.
+-- A later attempt did not fetch other members; this is also true if `m` is NULL.
 NOT EXISTS (SELECT 1 FROM attempt b JOIN attempt l ON l.listed_file = b.listed_file AND l.seq > b.seq
     WHERE b.seq = m.attempt)
 
 -- row: DueRow
 -- A listed file or a member that waits for a step or failed at it, and the capture that contains it.
--- The capture's digest, size and source are empty or None if there is no capture.
+-- The digest, the size and the source of the capture are empty or None if there is none.
 
 -- def due(collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]
--- Return items that wait for a step (or failed at it, by `status`) in the order of their ranks.
--- `after` is the rank and the number of the item after which the result begins.
+-- Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
+-- `after` is the rank and the number of the item before the first one returned.
 SELECT p.item, coalesce(m.kind, f.kind) AS "kind: str", coalesce(m.member_key, f.file_key) AS "key: str",
        p.rank, p.attempt, coalesce(m.digest, '') AS "digest: str", coalesce(m.name, '') AS "member: str",
        coalesce(f.owner, '') AS "owner: str", p.reason, p.since, coalesce(v.digest, '') AS "capture: str", v.size,
@@ -39,11 +39,11 @@ SELECT step, count(*) FROM pending_step WHERE collection = :collection AND statu
 -- The step that an item waits for, failed at or was ended before.
 
 -- def pending(item: int) -> PendingStep | None
--- Return the step that an item waits for, failed at or was ended before; None if all its steps are done.
+-- Return the step that an item waits for, failed at or was ended before, or None if all its steps are done.
 SELECT item, step, status, reason, since FROM pending_step WHERE item = :item;
 
 -- row: KnownReading
--- The result of a step for some bytes, with the item that it read.
+-- The result of a step for some bytes, and the item that it read.
 
 -- def reading(digest: str, step: str, version: str) -> KnownReading | None
 -- Return the first result of a step with this version for these bytes, or None.
@@ -55,7 +55,7 @@ WHERE digest = :digest AND step = :step AND version = :version ORDER BY seq LIMI
 SELECT kind, message, level, line, col FROM finding WHERE item = :item AND phase = :phase ORDER BY seq;
 
 -- def number(collection: str, key: str, attempt: int) -> int | None
--- Return the number of the item with a key that an attempt fetched, or None; `attempt` is 0 for a file.
+-- Return the number of the item with a key that an attempt fetched, or None. `attempt` is 0 for a file.
 SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :key AND i.attempt = :attempt
 ORDER BY i.seq LIMIT 1;
 
@@ -79,7 +79,7 @@ LEFT JOIN intake w ON w.seq = r.item WHERE r.seq BETWEEN :facts[0] AND :facts[1]
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- row: NamedCount
--- The number of items of a kind whose name is valid, or was refused for the same reason.
+-- The number of items of a kind whose names were refused for the same reason, or (None) are valid.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
 -- Count the items of a collection that were first seen between two facts, by kind and reason.
@@ -87,7 +87,8 @@ SELECT kind AS "kind: str", reason AS "reason: Reason | None", count(*) AS "numb
 WHERE seq BETWEEN :facts[0] AND :facts[1] AND collection = :collection GROUP BY 1, 2 ORDER BY 1, 2;
 
 -- def ended_between(collection: str, facts: tuple[int, int]) -> dict[int, str]
--- Return the last decision (retried, cancelled) between two facts about each item of a collection, by item.
+-- Return the last decision about each item of a collection between two facts, by item.
+-- It is "retried" or "cancelled".
 SELECT d.item, d.act FROM decision d LEFT JOIN member m ON m.seq = d.item LEFT JOIN listed_file f ON f.seq = d.item
 WHERE d.seq BETWEEN :facts[0] AND :facts[1] AND coalesce(m.collection, f.collection) = :collection ORDER BY d.seq;
 
@@ -103,7 +104,7 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
 -- The number of items that failed or were ended for a reason.
 
 -- def by_reason() -> list[ReasonCountRow]
--- Count the items that failed or were ended, and refused entries, by reason: a reason may be returned twice.
+-- Count failed and ended items, and refused entries, by reason. A reason may be returned twice.
 -- Of the members of a file, only those of its latest attempt count.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 WHERE p.status >= 4 AND p.reason IS NOT NULL AND {of_latest} GROUP BY p.reason
@@ -111,11 +112,11 @@ UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
 
 -- row: ItemRow
 -- An item, and the step that it waits for, failed at or was ended before (None if all are done).
--- `file` is the file that contains a member, and None for other items. `attempt` is the one that fetched the member, or
--- 0; `latest` is the attempt that fetched the member or, for a file, the last attempt at it.
+-- `file` is the file that contains a member, and None for other items. `attempt` is the attempt that fetched the
+-- member, or 0. `latest` is that attempt or, for a file, the last attempt at it.
 
 -- def get(item: int) -> ItemRow | None
--- Return an item, or None if there is no item with this number.
+-- Return an item, or None if no item has this number.
 SELECT i.seq, i.at, i.session, i.collection, i.kind AS "kind: str", i.item_key AS key, v.listed_file AS file,
        i.owner AS "owner: str", i.attempt AS "attempt: int", i.name AS "name: str", i.size AS "size: int | None",
        i.digest AS "digest: str", i.md5 AS "md5: str", i.rank AS "rank: str", p.step AS "step: str | None", p.status, p.reason,
@@ -129,13 +130,13 @@ UNION ALL SELECT seq, member_key FROM member WHERE member_key IN (SELECT value F
 UNION ALL SELECT seq, warc FROM intake WHERE warc IN (SELECT value FROM json_each(:keys)) ORDER BY 1;
 
 -- def by_tail(tail: str, limit: int) -> list[ItemKey]
--- Return the items whose key, or whose path at a source, ends with `tail`.
+-- Return the items with a key, or a path at a source, that ends with `tail`.
 SELECT seq AS item, item_key AS key FROM {items} WHERE substr(item_key, -length(:tail)) = :tail
 UNION SELECT l.listed_file, f.file_key FROM listing l JOIN listed_file f ON f.seq = l.listed_file
 WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1 LIMIT :limit;
 
 -- def by_owner(owner: str, limit: int) -> list[ItemKey]
--- Return the items of a centre (their `owner`) or, for WARC files, of a source, without regard to case.
+-- Return the items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter.
 SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:owner) ORDER BY seq LIMIT :limit;
 
 -- def count_by_owner(owner: str) -> int
@@ -148,7 +149,8 @@ SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
 
 -- row: ReadingRow
--- The result of a step for an item: a reason if it failed, and `number`, a count such as that of rows.
+-- The result of a step for an item.
+-- `reason` is why it failed, or None. `number` is a count, such as that of rows.
 
 -- def readings(item: int) -> list[ReadingRow]
 -- Return the results of steps for an item, in order.
@@ -162,14 +164,14 @@ SELECT seq, at, session, step, version, digest, reason, number FROM reading WHER
 SELECT seq, at, session, phase, kind, level, message, line, col AS column FROM finding WHERE item = :item ORDER BY seq;
 
 -- row: DecisionRow
--- A decision about an item, of an operator or because a listing changed: `act` is retried or cancelled.
+-- A decision about an item, by an operator or because a listing changed. `act` is retried or cancelled.
 
 -- def decisions(item: int) -> list[DecisionRow]
 -- Return the decisions about an item, in order.
 SELECT seq, at, session, act, message FROM decision WHERE item = :item ORDER BY seq;
 
 -- row: StartRow
--- A step that has begun to read an item: it is running, or was interrupted.
+-- A step that has begun to read an item. It is running, or was interrupted.
 
 -- def unended(item: int) -> StartRow | None
 -- Return the step that has begun to read an item and has not ended, or None.
@@ -179,7 +181,7 @@ AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.item = s.item AND r.seq > s.seq)
 -- row: ItemEvent
 -- An event that changed the state of an item.
 -- `event` is attempt, end (of an attempt), start (of a step), reading or decision. `reason` is why the attempt or the
--- reading failed, or the decision; `checksum` is empty if the bytes were not compared with a side-car.
+-- reading failed, or the decision. `checksum` is empty if the bytes were not compared with a side-car.
 
 -- def events(items: Sequence[int]) -> list[ItemEvent]
 -- Return the events that changed the states of items, in order for each item.
@@ -196,8 +198,8 @@ ORDER BY 1, 2;
 
 -- row: SeenItem
 -- An item, the reason if its name was refused, and its pending step.
--- `file` is the file that contains a member, and `attempt` the one that fetched it. `step` and `status` are those of
--- the step that the item waits for, failed at or was ended before, and None if all steps are done.
+-- `file` is the file that contains a member, and `attempt` the attempt that fetched the member. `step` and `status` are
+-- those of the step that the item waits for, failed at or was ended before, or None if all steps are done.
 
 -- def seen(items: Sequence[int]) -> list[SeenItem]
 -- Return items with the steps that they wait for, failed at or were ended before.
@@ -213,7 +215,7 @@ LEFT JOIN attempt v ON v.seq = m.attempt LEFT JOIN pending_step p ON p.item = n.
 SELECT seq FROM {items} WHERE collection = :collection ORDER BY seq;
 
 -- row: KindCount
--- The number of items of a kind with this pending step; `step` is None if all steps are done.
+-- The number of items of a kind with this pending step. `step` is None if all steps are done.
 
 -- def by_step() -> list[KindCount]
 -- Count the items of all collections by the step that they wait for, failed at or were ended before.

@@ -27,7 +27,7 @@ from windrow.ledger.unread import UnreadQueries, UnreadWriter
 
 
 class LedgerWriter:
-    """Appends facts in an open transaction; methods that write a fact return its number.
+    """Appends facts in an open transaction. Methods that write a fact return its number.
 
     Few transactions write to all subjects, so the part for each subject is created when it is first used. Only modules
     of this package use `batch`.
@@ -65,7 +65,7 @@ class LedgerWriter:
 class Ledger:
     """The ledger of one workspace, in an SQLite file.
 
-    Many processes may read at the same time; `writing()` is needed to write, and only one process writes at a time.
+    Many processes may read at the same time. To write, `writing()` is needed, and only one process writes at a time.
     Only modules of this package use `database`.
     """
 
@@ -88,7 +88,7 @@ class Ledger:
 
     @contextmanager
     def writing(self) -> Iterator[LedgerWriter]:
-        """Open a transaction and return its writer; any exception rolls the transaction back."""
+        """Open a transaction, and yield its writer. Any exception rolls the transaction back."""
         with self.database.transaction():
             writer = LedgerWriter(self.database)
             yield writer

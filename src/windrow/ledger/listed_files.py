@@ -18,9 +18,9 @@ class ListedFileWriter:
         self, session: int, collection: str, kind: str, key: str, *, step: str = "", rank: str = "", owner: str = "",
         size: int | None = None, reason: Reason | None = None,
     ) -> int:  # fmt: skip
-        """Record a listed file and return its number; `owner` is the centre in its key, `size` is in bytes.
+        """Record a listed file, and return its number. `owner` is the centre in its key, `size` is in bytes.
 
-        The file is refused if there is a `reason`; otherwise it waits for `step`, or is done if `step` is empty.
+        The file is refused if there is a `reason`. Otherwise it waits for `step`, or is done if `step` is empty.
         """
         file = self._batch.fact("listed_file", session, collection, kind, key, owner, size, rank, reason)
         self._wait(file, collection, step, rank, 0, reason)
@@ -29,9 +29,9 @@ class ListedFileWriter:
     def add_member(
         self, session: int, collection: str, kind: str, key: str, *, attempt: int, member: Member, step: str = "",
     ) -> int:  # fmt: skip
-        """Record a member that an attempt found and return its number.
+        """Record a member that an attempt found, and return its number.
 
-        It is refused if the member has a reason; otherwise it waits for `step`, or is done if `step` is empty.
+        It is refused if the member has a reason. Otherwise it waits for `step`, or is done if `step` is empty.
         """
         columns = (member.name, member.size, member.digest, member.md5, member.rank, member.reason)
         number = self._batch.fact("member", session, collection, kind, key, attempt, *columns)
@@ -39,7 +39,6 @@ class ListedFileWriter:
         return number
 
     def _wait(self, item: int, collection: str, step: str, rank: str, attempt: int, reason: Reason | None) -> None:  # noqa: PLR0917
-        """Record that a new item is refused, if `reason` is not None, or waits for `step`, if that is not empty."""
         if reason:
             self._batch.row("pending_step", item, collection, "", Status.FAILED, rank, attempt, reason, item)
         elif step:
@@ -53,10 +52,11 @@ class MirrorWriter:
         self._batch = batch
 
     def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
-        """Record what a listing shows of a file, `event`, and return the fact's number.
+        """Record what a listing shows of a file, `event`, and return the number of the fact.
 
-        It is `listed` or, if the name is refused, `refused` (the source began to list the file), `changed`, `gone` (it
-        stopped listing it), or `compared` (the file was compared with the one fetched from another source).
+        The event is `listed` or, if the name is refused, `refused` (the source began to list the file), `changed`,
+        `gone` (the source stopped listing it), or `compared` (the file was compared with the one fetched from another
+        source).
         """
         modified = spell(offer.modified) if offer.modified else None
         columns = (offer.size, modified, offer.sidecar)

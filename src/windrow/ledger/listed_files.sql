@@ -1,7 +1,9 @@
--- Queries on listed files, at whichever sources. Files and attempts are given by their numbers.
+-- Queries on listed files, whichever sources list them. Files and attempts are given by their numbers.
 
 -- row: KnownFile
--- A listed file; `failed_step` is None if it did not fail, '' if its name was refused; `attempt` is 0 if it has none.
+-- A listed file.
+-- `failed_step` is failed_step step at which it failed, "" if its name was refused, or None. `attempt` is its last attempt, or
+-- 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
 -- Return the listed files of a collection with these keys, by key.
@@ -15,7 +17,7 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for a reason; `compared` is true if they had a checksum file.
+-- The number of files that were fetched, or failed for a reason. `compared` is true if they had a checksum file.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
 -- Count the files with an attempt that ended between two facts, each once for each reason.
@@ -40,7 +42,7 @@ SELECT f.seq AS item, f.file_key AS key FROM listed_file f WHERE f.seq IN (
     UNION SELECT listed_file FROM attempt WHERE end_seq IS NOT seq AND end_seq = :attempt);
 
 -- def keys_by_status(collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]
--- Return the keys of files in one of two statuses; an empty `source` or `reason` means any source or reason.
+-- Return the keys of files in one of two statuses, at a source and with a reason (empty: any).
 -- A file without a pending step has the statuses of the members that its latest attempt fetched.
 SELECT DISTINCT f.file_key FROM listed_file f LEFT JOIN pending_step p ON p.item = f.seq
 LEFT JOIN mirror o ON o.listed_file = f.seq WHERE f.collection = :collection

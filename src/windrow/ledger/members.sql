@@ -14,7 +14,7 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
 
 -- row: PassedCount
 -- The number of files of which all members passed a step, or of which a member failed.
--- `failed` is set only if no member of the file failed before. An empty step stands for the check of names.
+-- `failed` is true only if no member of the file failed before. An empty step is the check of names.
 
 -- def passed_between(collection: str, facts: tuple[int, int]) -> list[PassedCount]
 -- Count the files of which a step read members between two facts, by step and result.
@@ -33,7 +33,7 @@ UNION ALL SELECT '', n.refused = 0, n.refused > 0, count(*) FROM (
     AND m.collection = :collection GROUP BY m.attempt) n GROUP BY 2, 3;
 
 -- row: BroughtMember
--- A member, with the step that it waits for, failed at or was ended before, and the reason.
+-- A member, the step that it waits for, failed at or was ended before, and the reason.
 
 -- def brought(attempt: int) -> list[BroughtMember]
 -- Return the members that an attempt fetched, in the order of their ranks.

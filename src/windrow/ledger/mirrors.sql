@@ -1,9 +1,9 @@
--- Queries on mirrors: the places where sources list files, what listings showed of files (the events listed, refused,
--- changed, gone and compared), and refused entries. Files are given by their numbers, and `facts` are the numbers of
--- the first and the last fact of a range.
+-- Queries on mirrors (the places where sources list files), on what listings showed of files (the events listed,
+-- refused, changed, gone and compared), and on refused entries. Files are given by their numbers. `facts` are the
+-- numbers of the first and the last fact of a range.
 
 -- row: Mirror
--- A listed file at a source, as last listed; `present` is true if the source still lists it.
+-- A listed file at a source, as it was last listed. `present` is true if the source still lists the file.
 
 -- part: mirror
 SELECT o.listed_file AS file, f.file_key AS key, f.owner, o.source, o.path, o.present, o.size, o.modified, o.sidecar
@@ -62,7 +62,7 @@ WHERE path = :name OR substr(path, -length('/' || :name)) = '/' || :name OR sour
 OR (reason = 'protocol_error' AND substr(path, -length(' ' || :name)) = ' ' || :name) ORDER BY seq;
 
 -- def refused_at(source: str, limit: int) -> list[RefusalRow]
--- Return at most `limit` entries of a source's listings that were refused, the last ones first.
+-- Return the refused entries of a source's listings, the last ones first.
 SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
     SELECT seq, at, session, source, path, reason FROM refusal WHERE source = :source
     UNION ALL SELECT l.seq, l.at, l.session, l.source, l.path, f.reason FROM listing l
@@ -74,14 +74,14 @@ SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
 -- An event of a listing: a source began to list a file (listed or refused), changed it, or stopped (gone).
 
 -- def listings(file: int) -> list[ListingRow]
--- Return what listings showed of a file (listed, changed, gone ...), in order.
+-- Return what listings showed of a file, in order.
 SELECT seq, at, session, source, path, event, size, modified FROM listing WHERE listed_file = :file ORDER BY seq;
 
 -- row: InconsistentMirror
 -- A mirror whose `present` does not agree with the last event of its listings.
 
 -- def inconsistent() -> Iterator[InconsistentMirror]
--- Yield mirrors of which `present` does not agree with the last event of a listing.
+-- Yield the mirrors whose `present` does not agree with the last event of their listings.
 SELECT o.source, o.listed_file AS file, o.present AS "present: int", l.event FROM mirror o
 JOIN listing l ON l.seq = (SELECT max(k.seq) FROM listing k
     WHERE k.source = o.source AND k.listed_file = o.listed_file) WHERE o.present <> (l.event <> 'gone');
@@ -98,10 +98,10 @@ FROM listing l JOIN listed_file f ON f.seq = l.listed_file
 WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l.event <> 'compared' ORDER BY l.seq;
 
 -- row: UncomparedMirror
--- A source that lists a file whose bytes, with this digest, were fetched from `held_from`.
+-- A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
--- Return mirrors of fetched files at other sources, with the same size, that are still to be compared.
+-- Return mirrors of fetched files at other sources, with the same size, that must still be compared.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

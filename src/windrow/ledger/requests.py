@@ -13,8 +13,7 @@ from windrow.ledger.typed.requests import TypedRequests, UnarchivedAnswer, Whole
 from windrow.model import HttpRequest
 
 _ADDRESS_NAME, _LISTING_NAME = "windrow.address", "windrow.listing"
-"""The names of two learned values that are not given to discoveries: the address of a source, and the attempt with
-which its current complete listing began."""
+"""Learned values that discoveries are not given: a source's address, and the attempt that began its open listing."""
 
 
 class RequestQueries(TypedRequests):
@@ -25,16 +24,16 @@ class RequestQueries(TypedRequests):
         return {name: json.loads(text) for name, text in self.learned_texts(collection, source).items()}
 
     def learned_as(self, collection: str, name: str) -> dict[str, Any]:
-        """Return the values learned under a name, by source, including sources that are no longer configured."""
+        """Return the values learned under a name, by source, also for sources that are not configured any more."""
         return {source: json.loads(text) for source, text in self.learned_texts_as(collection, name).items()}
 
     def address(self, collection: str, source: str) -> str | None:
-        """Return the address that a source had when it was last requested, or None if no address was recorded."""
+        """Return the address that a source had when it was last requested, or None if none was recorded."""
         address: str | None = self.learned_as(collection, _ADDRESS_NAME).get(source)
         return address
 
     def listing_begun(self, collection: str, source: str) -> int:
-        """Return the attempt with which a source's current complete listing began, or 0 if no listing is under way."""
+        """Return the attempt with which a source's present complete listing began, or 0 if no listing is under way."""
         return int(self.learned_as(collection, _LISTING_NAME).get(source) or 0)
 
     def of_attempt(self, attempt: int) -> HttpRequest | None:
@@ -50,11 +49,11 @@ class RequestWriter:
         self._batch = batch
 
     def record_followed(self, collection: str, source: str, followed: Followed) -> None:
-        """Record the result of following the response of an attempt: the source is followed up to this attempt."""
+        """Record the result of following the response of an attempt. The source is followed up to this attempt."""
         self._batch.row("followed", followed.attempt, collection, source, *followed[1:])
 
     def learn(self, collection: str, source: str, learned: Mapping[str, Any], attempt: int) -> None:
-        """Record values learned about a source from a response; they replace earlier values of the same names."""
+        """Record values learned about a source from a response. They replace earlier values of the same names."""
         for name, learned_value in learned.items():
             self._batch.row("learned", collection, source, name, json.dumps(learned_value), attempt)
 
@@ -82,7 +81,7 @@ class RequestWriter:
         self._batch.row("asked", attempt, digest, host)
 
     def drop_bytes(self, answers: Sequence[UnarchivedAnswer]) -> None:
-        """Record that the bytes of answers are deleted; the attempts stay as facts."""
+        """Record that the bytes of answers are deleted. The attempts stay as facts."""
         self._batch.flush()
         self._batch.database.execute_many("answer_bytes_dropped", [(answer.attempt,) for answer in answers])
         self._batch.database.execute_many("answer_without_bytes", [(answer.address, answer.host) for answer in answers])
@@ -93,5 +92,5 @@ class RequestWriter:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due, unless it is taken down or was requested in this session: pages may link in a circle."""
+        """Make an address due, unless it is taken down or was requested in this session. Pages may link in a circle."""
         self._batch.row("asked_when_named", digest, host, session)

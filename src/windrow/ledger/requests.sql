@@ -1,8 +1,8 @@
--- Queries on collections that find documents by requests: answers that were followed, values learned, and offers. An
--- answer is given by the number of its attempt.
+-- Queries for collections that find documents by requests: on answers that were followed, values learned, and offers.
+-- An answer is given by the number of its attempt.
 
 -- def followed_upto(collection: str, source: str) -> int
--- Return the last answer of a source that was followed, or 0 if there is none.
+-- Return the last answer of a source that was followed, or 0.
 SELECT coalesce(max(attempt), 0) FROM followed WHERE collection = :collection AND source = :source;
 
 -- def followed(attempt: int) -> Followed | None
@@ -16,10 +16,11 @@ WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
 -- row: DailyYield
--- A day (YYYY-MM-DD) with responses of a list, and the fewest things that one of its responses offered then.
+-- The fewest things that any answer of a list offered on a day (YYYY-MM-DD).
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
--- Return a list's daily yields by its responses since a time and before an attempt, without drifted ones.
+-- Return the daily yields of a source's list, from its answers before an attempt.
+-- Answers that drifted are left out.
 SELECT substr(v.started, 1, 10) AS "day: str", min(f.offers) AS "fewest: int"
 FROM attempt v JOIN followed f ON f.attempt = v.seq
 WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.collection = :collection
@@ -47,7 +48,7 @@ ORDER BY v.seq LIMIT :limit;
 SELECT name, part_offset, part_length, url FROM offered WHERE attempt = :attempt ORDER BY ordinal;
 
 -- def known(collection: str, source: str, keys: Sequence[str]) -> set[str]
--- Return those of `keys` that a source has ever offered.
+-- Return the `keys` that a source has ever offered.
 SELECT name FROM offer_known WHERE collection = :collection AND source = :source
 AND name IN (SELECT value FROM json_each(:keys));
 
@@ -65,13 +66,13 @@ AND source = :listing.source AND ended < :listing.ended
 ORDER BY ended DESC LIMIT :limit;
 
 -- def listed(listing: WholeListingRow) -> int
--- Count the different keys that were offered in a complete listing.
+-- Return the number of different keys that were offered in a complete listing.
 SELECT count(DISTINCT o.name) FROM followed f JOIN offered o ON o.attempt = f.attempt
 WHERE f.collection = :listing.collection AND f.source = :listing.source AND f.attempt BETWEEN :listing.began
 AND :listing.ended;
 
 -- def missing(listing: WholeListingRow) -> list[str]
--- Return the keys that a source offered before a complete listing and did not offer in it.
+-- Return the keys that a source offered before a complete listing, but not in it.
 SELECT k.name FROM offer_known k WHERE k.collection = :listing.collection AND k.source = :listing.source
 AND k.attempt < :listing.began
 AND k.name NOT IN (SELECT o.name FROM followed f JOIN offered o ON o.attempt = f.attempt
@@ -85,7 +86,7 @@ SELECT r.digest, r.method, r.headers, r.body, r.context, r.attachments, r.second
 FROM attempt v JOIN request r ON r.digest = v.address AND r.host = v.host WHERE v.seq = :attempt;
 
 -- row: RequestAttempt
--- An attempt at a request; `kept` is true if the bytes of its answer are still stored.
+-- An attempt at a request. `kept` is true if the bytes of its answer are still stored.
 
 -- def attempts(collection: str, address: int, limit: int) -> list[RequestAttempt]
 -- Return the last attempts at a request, the latest first, with the source or service that was requested.
@@ -99,7 +100,7 @@ NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.host = ?2 OR (t.host = 0 AND t.ad
     AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted'))
 
 -- name: ask_again
--- Make an address due, unless it is taken down: an answer that leads to it does not change that.
+-- Make an address due, unless it is taken down. An answer that leads to it does not change that.
 UPDATE address SET due = 0 WHERE digest = ?1 AND host = ?2 AND {stands};
 
 -- name: ask_when_named
@@ -116,7 +117,7 @@ SELECT v.seq AS attempt, v.address AS "address: int", v.host, v.warc FROM attemp
 WHERE v.warc >= 'unarchived-' AND v.warc < 'unarchived.' AND h.collection = :collection;
 
 -- name: answer_bytes_dropped
--- Record that the bytes of an answer are deleted; the attempt stays as a fact.
+-- Record that the bytes of an answer are deleted. The attempt stays as a fact.
 UPDATE attempt SET warc = '', place_offset = NULL, place_length = NULL WHERE seq = ?;
 
 -- name: answer_without_bytes
@@ -124,5 +125,5 @@ UPDATE attempt SET warc = '', place_offset = NULL, place_length = NULL WHERE seq
 UPDATE address SET capture = 0 WHERE digest = ? AND host = ?;
 
 -- def files_needed(files: Sequence[str]) -> set[str]
--- Return the files, among these files of the archive, with bytes that the ledger refers to.
+-- Return the `files` of the archive with bytes that the ledger refers to.
 SELECT DISTINCT warc FROM attempt WHERE warc IN (SELECT value FROM json_each(:files));

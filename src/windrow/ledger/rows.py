@@ -26,7 +26,10 @@ from windrow.reasons import Reason
 
 
 class SourceCounts(NamedTuple):
-    """Numbers of attempts at a source and of failed ones; bytes received and seconds spent in the successful ones."""
+    """The numbers of all attempts at a source and of failed ones.
+
+    `received` is the number of bytes received in the successful attempts, `seconds` the time that they took.
+    """
 
     source: str
     attempts: int
@@ -41,7 +44,7 @@ class SourceCounts(NamedTuple):
 
 
 class RobotsAttempt(NamedTuple):
-    """A request for a host's robots.txt; `warc` is empty if the response was not kept."""
+    """A request for a host's robots.txt. `warc` is empty if the response was not kept."""
 
     started: datetime
     status: int | None
@@ -57,7 +60,7 @@ class RobotsAttempt(NamedTuple):
 
 
 class RequestRow(NamedTuple):
-    """A request as its table stores it: headers and attachments are JSON."""
+    """A request as its table stores it. Headers and attachments are JSON."""
 
     digest: int
     method: str
@@ -82,7 +85,10 @@ class LoggedAttempt(NamedTuple):
 
 
 def logged(row: tuple[Any, ...]) -> LoggedAttempt:
-    """Return a logged attempt from all columns of the part `recorded` in attempts.sql; the last is the holder."""
+    """Return a logged attempt from the columns of the part `recorded` in attempts.sql.
+
+    The last column is the holder.
+    """
     return LoggedAttempt(recorded(row), row[-1])
 
 
@@ -101,10 +107,10 @@ def recorded(row: tuple[Any, ...]) -> RecordedAttempt:
 class CapturedRow(NamedTuple):
     """A capture that an attempt took from the attempt `original`, or if that is 0, from another program.
 
-    `collection` and `source` are those of the original. `found_in` names the index in which the capture was found; it
-    is empty if the capture was used instead of a request. `line` is the index line of another program's capture, made
-    from the record if there is no index. It is None for captures of this workspace, if the capture was taken down, and
-    in rows of old versions.
+    `collection` and `source` made the original. `found_in` names the index in which the capture was found; it is empty
+    if the capture was used instead of a request. `line` is the index line of another program's capture, made from the
+    record if there is no index. It is None for captures of this workspace, if the capture was taken down, and in rows
+    of old versions.
     """
 
     attempt: int
@@ -118,7 +124,7 @@ class CapturedRow(NamedTuple):
 
 
 def captured_row(row: tuple[Any, ...]) -> CapturedRow:
-    """Return a CapturedRow from its columns; the last one, the line, is JSON or empty."""
+    """Return a CapturedRow from its columns. The last one, the line, is JSON or empty."""
     *values, line = row
     return CapturedRow._make((*values, CdxLine(*json.loads(line)) if line else None))
 
@@ -139,8 +145,8 @@ class ItemKey(NamedTuple):
 class Followed(NamedTuple):
     """The result of following the response of an attempt: numbers of requests, offers and new (`fresh`) offers.
 
-    `reason` is why it was not followed. `ending` says why no request follows, and is empty if that is not known.
-    `findings` are JSON; `seconds` is how long following took.
+    `reason` is why it was not followed. `ending` is the message of the discovery, or "". `findings` are JSON. `seconds`
+    is how long following took.
     """
 
     attempt: int
@@ -158,15 +164,15 @@ class Followed(NamedTuple):
 
 
 def offering(row: tuple[Any, ...]) -> Offering:
-    """Return an offer from the columns name, offset, length and URL; a length of -1 means the whole response."""
+    """Return an offer from the columns name, offset, length and URL. A length of -1 means the whole response."""
     name, offset, length, url = row
     return Offering(name, () if length < 0 else (offset, length), url)
 
 
 class SessionRow(NamedTuple):
-    """A session: `seq` is the number of its first fact, `last` that of its last fact so far.
+    """A session: `seq` is the number of its first fact, `last` the number of its last fact so far.
 
-    `number` is shown to people. `outcome` is the exit code, None while the session runs and if it was killed.
+    `number` is shown to people. `outcome` is the exit code, or None if the session runs or was killed.
     """
 
     seq: int
@@ -185,7 +191,7 @@ class SessionRow(NamedTuple):
 
 
 class TargetCapture(NamedTuple):
-    """The capture of an attempt at a target of a takedown; `borrowed` is true if another attempt made the capture."""
+    """The capture of an attempt at a target of a takedown. `borrowed` is true if another attempt made the capture."""
 
     attempt: int
     session: int

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 
 OTHER_RULES = "other rules"
-"""The name under which further rules are counted together once a maximum of rules has been counted."""
+"""The name under which further rules are counted together once the maximum number of rules has been counted."""
 
 _RULE_COMMENT = re.compile(r"(\d+) left out, such as (\S*): (.*)", re.DOTALL)
 
 
 class RuleCount(NamedTuple):
-    """The number of things of a source that a rule or cap left out in a session; `example` is the first address."""
+    """The number of a source's addresses that one rule left out in a session. `example` is the first of them."""
 
     source: str
     reason: str
@@ -37,7 +37,7 @@ class RuleCount(NamedTuple):
     example: str
 
     def as_comment(self) -> str:
-        """Return the count in the form in which the comment of a task stores it.
+        """Return the count as the comment of a task stores it.
 
         >>> RuleCount("blog", "query_denied", "q", 3, "https://a.example/?q").as_comment()
         '3 left out, such as https://a.example/?q: q'
@@ -60,10 +60,10 @@ class SessionQueries(TypedSessions):
     """Queries on sessions."""
 
     def reported_facts(self, session: int) -> tuple[int, int]:
-        """Return the (first, last) number of the facts that a session reports; if it reports none, last < first.
+        """Return the (first, last) number of the facts that a session reports. If it reports none, last < first.
 
-        A session reports its own changes, and those of killed sessions directly before it. A killed session that is
-        followed by another reports nothing, and neither does a session that only recorded an operator's decision.
+        A session reports its own changes, and the changes of killed sessions directly before it. A killed session that
+        is followed by another reports nothing, and neither does a session that only recorded an operator's decision.
         """
         row = self.get(session)
         assert row is not None
@@ -80,37 +80,39 @@ class SessionWriter:
         self._batch = batch
 
     def open(self, holder: str, command: str) -> int:
-        """Record that the process `holder` begins a session for `command`; return its number among the facts."""
+        """Record that the process `holder` begins a session for `command`. Return its number among the facts."""
         self._batch.flush()
         number = self._batch.database.value("session_next_number")
         return self._batch.fact("session", holder, command, number)
 
     def close(self, session: int, outcome: int) -> int:
-        """Record the end of a session with its exit code, `outcome`; return the fact's number."""
+        """Record the end of a session with its exit code, `outcome`. Return the number of the fact."""
         return self._batch.fact("session_end", session, outcome)
 
     def open_task(self, session: int, collection: str, source: str, phase: int) -> int:
-        """Record that a task begins, one phase of one source; return the task's number."""
+        """Record that a task begins, one phase of one source. Return the number of the task."""
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:
-        """Record the end of a task: whether and why it `failed`, and a comment; return the fact's number."""
+        """Record the end of a task: whether and why it `failed`, and a comment. Return the number of the fact."""
         return self._batch.fact("task_end", task, int(failed), reason, comment)
 
 
 LEASE_LENGTH = timedelta(seconds=60)
-"""How long a lease lasts without renewal; a run renews it after a third of this time."""
+"""How long a lease lasts without renewal. A run renews it after a third of this time."""
 
 
 def name_this_process() -> str:
-    """Return a name of this process (machine, boot, pid, start time), which shows on this machine if it still runs."""
+    """Return a name of this process that shows on this machine whether it still runs.
+
+    It consists of machine, boot, process number and start time.
+    """
     boot_file = Path("/proc/sys/kernel/random/boot_id")
     boot_id = boot_file.read_text().strip()[:8] if boot_file.exists() else "?"
     return f"{socket.gethostname()}/{boot_id} pid {os.getpid()} {_start_tick(os.getpid())}"
 
 
 def _start_tick(pid: int) -> str:
-    """Return the start time of a process in ticks since boot, or an empty text if the process does not exist."""
     try:
         process_status = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -130,7 +132,7 @@ class Lease:
     """The exclusive right to run in a workspace, valid for `LEASE_LENGTH` after it was last renewed."""
 
     def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = now) -> None:
-        """Take the lease; raise Locked, with the name of the holder, if another process has it and may still run."""
+        """Take the lease. Raises Locked, with the name of the holder, if another process has it and may still run."""
         self._ledger = ledger
         self._clock = clock
         self.token = secrets.token_hex(16)
@@ -145,7 +147,6 @@ class Lease:
         self._renewed = at
 
     def _refuse_if_held(self, lease: LeaseRow) -> None:
-        """Raise Locked if a lease has not expired and its holder may still run."""
         remaining = lease.expires - self._clock()
         # If a lease ends later than any lease can, the clock was set back since it was taken.
         is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)
@@ -156,7 +157,7 @@ class Lease:
             )
 
     def beat(self) -> None:
-        """Renew the lease if a third of its time has passed; raise Locked if another run has taken it over."""
+        """Renew the lease if a third of its time has passed. Raises Locked if another run has taken it over."""
         at = self._clock()
         if timedelta(0) <= at - self._renewed < LEASE_LENGTH / 3:
             return

@@ -1,5 +1,5 @@
--- Queries on sessions, their tasks and the lease. A session's facts are those between its own number and its
--- end's, since one session runs at a time: ranges of `seq` are quick in every table.
+-- Queries on sessions, their tasks and the lease. One session runs at a time, so a session's facts are those from its
+-- own number to the number of its end. Ranges of `seq` are quick in every table.
 
 -- name: last_seq
 -- The number of the last fact.
@@ -9,14 +9,14 @@ SELECT value FROM counter WHERE name = 'seq';
 UPDATE counter SET value = ? WHERE name = 'seq';
 
 -- def last_at() -> str
--- Return when the last session began or ended, as the ledger writes times; empty if there is none.
+-- Return when the last session began or ended, as the ledger writes times, or "".
 SELECT coalesce(max(at), '') FROM (SELECT max(at) AS at FROM session UNION ALL SELECT max(at) FROM session_end);
 
 -- row: LeaseRow
--- The lease of a workspace: its holder, since when it is held, and when it expires unless renewed.
+-- The lease of a workspace: its holder, since when it is held, and when it expires unless it is renewed.
 
 -- def lease() -> LeaseRow | None
--- Return the lease, or None if there is none; a killed run leaves its lease behind.
+-- Return the lease, or None. A killed run leaves its lease behind.
 SELECT token, holder, since, expires, beat FROM lease WHERE name = 'workspace';
 
 -- name: lease_drop
@@ -49,7 +49,7 @@ SELECT seq, number FROM session;
 SELECT coalesce(max(number), 0) + 1 FROM session;
 
 -- def first() -> str
--- Return when the first session began and its holder, which identify the ledger; empty if there is none.
+-- Return when the first session began and its holder, which identify the ledger, or "".
 -- The archive is marked with this text.
 SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), '');
 
@@ -61,7 +61,7 @@ SELECT max(seq) FROM session;
 -- A task: one phase of one source. The fields about its end are None while it runs.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
--- Return the tasks that began between two facts (first, last), in order; later ends are left out.
+-- Return the tasks that began between two facts (first, last), in order. Later ends are left out.
 SELECT t.seq, t.collection, t.source, t.phase, t.at AS began, e.at AS ended, e.failed, e.reason, e.comment
 FROM task t LEFT JOIN task_end e ON e.task = t.seq AND e.seq BETWEEN :facts[0] AND :facts[1]
 WHERE t.seq BETWEEN :facts[0] AND :facts[1] ORDER BY t.seq;
@@ -76,8 +76,9 @@ AND NOT EXISTS (
 ) ORDER BY t.seq;
 
 -- row: SourceSession
--- A session at one source: how many of its tasks failed or never ended, and when the latest of its tasks ended.
--- `first_phase` is the least phase of its tasks. It is that of a step if the session fetched nothing.
+-- A session at one source.
+-- `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended.
+-- `first_phase` is the lowest phase of its tasks; it is that of a step if the session fetched nothing.
 
 -- def by_source() -> list[SourceSession]
 -- Return one row for every session and source, in the order of sessions.
@@ -101,13 +102,13 @@ SELECT coalesce(max(seq), 0) FROM session WHERE at < :at;
 SELECT EXISTS (SELECT 1 FROM task WHERE seq BETWEEN :facts[0] AND :facts[1]);
 
 -- def last_reported_before(session: int) -> int
--- Return the number of the fact that ended the last session with a task before a session, or 0.
+-- Return the fact that ended the last session with a task before a session, or 0.
 SELECT coalesce((SELECT e.seq FROM session_end e
     WHERE e.seq < :session AND EXISTS (SELECT 1 FROM task t WHERE t.seq BETWEEN e.session AND e.seq)
     ORDER BY e.seq DESC LIMIT 1), 0);
 
 -- def collection_of(source: str) -> str
--- Return the collection for which a source was last harvested; empty if it never was.
+-- Return the collection for which a source was last harvested, or "".
 SELECT coalesce((SELECT collection FROM task WHERE source = :source ORDER BY seq DESC LIMIT 1), '');
 
 -- row: SourceTask
@@ -126,7 +127,7 @@ SELECT 1 FROM session_end WHERE session = :session;
 -- The time when a session ended.
 
 -- def ended(sessions: Sequence[int]) -> list[SessionEnd]
--- Return the times when these sessions ended; sessions that have not ended are left out.
+-- Return the times when these sessions ended. Sessions that have not ended are left out.
 SELECT session, at FROM session_end WHERE session IN (SELECT value FROM json_each(:sessions)) ORDER BY session;
 
 -- def running() -> bool

@@ -12,10 +12,10 @@ _PLACEHOLDER = re.compile(r":([a-z_]\w*(?:\[\d\]|\.\w+)?)")
 
 
 class SqlBlock(NamedTuple):
-    """A block of a .sql file, with the file's stem; `kind` is `def`, `name` or `row`, and `text` the SQL.
+    """A block of a .sql file, with the file's stem. `kind` is `def`, `name` or `row`, and `text` is the SQL.
 
-    The name of a `def` is FILE.NAME. `values` are the expressions, in the order of the numbers in the SQL, whose values
-    the SQL is run with: `host`, `state[0]` or `listing.ended`, from the parameters of the signature.
+    The name of a `def` is FILE.NAME. `values` has the expressions for the values of the SQL, in the order of their
+    numbers: `host`, `state[0]` or `listing.ended`, from the parameters of the signature.
     """
 
     file: str

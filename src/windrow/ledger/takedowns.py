@@ -1,7 +1,7 @@
 """Record takedowns of addresses and origins, and delete the rows of what is taken down.
 
-A target is an address, given by the digest of its request, or all addresses of a host, given by its number. `host` is
-0 if the target is an address.
+A target is an address, given by the digest of its request, or all addresses of a host, given by its number. `host` is 0
+if the target is an address.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class TakenDownAddresses:
         return bool(self._addresses or self._origins)
 
     def contains(self, uri: str) -> bool:
-        """Return whether an address is taken down, by itself or with its origin; its spelling does not matter."""
+        """Return whether an address is taken down, by itself or with its origin. Its spelling does not matter."""
         url = normalise(uri).url
         return bool(url) and (hash64(url) in self._addresses or parts(url).origin in self._origins)
 
@@ -41,11 +41,11 @@ class TakedownQueries(TypedTakedowns):
         return TakenDownAddresses(self.taken_down())
 
     def overwrite_what_is_deleted(self) -> None:
-        """Have SQLite overwrite deleted data in the ledger's file with zeros from now on."""
+        """Let SQLite overwrite deleted data in the ledger's file with zeros from now on."""
         self._database.overwrite_what_is_deleted()
 
     def empty_log(self, pulse: Callable[[], object]) -> bool:
-        """Empty SQLite's log beside the ledger's file, calling `pulse` meanwhile; return whether the log is empty."""
+        """Empty SQLite's log beside the ledger's file, calling `pulse` meanwhile. Return whether the log is empty."""
         return self._database.empty_log(pulse)
 
 
@@ -58,10 +58,7 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], process: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that `process` takes down a target (name, address, host); return the number of the tombstone.
-
-        The addresses are never due again and lose their last capture.
-        """
+        """Record that `process` takes down a target (name, address, host), make it never due, and return the number."""
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
         _, address, host = target
@@ -109,7 +106,7 @@ class TakedownWriter:
             database.execute("takedown_found_from", shared.attempt, shared.digest, shared.host)
 
     def record_done(self, session: int, tombstone: int, counts: tuple[int, int, int]) -> int:
-        """Record that a takedown is done; `counts` are the numbers of captures, of their bytes, and of records."""
+        """Record that a takedown is done. `counts` are the numbers of captures, of their bytes, and of records."""
         return self._batch.fact("tombstone_end", session, tombstone, "done", *counts)
 
     def lift(self, session: int, tombstone: int) -> int:

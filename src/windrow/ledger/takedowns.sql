@@ -1,6 +1,6 @@
--- Queries and changes for takedowns. A target is an address, or all addresses of a host, given by their numbers; `host`
--- is 0 for an address. An attempt stays as a fact, but its results are deleted. Facts are overwritten only here, and
--- when the bytes of an answer that is not archived are deleted.
+-- Queries and changes for takedowns. A target is an address, or all addresses of a host. Both are given by numbers, and
+-- `host` is 0 for an address. An attempt stays as a fact, but its results are deleted. Facts are overwritten only here,
+-- and when the bytes of an answer that is not archived are deleted.
 
 -- row: TombstoneRow
 -- A takedown of a target: when, by which process and why, and when it was done and lifted.
@@ -15,11 +15,11 @@ SELECT t.seq, t.at, t.target, t.host, t.holder, t.reason,
 FROM tombstone t WHERE (t.host = 0 AND t.address = :address) OR t.host = :host ORDER BY t.seq;
 
 -- row: OpenTombstone
--- A takedown that has begun and is not done; a `shared` address is due again when the takedown is done.
+-- A takedown that has begun and is not done. A `shared` address is due again when the takedown is done.
 
 -- def open() -> list[OpenTombstone]
 -- Return the takedowns that have begun and are not done, for example because a run was killed.
--- This includes those that were lifted by the session that began them: their address also has other documents, so that
+-- This includes takedowns that were lifted by the session that began them: their address also has other documents, so
 -- it is due again when the takedown is done.
 SELECT t.seq, t.collection, t.target, t.address, t.host,
        EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted') AS "shared: bool"
@@ -75,10 +75,10 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
     AND o.seq NOT IN (SELECT value FROM json_each(:gone)));
 
 -- row: SharedRecord
--- An attempt whose record belongs to another attempt too; collection and source are those of the other attempt.
+-- An attempt whose record is also that of another attempt. `collection` and `source` are those of the other one.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
--- Return those of `attempts` whose record in the archive is also that of an attempt not in `gone`.
+-- Return the `attempts` whose record in the archive is also that of an attempt not in `gone`.
 SELECT v.seq AS attempt, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
 JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> ''
@@ -110,7 +110,7 @@ UPDATE attempt SET status = NULL, reason = 'forgotten', message = '', digest = '
 WHERE seq IN (SELECT value FROM json_each(?1)) AND status IS NOT NULL;
 
 -- name: takedown_clear_lines
--- Clear the index lines of captures that these attempts used, which contain the digests of their bytes.
+-- Clear the index lines of captures that these attempts used, since they contain the digests of the bytes.
 UPDATE captured SET line = '' WHERE attempt IN (SELECT value FROM json_each(?1)) AND line <> '';
 
 -- row: TargetCount
@@ -127,7 +127,7 @@ WHERE seq IN (SELECT value FROM json_each(:attempts));
 
 -- def taken_down() -> list[TakenDown]
 -- Return the addresses and origins whose tombstones are not lifted.
--- A tombstone for the addresses of one source at an origin, and not for the whole origin, is left out.
+-- Tombstones for the addresses of one source at an origin, and not for the whole origin, are left out.
 SELECT t.address, h.origin FROM tombstone t LEFT JOIN host h ON h.seq = t.host
 WHERE (t.host = 0 OR t.target = h.origin)
 AND NOT EXISTS (SELECT 1 FROM tombstone_end e WHERE e.tombstone = t.seq AND e.event = 'lifted');
@@ -145,7 +145,7 @@ AND NOT EXISTS (SELECT 1 FROM asked o WHERE o.digest = k.digest AND o.host = k.h
 
 -- row: SharedRequest
 -- A request to a service that steps made for several documents.
--- `attempt` is the first attempt that is not taken down; attachments are JSON.
+-- `attempt` is the first attempt that is not taken down. `attachments` are JSON.
 
 -- def asked_too(attempts: Sequence[int]) -> list[SharedRequest]
 -- Return the requests to services that steps made for one of these attempts and for others too.
@@ -175,7 +175,7 @@ DELETE FROM request WHERE host = ? AND host <> 0;
 DELETE FROM address WHERE digest = ? AND host = ?;
 
 -- def endings(attempts: Sequence[int]) -> list[str]
--- Return the messages in which following the answers of these attempts ended.
+-- Return the messages of the discovery (`Followed.ending`) about the answers of these attempts.
 SELECT DISTINCT ending FROM followed WHERE ending <> '' AND attempt IN (SELECT value FROM json_each(:attempts));
 
 -- name: takedown_clear_comments
@@ -191,7 +191,7 @@ DELETE FROM unread WHERE attempt IN (SELECT value FROM json_each(?1));
 DELETE FROM offered WHERE attempt IN (SELECT value FROM json_each(?1));
 
 -- name: takedown_clear_listings
--- Delete the complete listings of which an answer is taken down: what was missing from them is not known any more.
+-- Delete the complete listings of which an answer is taken down, since it is not known any more what was missing.
 DELETE FROM whole_listing WHERE EXISTS (SELECT 1 FROM json_each(?1) v WHERE v.value BETWEEN began AND ended);
 
 -- name: takedown_clear_known

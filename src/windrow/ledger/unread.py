@@ -1,4 +1,4 @@
-"""Record attempts that a step could not read for a cause other than their bytes: a later run reads them again."""
+"""Record attempts that a step could not read for a cause other than their bytes. A later run reads them again."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ class UnreadWriter:
         self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Record that attempts were read; they are given as pairs of phase and attempt number."""
+        """Record that attempts were read, which are given as (phase, number)."""
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Have the next run read attempts again at once, given as pairs of phase and attempt number."""
+        """Let the next run read attempts again at once, which are given as (phase, number)."""
         self._batch.database.execute_many("unread_ask", attempts)

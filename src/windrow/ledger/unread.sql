@@ -1,11 +1,12 @@
--- Queries on attempts and items that could not be read for a cause other than their bytes, and are to be read again.
+-- Queries on attempts and items that could not be read for a cause other than their bytes, and must be read again.
 
 -- row: UnreadDocument
 -- An attempt or an item that a version of a step failed to read, how often in a row, and when last.
 
 -- def attempts(collection: str, phase: int) -> list[UnreadDocument]
 -- Return the attempts that the step of a phase failed to read, in order.
--- An attempt with the reason `capped` is left out if a later attempt at its address has other bytes, or has it too.
+-- An attempt of which a cap left out a part is not returned if a later attempt has other bytes of its address, or if a
+-- part of the later one is left out too.
 SELECT attempt AS number, version, reason, times, at FROM unread WHERE collection = :collection AND phase = :phase
 AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON b.address = a.address
     WHERE a.seq = unread.attempt AND b.host = a.host AND b.seq > a.seq AND b.reason IS NULL
@@ -13,7 +14,7 @@ AND (reason <> 'capped' OR NOT EXISTS (SELECT 1 FROM attempt a JOIN attempt b ON
         AND u.collection = :collection AND u.phase = :phase AND u.reason = 'capped')))) ORDER BY attempt;
 
 -- def items_failed(collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]
--- Return the items that failed at a step for one of these reasons, with the last reading of each.
+-- Return the items that failed at a step for one of these reasons, with the last reading of each item.
 SELECT p.item AS number, r.version, p.reason AS "reason: Reason", (SELECT count(*) FROM reading k
     WHERE k.item = p.item AND k.step = r.step AND k.version = r.version) AS "times: int", r.at
 FROM pending_step p LEFT JOIN member m ON m.seq = p.item
@@ -22,7 +23,7 @@ WHERE p.collection = :collection AND p.step = :step AND p.status = 5 AND {of_lat
 AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- row: UnreadAddress
--- An attempt that is to be read again, the phase of the step, and the address.
+-- An attempt that must be read again, the phase of the step, and the address.
 
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]
@@ -41,5 +42,5 @@ INSERT OR REPLACE INTO unread VALUES (?, ?, ?, ?, ?, ?, ?);
 DELETE FROM unread WHERE phase = ? AND attempt = ?;
 
 -- name: unread_ask
--- Have an attempt read without a pause: the version of the step is cleared, as if another version were to read it.
+-- Let an attempt be read without a pause: the version of the step is cleared, as if another version had to read it.
 UPDATE unread SET version = '', times = 0 WHERE phase = ? AND attempt = ?;

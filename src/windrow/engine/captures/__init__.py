@@ -1,1 +1,1 @@
-"""Captures: existing captures, in the archive or in WARC files, that rules select for a collection."""
+"""Captures: select existing captures, in the archive or in WARC files, for a collection by its rules."""

@@ -1,4 +1,4 @@
-"""Store on the ledger how far each source has read an index of captures, and the captures that it takes."""
+"""Store on the ledger how far each source has read its indexes of captures, and which captures it took."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ END_OF_FILE = -1
 """The position of an index or WARC file that was read to its end."""
 
 MAX_ERRORS_SHOWN = 5
-"""The most errors of a source that the comment of its task contains; if there are more, it has their number."""
+"""The maximum number of errors in the comment of a source's task. Of more errors, the comment has the number too."""
 
 _MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
-    """Return the imported response whose body has this digest; an empty one if it is that of no bytes; or else None."""
+    """Return the imported response whose body has this digest, or None. For an empty body it is an empty response."""
     if payload_digest in EMPTY_DIGESTS:
         return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
     return ledger.imports.payload(payload_digest) if payload_digest else None
 
 
 class IndexProgress(NamedTuple):
-    """Lines of an index that were read: the position after them, their number, and the lines that rules left out."""
+    """How far an index was read: the position, the number of lines read, and how many lines each rule left out."""
 
     position: int
     lines: int
@@ -46,13 +46,13 @@ class IndexProgress(NamedTuple):
 
 
 class TakenCapture(NamedTuple):
-    """A capture to take, as an attempt to store."""
+    """A capture that a source takes, and the attempt to store for it."""
 
     attempt: Attempt
     found_at: ArchivePlace
     found_by: int  # the number of the index on the ledger
-    original: int = 0  # the number of another collection's attempt, 0 if the index is one of files
-    line: CdxLine | None = None  # of an index of files; None if the capture is another collection's
+    original: int = 0  # the number of the other collection's attempt, 0 if the capture is of an index file
+    line: CdxLine | None = None  # the line of the index file, None if the capture is another collection's
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class CaptureTally:
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
 
     def summary(self) -> str:
-        """Return the counts as one line."""
+        """Return the counts as one line of text."""
         name = self.source.name
         clauses = [f"{name}: {self.seen} captures examined, {self.taken} taken"]
         clauses += [f"left out: {join_counts(self.left_out)}"] if self.left_out else []
@@ -81,7 +81,7 @@ class CaptureTally:
 
 
 class CaptureLedger:
-    """Stores what the sources of one run have read and taken; `taken` counts the captures that all of them took."""
+    """Stores what the sources of one run have read and taken. `taken` is the number of captures that they took."""
 
     def __init__(self, run: HarvestRun, captures: Captures) -> None:
         self.run = run
@@ -94,7 +94,7 @@ class CaptureLedger:
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return the ledger's row for an index of a source, reset if rules, options or `identity` changed."""
+        """Return the ledger's row for an index, which is read anew if rules, options or `identity` changed."""
         run, version = self.run, self.captures.version
         options = sorted((key, str(setting)) for key, setting in source.options.items())
         rules_digest = digest(json.dumps([version, identity, options]).encode())
@@ -109,7 +109,7 @@ class CaptureLedger:
     def store_progress(
         self, writer: LedgerWriter, index: IndexRow, progress: IndexProgress, tally: CaptureTally
     ) -> None:
-        """Store how far an index was read, and how many lines each rule left out; count both in `tally`."""
+        """Store how far an index was read and how many lines each rule left out, and count both in `tally`."""
         known_rules = {(row.reason, row.rule) for row in self.run.ledger.captures.left_out(index.id)}
         for reason, rule, line_count, url in progress.left_out:
             rule_name = rule if (reason, rule) in known_rules or len(known_rules) < MAX_RULES else OTHER_RULES
@@ -120,7 +120,7 @@ class CaptureLedger:
         tally.seen += progress.lines
 
     def take_capture(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
-        """Store a capture as an attempt of the collection, and count it."""
+        """Store a capture as an attempt of the collection, and count the capture."""
         number = self.record_attempt(writer, tally.source, capture.attempt)
         captured_row = CapturedRow(
             number, capture.original, "", "", "", capture.found_at.warc, capture.found_at.offset, capture.line
@@ -133,7 +133,7 @@ class CaptureLedger:
         tally.taken += 1
 
     def record_attempt(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Store an attempt that made no request, and return its number."""
+        """Store an attempt for which no request was made, and return its number."""
         run = self.run
         host = self._host_number(writer, source, parts(attempt.url).origin)
         writer.addresses.add_known(host, FoundUrl(attempt.target, "", attempt.url, kind=CAPTURED))
@@ -141,7 +141,6 @@ class CaptureLedger:
         return writer.attempts.record_attempt(run.session, host, capture)
 
     def _host_number(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Return the number of an origin on the ledger, to which it is added if it is new."""
         run = self.run
         host = self._hosts.get(origin) or run.ledger.addresses.host(origin, run.collection.name)
         if host is None:

@@ -1,7 +1,7 @@
-"""Capturing: run a collection's rules on existing captures; the wanted captures become attempts of its own.
+"""Capturing: run a collection's rules on existing captures, and store an attempt for each capture that it wants.
 
-For each page of captures, the captures taken, the counts of those left out, and how far the source has read are stored
-in one transaction, so that after a kill the next run continues there.
+For each page of captures, one transaction stores the captures taken, the counts of the captures left out, and how far
+the source has read. So the next run continues there, even if this one is killed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, Reading, RecordedAttempt, Source
 
 PAGE_SIZE = 1000
-"""The most captures that are read, and stored, together."""
+"""The maximum number of captures that are read and stored together, as a page."""
 
 PAGES_AHEAD = 8
-"""The most pages that are given to the pool at a time."""
+"""The maximum number of pages that the pool is given at a time."""
 
 
 class _Page(NamedTuple):
-    """Responses that were read together, the number of the last attempt that was read, and the rules' selection."""
+    """Responses that were read together, the number of the last attempt that was read, and what the rules selected."""
 
     responses: Sequence[RecordedAttempt]
     last_attempt: int
@@ -73,7 +73,7 @@ class Capturing:
         run.progress.end()
 
     def _follow_taken(self) -> None:
-        """Follow captures of sources that make no requests; those of other sources are followed by the crawl."""
+        """Follow captures of the sources that make no requests. The crawl follows the captures of other sources."""
         run = self._run
         if self._captures.follow is None:
             return
@@ -92,7 +92,7 @@ class Capturing:
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Take the captures that a collection, or one source of it (`collection:source`), made since the last run."""
+        """Take the captures that a collection or one source of it (`collection:source`) made since the last run."""
         run = self._run
         index = self._capture_ledger.index_row(source, name)
         collection, _, source_name = name.partition(":")
@@ -118,14 +118,14 @@ class Capturing:
                 run.tick()
 
     def _is_document(self, recorded: RecordedAttempt) -> bool:
-        """Return whether a response is of a plain GET, and has new bytes unless the collection wants repeats too."""
+        """Return whether a response answers a plain GET, and has new bytes unless the collection wants repeats too."""
         attempt = recorded.attempt
         return hash64(attempt.url) == attempt.target and (
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines; return the selections, without lines at which they fail."""
+        """Run the rules in the pool on pages of lines. A line at which the rules fail is left out."""
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]
@@ -145,7 +145,6 @@ class Capturing:
         return selections
 
     def _record_page(self, source: Source, index: IndexRow, page: _Page, tally: CaptureTally) -> None:
-        """Store the captures taken, up to the run's limit, the counts of the others, and the progress in the index."""
         run, name, capture_ledger = self._run, self._run.collection.name, self._capture_ledger
         if run.limit is not None and capture_ledger.taken + len(page.selection.wanted) > run.limit:
             last_allowed = page.selection.wanted[run.limit - capture_ledger.taken - 1]

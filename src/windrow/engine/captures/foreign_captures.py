@@ -1,4 +1,4 @@
-"""Captures of other programs: read WARC files, or the CDX files that index them, and copy wanted records.
+"""Captures of other programs: read WARC files or the CDX files that index them, and copy the wanted records.
 
 A wanted record is read completely in the pool, verified, and copied unchanged into the archive. From then on it is a
 capture like any other: it can be read again, checked and taken down.
@@ -47,7 +47,7 @@ from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse,
 from windrow.reasons import TRANSIENT_REASONS, Reason
 
 CDX_NAMES = (".cdx", ".cdx.gz", ".cdxj", ".cdxj.gz")
-"""Endings of the names of index files."""
+"""The endings of the names of index files."""
 
 RETRIED_REASONS = (
     *sorted(TRANSIENT_REASONS),
@@ -56,27 +56,27 @@ RETRIED_REASONS = (
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Reasons of failure after which each run tries a record again; after all others, `windrow retry` must ask for it."""
+"""Reasons of failure for which each run tries again to read a record. For other reasons, an operator must retry it."""
 
 BATCH_RECORDS = 128
-"""The most records that are fetched, copied and stored together."""
+"""The maximum number of records that are fetched, copied and stored together."""
 
 BATCH_BYTES = 256 * 2**20
-"""The most bytes of records that are fetched together, unless it is only one record."""
+"""The maximum number of bytes of records that are fetched together. A larger record is fetched alone."""
 
-_ASSUMED_LENGTH = BATCH_BYTES // 64  # bytes, of a record whose line has no length
+_ASSUMED_LENGTH = BATCH_BYTES // 64  # the bytes of a record whose index line has no length
 
 PARALLEL_FILES = 8
-"""WARC files, or blocks of an index file, that are read in parallel."""
+"""The number of WARC files, or of blocks of an index file, that are read in parallel."""
 
 
 class _WantedRecord:
     """A wanted line of an index, and where its record is.
 
-    `warc_path` is the WARC file that the line names, None if no folder of the source has it. `source_path` is the file
-    from which the record is copied, at `offset`: the WARC file, or a file with this record only that was fetched from
-    another machine. `key` identifies the record in the ledger; `failed_key` is the (file, offset) under which its
-    earlier failure is stored, None if it did not fail before.
+    `warc_path` is the WARC file that the line names, or None if no folder of the source has it. `source_path` is the
+    file from which the record is copied, at `offset`: the WARC file, or a file into which this record was fetched from
+    another machine. `key` identifies the record in the ledger. `failed_key` is the (file, offset) under which an
+    earlier failure is stored, or None if the record did not fail before.
     """
 
     __slots__ = ("failed_key", "key", "line", "offset", "source_path", "warc_path")
@@ -92,8 +92,8 @@ class _WantedRecord:
 class ForeignCapturing:
     """Reads the WARC files of one source, or their indexes.
 
-    An `index` is the ledger's row for an index file or a WARC file: its number, and the `place` up to which it was
-    read, which is a line number in an index file and an offset in a WARC file.
+    An `index` is the ledger's row for an index file or a WARC file. Its `place` is how far the file was read: a line
+    number in an index file, an offset in a WARC file.
     """
 
     def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
@@ -107,12 +107,12 @@ class ForeignCapturing:
         self._remote: RemoteRecords | None = None
 
     def close(self) -> None:
-        """Close the WARC file into which records were copied, if there is one."""
+        """Close the WARC file into which records were copied, if any were."""
         if self._archive is not None:
             self._archive.close()
 
     def run(self, inputs: Inputs) -> None:
-        """Retry records that failed before, then read new index lines, or new WARC files if there is no index."""
+        """Retry records that failed before; then read new lines of indexes, or new WARC files if there is no index."""
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES)]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
@@ -128,7 +128,6 @@ class ForeignCapturing:
                 self._scan_files(files)
 
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
-        """Yield the files in `paths`, and those with one of the `endings` below folders in it; note missing paths."""
         for path in sorted(paths):
             if path.is_dir():
                 yield from files_below(path, endings)
@@ -138,7 +137,10 @@ class ForeignCapturing:
                 self._tally.errors.append(f"{path} does not exist")
 
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
-        """Copy pipes, such as /dev/stdin, into index files; return these files and those of earlier runs."""
+        """Copy pipes, such as /dev/stdin, into index files.
+
+        Return all index files that were piped, also in earlier runs.
+        """
         assert self._run.archive_settings is not None
         folder = self._run.archive_settings.folder / "indexes"
         folder.mkdir(parents=True, exist_ok=True)
@@ -155,7 +157,7 @@ class ForeignCapturing:
         return sorted(folder.glob("*.cdx"))
 
     def _index_row(self, path: Path) -> IndexRow:
-        """Return the ledger's row for a file; if the file's size or time changed, it is read from the start again."""
+        """Return the ledger's row for a file. The file is read from its start again if its size or time changed."""
         stat = path.stat()
         return self._capture_ledger.index_row(self._source, str(path), f"{stat.st_size} {stat.st_mtime_ns}")
 
@@ -163,7 +165,6 @@ class ForeignCapturing:
         return [done.result for _, done in self._run.pool.run(jobs, batch_size=1, pulse=self._run.tick)]
 
     def _read_index(self, path: Path) -> None:
-        """Read an index file from the line up to which earlier runs read it, and copy the wanted records."""
         run, index = self._run, self._index_row(path)
         if index.place == END_OF_FILE:
             return
@@ -188,7 +189,7 @@ class ForeignCapturing:
             self._tally.errors.append(str(error))
 
     def _choose(self, job: BlockJob, chosen: ChosenLines | Reading) -> ChosenLines:
-        """Return the lines that a job chose; if the rules failed, leave out only the lines at which they fail."""
+        """Return the lines that a job chose. If its rules failed, only the lines at which they fail are left out."""
         if isinstance(chosen, ChosenLines):
             return chosen
         lines, wanted, left_out, count = job.content.split(b"\n"), list[CdxLine](), list[LeftOutLines](), 0
@@ -205,7 +206,6 @@ class ForeignCapturing:
         return ChosenLines(tuple(wanted), tuple(sum_left_out(left_out)), count)
 
     def _scan_files(self, files: Sequence[Path]) -> None:
-        """Read WARC files to their ends, PARALLEL_FILES at a time, and copy the wanted records."""
         run, waiting = self._run, list(reversed(files))
         under_way: list[tuple[Path, IndexRow, int]] = []
         while not self._capture_ledger.must_stop():
@@ -236,8 +236,8 @@ class ForeignCapturing:
     def _take_chosen(self, index: IndexRow, position: int, chosen: ChosenLines, path: Path | None = None) -> bool:
         """Copy the records of the chosen lines, and store that the index was read up to `position`.
 
-        Returns False, and does not store the position, if the run is stopped or its limit is reached before. `path` is
-        the WARC file if it was read without an index, otherwise None.
+        Returns False, without storing the position, if the run is stopped or reaches its limit before. `path` is the
+        WARC file if it is read without an index, otherwise None.
         """
         capture_ledger = self._capture_ledger
         for batch in _batches(chosen.wanted):
@@ -254,7 +254,6 @@ class ForeignCapturing:
         return True
 
     def _store_position(self, index: IndexRow, position: int, chosen: ChosenLines) -> None:
-        """Store that an index was read up to `position`, with the number of lines and the lines that rules left out."""
         with self._run.ledger.writing() as writer:
             progress = IndexProgress(position, chosen.lines, chosen.left_out)
             self._capture_ledger.store_progress(writer, index, progress, self._tally)
@@ -262,7 +261,7 @@ class ForeignCapturing:
         self._run.tick()
 
     def _retry_failed(self) -> None:
-        """Try again to copy records that failed for one of RETRIED_REASONS, or that an operator retried."""
+        """Try again to copy records that failed for one of RETRIED_REASONS, or that an operator retries."""
         run, last_place = self._run, ("", -1)
         indexes = {row.id: row for row in run.ledger.captures.indexes(run.collection.name, self._source.name)}
         while not self._capture_ledger.must_stop():
@@ -282,7 +281,6 @@ class ForeignCapturing:
                 writer.addresses.set_due(run.collection.name, [failure.address for failure in failures], None)
 
     def _copy_records(self, index: IndexRow, wanted: Iterable[_WantedRecord]) -> None:
-        """Verify and copy the wanted records of an index, and store each as an attempt."""
         run, name, ledger = self._run, self._run.collection.name, self._run.ledger
         records = self._new_records(wanted)
         outcomes: dict[_WantedRecord, Any] = self._fetch_records(
@@ -319,7 +317,6 @@ class ForeignCapturing:
                 writer.imports.add_payload(payload_digest, response)
 
     def _new_records(self, wanted: Iterable[_WantedRecord]) -> Sequence[_WantedRecord]:
-        """Return the records that were not taken, did not fail, and are not taken down; count the others."""
         name, captures = self._run.collection.name, self._run.ledger.captures
         new_records: dict[tuple[ArchivePlace, CheckedFields], _WantedRecord] = {}
         for record in wanted:
@@ -334,7 +331,7 @@ class ForeignCapturing:
         return [*new_records.values()]
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before; False if it is retried, or if its line was wrong and has changed."""
+        """Return whether a record failed before; False if it is retried now, or if its line was wrong and changed."""
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)
@@ -345,7 +342,7 @@ class ForeignCapturing:
         return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from other machines into files; return a failed reading for each that was not fetched."""
+        """Fetch records from other machines, and return a failed reading for each record that was not fetched."""
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures
@@ -361,10 +358,11 @@ class ForeignCapturing:
     def _copy_record(
         self, index: IndexRow, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]
     ) -> Attempt | None:
-        """Copy a verified record into the archive and return its attempt; None if it is not wanted.
+        """Copy a verified record into the archive and return its attempt, or None if it is not wanted.
 
-        `outcome` is a VerifiedRecord, or a failed reading whose reason the attempt gets, or None if the record has no
-        file or offset. `payloads` has the responses copied before, by the digest of their body; the new one is added.
+        `outcome` is a VerifiedRecord, a failed reading with the reason for the attempt, or None if the record has no
+        file or no offset. `payloads` has the responses that were copied before, by the digest of their body; this one
+        is added.
         """
         if not isinstance(outcome, VerifiedRecord):
             return self._failed_attempt(index, record, outcome)
@@ -395,7 +393,6 @@ class ForeignCapturing:
         return attempt._replace(kept=response)
 
     def _open_archive(self) -> ArchiveWriter:
-        """Return the archive to copy records into; it is opened when it is first needed."""
         if self._archive is None:
             run, settings = self._run, self._run.archive_settings
             assert settings is not None
@@ -406,9 +403,9 @@ class ForeignCapturing:
         return self._archive
 
     def _failed_attempt(self, index: IndexRow, record: _WantedRecord, failure: Reading | None) -> Attempt | None:
-        """Return an attempt with the reason of `failure`, or if that is None, with BAD_LINE or NOT_FOUND.
+        """Return an attempt with the reason of `failure`, or with BAD_LINE or NOT_FOUND if `failure` is None.
 
-        If the address is not valid, the line is counted as left out, and None is returned.
+        Returns None and counts the line as left out if its address is not valid.
         """
         url = normalise(record.line.url).url
         if not url:
@@ -424,7 +421,6 @@ class ForeignCapturing:
         return Attempt(hash64(url), url, CAPTURED, True, captured_at, 0.0, reason=reason, message=message[:1000])
 
     def _record_failure(self, writer: LedgerWriter, index: int, record: _WantedRecord, attempt: Attempt) -> None:
-        """Count the failure of a wanted record, and store it unless its earlier failure had the same reason."""
         name, reason = self._run.collection.name, attempt.reason or Reason.STEP_FAILED
         self._tally.failed[reason] += 1
         if record.failed_key is not None:
@@ -438,7 +434,6 @@ class ForeignCapturing:
 
 
 def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
-    """Yield batches of at most BATCH_RECORDS lines whose records have at most BATCH_BYTES; a larger record is alone."""
     batch: list[CdxLine] = []
     remaining_bytes = BATCH_BYTES
     for line in lines:
@@ -453,5 +448,5 @@ def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
 
 
 def files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Return the files below a folder whose names have one of the endings, in lower or upper case, sorted by path."""
+    """Return the files below a folder whose names have one of the `endings`, in any letter case, sorted by path."""
     return sorted(file for file in folder.rglob("*") if file.name.lower().endswith(endings) and file.is_file())

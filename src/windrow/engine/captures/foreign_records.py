@@ -1,4 +1,4 @@
-"""Records of WARC files of other programs: interpret them, and verify them against their index."""
+"""Interpret records in WARC files of other programs, and verify them against the index."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ _DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
-    """A record as windrow interprets it: either an `attempt`, or `skipped` or `wrong` is set.
+    """A record as windrow interprets it: one of `attempt`, `skipped` and `wrong` is set.
 
-    `skipped` is the kind of an ignored record ("warcinfo"). `wrong` is why it cannot be imported, which `finding`
-    explains. `payload` is the digest of the body and `url` the address, both as the file has them. If `refers`, the
-    attempt is a revisit, whose bytes are in another record.
+    `skipped` is the kind of a record that is ignored, such as "warcinfo". `wrong` is why a record cannot be imported;
+    `finding` explains it. `payload` is the digest of the body and `url` the address, both as the file states them.
+    `refers` is true for a revisit whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -47,7 +47,7 @@ class ImportedRecord(NamedTuple):
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
-    """Yield each record with the HTTP method of its request, which must be just before or after it; "" without one."""
+    """Yield each record with the HTTP method of its request, or "" if no request stands just before or after it."""
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None
     for record in records:
@@ -64,7 +64,7 @@ def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, st
 
 
 def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
-    """Return the HTTP method of a request if it belongs to the response, or an empty text if it does not."""
+    """Return the HTTP method of `request`, or "" if it is not the request of the response."""
     if request is None or request.kind != "request":
         return ""
     for record, other in ((response, request), (request, response)):
@@ -77,7 +77,7 @@ def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
 def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
     """Interpret a record of the WARC file `warc` as an attempt of the `kind` of addresses, such as CAPTURED.
 
-    `method` is the HTTP method of its request, or an empty text if that is not known.
+    `method` is the HTTP method of its request, or "" if it is not known.
     """
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
@@ -102,7 +102,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
-    """Return the kind of an ignored record, such as "warcinfo", or an empty text if the record is not ignored."""
+    """Return the kind of a record that is ignored, such as "warcinfo", or "" if the record is not ignored."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
@@ -112,12 +112,10 @@ def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
 
 
 def _is_not_modified(record: WarcRecord) -> bool:
-    """Return whether a record is a response with status 304, as windrow stores it."""
     return record.kind == "metadata" and bool(record.head) and read_head(record.head).status == NOT_MODIFIED
 
 
 def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datetime, kind: int) -> ImportedRecord:
-    """Interpret a record as the response to a request of `url`."""
     head = read_head(record.head)
     status = head.status if record.head else None
     if record.kind != "response":
@@ -144,10 +142,10 @@ def _import_response(record: WarcRecord, warc: str, url: str, captured_at: datet
 
 
 def _parse_date(text: str) -> datetime | None:
-    """Return the time of a WARC-Date, or None if it is not valid; a time without a time zone is taken as UTC.
+    """Return the time of a WARC-Date, or None if it is not valid. A time without a time zone is taken as UTC.
 
-    WARC/1.1 allows dates of less precision, such as a year (ISO 28500:2017, section 5.4), which stand for their first
-    moment. Some programs write 14 digits, as in ARC files.
+    WARC/1.1 allows dates of less precision, such as a year, which mean their first moment (ISO 28500:2017, section
+    5.4). Some programs write 14 digits, as in ARC files.
 
     >>> str(_parse_date("2024-03")), str(_parse_date("20240301120000")), _parse_date("2024-13")
     ('2024-03-01 00:00:00+00:00', '2024-03-01 12:00:00+00:00', None)
@@ -164,7 +162,6 @@ def _parse_date(text: str) -> datetime | None:
 
 
 def _report_fault(record: WarcRecord, reason: Reason, message: str) -> ImportedRecord:
-    """Return a record that cannot be imported, with a finding that has the reason and the record's offset."""
     finding = Finding(reason.class_name, f"the record at byte {record.offset:,}: {message}", Level.WARN)
     return ImportedRecord(finding=finding, wrong=reason)
 
@@ -174,14 +171,14 @@ SCAN_RECORDS = 256
 
 _INDEX_DIGEST = "sha1"  # the algorithm of payload digests in indexes
 
-_LINE_ENDS = 4  # bytes of the line ends after a record
+_LINE_ENDS = 4  # the bytes of the two line ends after a record
 
 REVISIT = "warc/revisit"
 """The media type of a revisit in an index."""
 
 
 class BlockJob(NamedTuple):
-    """Lines of an index file, to be parsed and selected; `legend` is their layout if the file states it, or None."""
+    """Lines of an index file, to be parsed and selected. `legend` is the layout that the file declares, or None."""
 
     captures: Captures
     source: Source
@@ -190,7 +187,7 @@ class BlockJob(NamedTuple):
     legend: Layout | None
 
     def run(self, _limits: Limits) -> ChosenLines:
-        """Parse the lines and run the rules on them; a line that cannot be parsed is left out with its fault."""
+        """Parse the lines and run the rules on them. A line that cannot be parsed is counted as left out."""
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count = 0
@@ -209,7 +206,7 @@ class BlockJob(NamedTuple):
 
 
 class ScanJob(NamedTuple):
-    """Records of a WARC file, from the byte offset `start` on, to be made into index lines and selected."""
+    """A job that makes index lines of the records in a WARC file, from the offset `start` on, and selects lines."""
 
     captures: Captures
     source: Source
@@ -218,7 +215,7 @@ class ScanJob(NamedTuple):
     start: int
 
     def run(self, limits: Limits) -> ChosenLines:
-        """Make index lines of about SCAN_RECORDS records, and run the rules on them."""
+        """Make index lines of at least SCAN_RECORDS records, if the file has as many, and run the rules on them."""
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count, position = 0, self.start
@@ -242,32 +239,33 @@ class ScanJob(NamedTuple):
 
 
 class ChosenLines(NamedTuple):
-    """The wanted lines of a job, the lines that rules left out, and the number of all its lines."""
+    """The wanted lines of a job, the lines that rules left out, and the number of all lines that it read."""
 
     wanted: tuple[CdxLine, ...]
     left_out: tuple[LeftOutLines, ...]
     lines: int
-    next: int = 0  # of a WARC file, the offset of the next record, -1 after the last one
+    next: int = 0  # the offset of the next record in a WARC file, -1 after the last one
 
 
 CheckedFields = tuple[str, str, int | None]
 
 
 def checked_fields(line: CdxLine) -> CheckedFields:
-    """Return the digest, address and length (bytes) in an index line, with which its record is compared."""
+    """Return the fields of an index line that are compared with its record."""
     return line.digest, line.url, line.length
 
 
 class RecordJob(NamedTuple):
-    """A record to be read completely, and compared with the address, length and digest of its index line."""
+    """A job that reads a record completely, and compares it with its index line: address, length and digest."""
 
     path: Path
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read a record; raises ArchiveError if it is missing or broken, or differs from its line or its own digest.
+        """Read a record.
 
-        The `payload` of the interpretation was compared with the bytes of the record, unless the record is a revisit.
+        Raises ArchiveError if it is missing or broken, or contradicts its index line or its own digest. Unless the
+        record is a revisit, the digest `payload` of the result was verified.
         """
         line = self.line
         digest = "" if line.mime == REVISIT else line.digest
@@ -284,13 +282,13 @@ class RecordJob(NamedTuple):
 
 
 def _compare_line(line: CdxLine, url: str, length: int) -> None:
-    """Raise ArchiveError (BAD_LINE) unless a record has the address and the length (bytes) that its index line states.
+    """Raise ArchiveError (BAD_LINE) if a record does not have the address or the length that its index line states.
 
-    Addresses with the same SURT key are equal: scheme, `www`, default port and letter case do not matter. A length may
-    include the line ends after the record or not; a line with the length 0 is compared by address only.
+    Addresses are equal if they have the same SURT key: `http` or `https`, `www`, default ports and letter case do not
+    matter. The length of a line may lack the line ends after the record. The length 0 means that it is not known.
     """
     if surt(normalise(line.url).url) != surt(url):
-        raise ArchiveError("the record has another address than its index line", reason=Reason.BAD_LINE)
+        raise ArchiveError("the record's address differs from that of its index line", reason=Reason.BAD_LINE)
     if line.length and abs(line.length - length) > _LINE_ENDS:
         message = f"the record has {length} bytes, but its index line states {line.length}"
         raise ArchiveError(message, reason=Reason.BAD_LINE)
@@ -301,13 +299,13 @@ class VerifiedRecord(NamedTuple):
 
     offset: int
     length: int
-    packed: bool  # it is compressed
+    packed: bool  # whether it is compressed
     imported: ImportedRecord
-    arc: bool = False  # it is of an ARC file, and not of a WARC file
+    arc: bool = False  # whether it is a record of an ARC file
 
 
 def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> CdxLine:
-    """Return a record as an index line; if it lacks the digest of its body, as in ARC files, that is computed."""
+    """Return the index line of a record; the digest of the body is computed if the record lacks it, as in ARC files."""
     attempt = imported.attempt
     assert attempt is not None
     mime = REVISIT if imported.refers else attempt.kept.mime if attempt.kept else ""

@@ -1,4 +1,4 @@
-"""Find the lines of an address in the indexes of a source, and run its rules on them again."""
+"""Find the lines about an address in the indexes of a source, and run the source's rules on them again."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from windrow.formats.url import normalise
 from windrow.ledger import Ledger
 from windrow.model import CdxLine, Source
 
-_MAX_LINES = 20  # lines of an address that are explained
+_MAX_LINES = 20  # the maximum number of lines of an address that are explained
 
 
 class IndexedCapture(NamedTuple):
-    """A line of an index, and the rule that leaves it out, or None if the source wants it."""
+    """A line of an index. `left_out` has the rule that leaves it out, or is None if the source wants the line."""
 
     file: Path
     line: CdxLine
@@ -31,10 +31,11 @@ class IndexedCapture(NamedTuple):
 def explain_all(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], *, url: str, piped: Path
 ) -> list[ExplainedCapture | IndexedCapture]:
-    """Return the captures of a normalised address in other collections, and its first _MAX_LINES lines in indexes.
+    """Run a source's rules again on the captures and index lines of a normalised address, and return the results.
 
-    Each has the result of the source's rules. `piped` is the folder of indexes that were piped into earlier runs. All
-    indexes are read, which takes about a second for a gigabyte. Raises ArchiveError if one cannot be read.
+    These are the captures that other collections made, and the first _MAX_LINES lines in indexes. `piped` is the folder
+    of the indexes that were piped into earlier runs. All indexes are read, which takes about a second for a gigabyte.
+    Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [
         *explain_captures(ledger, collection, source, options, hash64(url))
@@ -49,7 +50,6 @@ def explain_all(
 
 
 def _index_files(paths: tuple[Path, ...]) -> Iterator[Path]:
-    """Yield the files among `paths`, and the index files below the folders among them."""
     for path in paths:
         if path.is_dir():
             yield from files_below(path, CDX_NAMES)
@@ -58,7 +58,6 @@ def _index_files(paths: tuple[Path, ...]) -> Iterator[Path]:
 
 
 def _lines_of(path: Path, url: str) -> Iterator[CdxLine]:
-    """Yield the lines of an index whose address normalises to `url`."""
     surt_key = surt(url).encode("utf-8", "replace")
     host_key = surt_key[: surt_key.find(b")") + 1]  # paths may be spelled in several ways
     for block in read_blocks(path):

@@ -1,8 +1,8 @@
 """Fetch records of WARC files on other machines, by byte range.
 
-They are fetched in parallel into a folder of the archive, from which they are copied after they were verified. A record
-without a length in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. If a
-server is busy, the request is repeated after a pause; after MAX_FAILURES in a row the run makes no further requests.
+Records are fetched in parallel into a folder of the archive, verified, and copied from there. A record without a length
+in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. If a server is busy, the
+request is repeated after a pause. After MAX_FAILURES failures in a row, the run makes no further requests.
 """
 
 from __future__ import annotations
@@ -27,24 +27,24 @@ from windrow.model import CdxLine, Finding, Reading, Site
 from windrow.reasons import Reason
 
 MAX_HEADER_BYTES = 64 * 2**10
-"""The most bytes of the header of an uncompressed record."""
+"""The maximum number of bytes of an uncompressed record's header."""
 
-_MAX_INFLATED = 2**20  # the most bytes that are inflated at a time, and discarded
+_MAX_INFLATED = 2**20  # the maximum number of bytes that are inflated at a time, and discarded
 _GZIP_MAGIC = b"\x1f\x8b"
 _CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,18})[ \t]*\r\n", re.IGNORECASE)
 _LINE_ENDS = 4  # the bytes of the two line ends after a header or a record
 
 
 class GrowingRecord:
-    """Finds the end of a record of unknown length while it is received, and writes it to a file.
+    """Finds the end of a record of unknown length while it is received, and writes the record to a file.
 
     A gzip member ends with its stream, an uncompressed WARC record after its Content-Length. Other records are refused,
-    since only an index has the length of an uncompressed ARC record. `seen` counts the bytes received; `has_ended` is
-    true after the last byte of the record.
+    since only an index has the length of an uncompressed ARC record. `seen` is the number of bytes received.
+    `has_ended` is true after the last byte of the record.
     """
 
     def __init__(self, file: BinaryIO, name: str) -> None:
-        """Write to a file; `name` stands for the record in error messages."""
+        """Write to `file`; `name` is the record's name in error messages."""
         self._file = file
         self._name = name
         self._inflater: zlib._Decompress | None = None
@@ -54,7 +54,10 @@ class GrowingRecord:
         self.has_ended = False
 
     def write(self, block: bytes | memoryview) -> None:
-        """Write the next bytes up to the end of the record; raises TerminalFailure if they are not of a record."""
+        """Write the next bytes, up to the end of the record.
+
+        Raises TerminalFailure if they cannot belong to a record.
+        """
         self.seen += len(block)
         if self.has_ended:
             return
@@ -67,7 +70,6 @@ class GrowingRecord:
             self._detect_format()
 
     def _detect_format(self) -> None:
-        """Begin to inflate a gzip member, or read the header of an uncompressed record, once two bytes are there."""
         if len(self._head) < len(_GZIP_MAGIC):
             return
         if self._head.startswith(_GZIP_MAGIC):
@@ -90,7 +92,6 @@ class GrowingRecord:
         self._file.write(block[: len(block) - len(inflater.unused_data)])
 
     def _read_header(self, head: bytes) -> None:
-        """If the record's header is complete, read the record's length from it, and write what was received so far."""
         if not head.startswith(b"WARC/"[: len(head)]):
             message = "the index line has no length, and at its offset neither a gzip member nor a WARC record begins"
             raise TerminalFailure(f"{self._name}: {message}", Reason.BAD_LINE)
@@ -114,22 +115,22 @@ class GrowingRecord:
 
 
 PARALLEL_RECORDS = 8
-"""Records that are fetched in parallel."""
+"""The number of records that are fetched in parallel."""
 
 MAX_ATTEMPTS = 4
-"""The most requests for a record whose server is busy or interrupts the transfer."""
+"""The maximum number of requests for a record whose server is busy or interrupts the transfer."""
 
 FIRST_WAIT = 1.0
-"""Seconds before the second request, if the server does not name a time; doubled before each further request."""
+"""The pause before the second request, in seconds, if the server states none. It doubles with each further request."""
 
 LONGEST_WAIT = 60.0
-"""The longest pause, in seconds; if the server asks for a longer one, the record is left to the next run."""
+"""The longest pause, in seconds. If the server asks for a longer one, the next run requests the record again."""
 
 MAX_FAILURES = 16
-"""Failures in a row after which no further requests are made for the source in this run."""
+"""The number of failures in a row after which the run makes no further requests for the source."""
 
 FIRST_PART_BYTES, PART_GROWTH = 256 * 2**10, 4
-"""Bytes of the first part of a record of unknown length, and the factor by which each further part is larger."""
+"""The bytes of the first part of a record of unknown length, and the factor by which each further part is larger."""
 
 _TICK_SECONDS = 0.5
 _MISSING_REASONS = frozenset({Reason.NOT_FOUND, Reason.GONE})
@@ -144,7 +145,7 @@ class _ConnectedFolder(NamedTuple):
 
 
 class _RecordRange(NamedTuple):
-    """Where a record is in its file, in bytes: `length` is None if it is not known; `largest` is the limit."""
+    """Where a record is in its file, in bytes. `length` is None if it is not known; `largest` is the maximum length."""
 
     offset: int
     length: int | None
@@ -152,10 +153,9 @@ class _RecordRange(NamedTuple):
 
 
 class RemoteRecords:
-    """Fetches records of one source from its remote folders; it is a context manager."""
+    """Fetches records of one source from its remote folders. It is a context manager."""
 
     def __init__(self, folders: Sequence[RemoteFolder], archive: Path) -> None:
-        """Fetch into the folder `.fetched` in `archive`."""
         self._remote_folders = folders
         self._fetched_folder = archive / ".fetched"
         self._folders: list[_ConnectedFolder] = []
@@ -163,28 +163,26 @@ class RemoteRecords:
         self._runner = asyncio.Runner()
 
     def __enter__(self) -> Self:
-        """Make an empty folder for the records; a killed run may have left files in it."""
+        """Make an empty folder for the records, since a killed run may have left files in it."""
         shutil.rmtree(self._fetched_folder, ignore_errors=True)
         self._fetched_folder.mkdir(parents=True)
         self._runner.__enter__()
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the connections, and remove the folder."""
         for folder in self._folders:
             self._runner.run(folder.connection.close())
         self._runner.close()
         shutil.rmtree(self._fetched_folder, ignore_errors=True)
 
     def fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        """Fetch the record of each line into a file; return the file or a failed reading for each line, in order.
+        """Fetch the record of each line into a file, and return for each line the file or a failed reading, in order.
 
-        `largest` is the most bytes of a record; `tick` is called several times a second.
+        `largest` is the maximum number of bytes of a record; `tick` is called several times a second.
         """
         return self._runner.run(self._fetch(lines, largest, tick))
 
     async def _fetch(self, lines: Sequence[CdxLine], largest: int, tick: Callable[[], object]) -> list[Path | Reading]:
-        """Fetch the records in parallel tasks, which are cancelled if `tick` raises an error."""
         slots = asyncio.Semaphore(PARALLEL_RECORDS)
         tasks = [
             asyncio.create_task(self._fetch_record(line, number, largest, slots)) for number, line in enumerate(lines)
@@ -201,7 +199,6 @@ class RemoteRecords:
         return [task.result() for task in tasks]
 
     async def _fetch_record(self, line: CdxLine, number: int, largest: int, slots: asyncio.Semaphore) -> Path | Reading:
-        """Fetch the record of a line when one of the `slots` is free, into a file that is called `number`."""
         if line.length == 0 or line.offset is None:
             return _failed_reading(Reason.BAD_LINE, "the index line has no offset for the record, or the length 0")
         if line.length is not None and line.length > largest:
@@ -216,7 +213,6 @@ class RemoteRecords:
         return path
 
     async def _fetch_from_any(self, name: str, record_range: _RecordRange, path: Path) -> None:
-        """Fetch a record of the WARC file `name` into the file `path`, from the first folder that has the WARC file."""
         last_error: TransportError | None = None
         for folder in self._connected_folders():
             try:
@@ -231,7 +227,6 @@ class RemoteRecords:
         raise last_error
 
     async def _fetch_from(self, folder: _ConnectedFolder, name: str, record_range: _RecordRange, path: Path) -> None:
-        """Fetch a record from a folder; repeat requests that fail for a transient cause. Raises TransportError."""
         site = folder.site
         url = replace(site, base="").address() + quote(server_path(site, name), safe="/-._~", errors="surrogateescape")
         for attempt in range(MAX_ATTEMPTS):
@@ -251,7 +246,6 @@ class RemoteRecords:
             await asyncio.sleep(wait)
 
     def _connected_folders(self) -> list[_ConnectedFolder]:
-        """Return the folders, each with a connection, which is opened at its first request."""
         if not self._folders:
             for folder in self._remote_folders:
                 headers: Callable[[str], Mapping[str, str]] = lambda _: {}  # noqa: E731
@@ -264,7 +258,6 @@ class RemoteRecords:
 
 
 async def _fetch_bytes(folder: _ConnectedFolder, url: str, record_range: _RecordRange, file: BinaryIO) -> None:
-    """Fetch a record into a file; if its length is not known, in parts until it ends. Raises TransportError."""
     if record_range.length is not None:
         await folder.connection.get_range(
             url, record_range.offset, record_range.length, file.write, folder.headers(url)

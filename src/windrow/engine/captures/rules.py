@@ -1,6 +1,6 @@
-"""Run the rules of a collection on the lines of an index of captures, and count the lines that they leave out.
+"""Run the rules of a collection on the lines of an index of captures, and count the lines that each rule leaves out.
 
-The rules are a function of the collection from a line to None if its capture is wanted, otherwise to a Skip.
+The rules are a function of the collection. It takes a line and returns None if the capture is wanted, otherwise a Skip.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 MAX_RULES = 200
-"""The most rules of one index that are counted separately; further rules with the same reason count as one."""
+"""The maximum number of rules of an index that are counted one by one. More rules with one reason count as one."""
 
 MAX_KINDS = 10_000
-"""The most kinds, which are pairs of media type and status, for which the rules' result is remembered."""
+"""The maximum number of kinds (pairs of media type and status) for which the rules' result is remembered."""
 
 PARTS = 16
-"""The most parts into which lines are split at a time, to find a line at which the rules failed."""
+"""The maximum number of parts into which lines are divided at a time, to find a line at which the rules failed."""
 
-_MAX_RULE_LENGTH = 200  # characters of a rule's name that are stored
+_MAX_RULE_LENGTH = 200  # the maximum number of characters of a rule's name that are stored
 
 
 class SelectJob(NamedTuple):
@@ -41,12 +41,12 @@ class SelectJob(NamedTuple):
     lines: Sequence[CdxLine]
 
     def run(self, _limits: Limits) -> Selection:
-        """Return which lines the rules select."""
+        """Run the rules on the lines, and return which they select."""
         return select_lines(self)
 
 
 class LeftOutLines(NamedTuple):
-    """Lines that a rule left out: how many, and the address of the first one."""
+    """Lines that a rule left out: the rule, the number of lines, and the address of the first one."""
 
     reason: Reason
     rule: str  # its name
@@ -55,7 +55,7 @@ class LeftOutLines(NamedTuple):
 
 
 def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
-    """Return the line of an address as left out, because the rules failed at it with `failure`."""
+    """Return the count for one line, about the address `url`, that is left out because the rules failed at it."""
     reason = failure.reason or Reason.STEP_FAILED
     message = failure.findings[0].message if failure.findings else reason.meaning
     return LeftOutLines(reason, message[:_MAX_RULE_LENGTH], 1, url)
@@ -64,10 +64,10 @@ def left_out_by_fault(failure: Reading, url: str) -> LeftOutLines:
 def search_fault(
     lines: Sequence[Any], outcome: Any, run: Callable[[Sequence[Any]], Sequence[Any]]
 ) -> Iterator[tuple[int, Any]]:
-    """Yield the outcome of rules for `lines` or, if it is a failed reading, the outcomes of parts of the lines.
+    """Yield the outcome of running rules on `lines`, or if it is a failed reading, the outcomes of parts of `lines`.
 
-    `run` returns an outcome for each of some parts; a part that fails is divided, until it is a single line. Each
-    outcome is yielded with the index of its first line.
+    `run` takes a list of parts and returns an outcome for each. A part at which it fails is divided again, down to
+    single lines. Each outcome is yielded with the index of its first line in `lines`.
     """
     if len(lines) == 1 or not isinstance(outcome, Reading):
         yield 0, outcome
@@ -96,7 +96,7 @@ class IndexRules:
         self._counts: dict[Skip, list[Any]] = {}  # [number of lines, address of the first one]
 
     def is_wanted(self, line: CdxLine) -> bool:
-        """Return whether a line is wanted, and count it if not; if the rules fail at it, their error is the rule."""
+        """Return whether a line is wanted; if not, count it. If a rule fails, its error is counted as the rule."""
         try:
             skip = self._rules(line)
         except Exception as error:  # noqa: BLE001 an error at one line must be reported, and not lose the other lines
@@ -111,7 +111,7 @@ class IndexRules:
         return False
 
     def select_columns(self, columns: CaptureColumns) -> list[CdxLine]:
-        """Return the wanted lines of those given as columns; all lines of an unwanted kind are left out together."""
+        """Return the wanted lines of `columns`. All lines of an unwanted kind are left out together."""
         kinds = [*zip(columns.mime, columns.status, strict=True)]
         counts = Counter(kinds)
         for kind in counts:
@@ -133,7 +133,7 @@ class IndexRules:
         return [line for line in lines if self.is_wanted(line)]
 
     def _skip_of_kind(self, line: CdxLine) -> Skip | None:
-        """Return why all lines of this line's kind are left out; None if the rules must decide on each of them."""
+        """Return why all lines of this line's kind are left out, or None if the rules must decide on each line."""
         if self._skip_kind is None:
             return None
         try:
@@ -142,11 +142,11 @@ class IndexRules:
             return None
 
     def count_left_out(self, skip: Skip, url: str, lines: int = 1) -> None:
-        """Count lines that are left out without running the rules on each; `url` is the address of the first one."""
+        """Count lines that are left out without running the rules on each; `url` is the address of the first line."""
         self._counts.setdefault(skip, [0, url])[0] += lines
 
     def left_out(self) -> tuple[LeftOutLines, ...]:
-        """Return the lines that were left out, summed by rule."""
+        """Return how many lines were left out by each rule."""
         return tuple(
             sum_left_out(
                 LeftOutLines(skip.reason, rule_name(skip), count, url.encode("utf-8", "replace").decode()[:2048])
@@ -168,7 +168,7 @@ def rule_name(skip: Skip) -> str:
 
 
 def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
-    """Add up counts of left out lines by rule; after MAX_RULES rules, further rules with one reason count as one."""
+    """Add up counts by rule. After MAX_RULES rules, further rules with one reason are counted as one."""
     sums: dict[tuple[Reason, str], LeftOutLines] = {}
     for part in parts:
         key = (part.reason, part.rule)
@@ -181,7 +181,7 @@ def sum_left_out(parts: Iterable[LeftOutLines]) -> list[LeftOutLines]:
 
 
 class ExplainedCapture(NamedTuple):
-    """A capture that a collection keeps, and the rule that leaves it out now; None if it is wanted."""
+    """A capture of a collection. `left_out` has the rule that leaves it out now, or is None if it is wanted."""
 
     recorded: RecordedAttempt
     found_in: str  # the input of the source: a collection, or `collection:source`
@@ -191,7 +191,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run the rules again on the captures of an address (its digest) that a source could take; return the results."""
+    """Run a source's rules again on the captures that it could take of an address, which is given by its digest."""
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:
         return explained
@@ -205,7 +205,7 @@ def explain_captures(
 
 
 def index_line(recorded: RecordedAttempt) -> CdxLine:
-    """Return a stored response as a line of a CDX index; a response with status 304 has that of the page, 200."""
+    """Return the CDX line of a stored response. A response with status 304 gets the status of the page, 200."""
     attempt, response = recorded.attempt, recorded.attempt.kept
     assert response is not None
     started = spell(attempt.started)

@@ -1,7 +1,7 @@
 """Share responses between the collections of a run: an address that two of them want is requested once.
 
 Only responses to plain GETs without secrets are shared, and only between sources with the same connection settings. The
-pause between two requests to an origin is kept over all collections.
+pause between two requests to an origin holds for all collections together.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ class SharedAnswers:
     """The responses that earlier harvests of this session received, and that this harvest may use."""
 
     def __init__(self, run: HarvestRun) -> None:
-        """Use the sources and request times that earlier harvests of the session left."""
+        """Use the sources and request times that earlier harvests of the session stored."""
         self._run = run
         self._lenders = {  # by name, the sources of other collections
             name: source
@@ -33,7 +33,7 @@ class SharedAnswers:
         self._own_last_requests[origin] = attempt.started.timestamp() + attempt.seconds
 
     def leave_for_later(self, sources: Iterable[Source]) -> None:
-        """Make this harvest's sources and request times known to later harvests of the session."""
+        """Store this harvest's sources and request times for later harvests of the session."""
         self._run.session_requests.sources.update((source.name, source) for source in sources)
         for origin, last_request in self._own_last_requests.items():
             self._run.session_requests.last_requests[origin] = max(
@@ -49,11 +49,11 @@ class SharedAnswers:
         return max(0.0, last_request + delay - now().timestamp())
 
     def last_request(self, origin: str) -> float:
-        """Return the UNIX time of another collection's last request to an origin; 0 if there was none."""
+        """Return the UNIX time of another collection's last request to an origin, or 0 if it got none."""
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
-        """Return the robots.txt of an origin if another collection requested it in this run; otherwise None."""
+        """Return the robots.txt of an origin that another collection received in this run, or None."""
         if origin not in self._last_requests:
             return None
         run = self._run
@@ -65,9 +65,10 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the responses that other collections received from addresses, by the address's number.
+        """Return the responses that other collections received from addresses, by the address's digest.
 
-        `requests` has the stored requests of addresses by the same number; only those sent as plain GETs are answered.
+        `requests` has the stored requests of addresses, by the same digest. Only addresses that get a plain GET are
+        answered.
         """
         answers: dict[int, HeldAnswer] = {}
         if origin not in self._last_requests:
@@ -83,7 +84,6 @@ class SharedAnswers:
         return answers
 
     def _held_answer(self, source: Source, recorded: RecordedAttempt) -> HeldAnswer | None:
-        """Return an attempt of another collection as a response for `source`, or None if it may not use it."""
         lender = self._lenders.get(recorded.source)
         if lender is None or recorded.attempt.kept is None or not may_share(source, lender):
             return None
@@ -94,8 +94,8 @@ class SharedAnswers:
 def may_share(borrower: Source, lender: Source) -> bool:
     """Return whether the source `borrower` may use the responses of the source `lender`.
 
-    Neither may have secrets, their connection settings must be equal, and the lender must not be allowed any host that
-    the borrower is not.
+    Neither may have secrets, and their connection settings must be equal. Each host that the lender may connect to must
+    be allowed to the borrower too.
     """
 
     def connection_settings(source: Source) -> tuple[object, ...]:

@@ -6,34 +6,35 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 MAX_PATHS_NAMED = 3
-"""The most files of the same name that a message about them names."""
+"""The maximum number of files of one name that are listed in a message."""
 
 
 class WarcNames:
-    """Finds WARC files of a source by the names in its index lines, in which folders may precede the file name.
+    """The WARC files of a source, by the names in its index lines, which may have folders before the file's name.
 
-    If several files have the same name, an index line means the one with the most folders in common with the line and,
-    of these, one below the folder of the index. It is not known which one is meant if there still are several.
+    If several files have the name, the file with the most folders in common with the index line is meant. Among several
+    such files, a file below the folder of the index is preferred. If several files remain, it is not known which one is
+    meant.
     """
 
     def __init__(self) -> None:
         self._paths_by_name: dict[str, list[Path]] = {}
 
     def add(self, paths: Iterable[Path]) -> None:
-        """Add WARC files; a file that was added before is ignored."""
+        """Add WARC files that were not added before."""
         for path in paths:
             same_named = self._paths_by_name.setdefault(path.name, [])
             if path not in same_named:
                 same_named.append(path)
 
     def find(self, warc: str, index: Path) -> Path | None:
-        """Return the file that `warc` in a line of `index` means; None if there is none, or if several may be meant."""
-        paths = self._find_best(warc, index)
+        """Return the file that a line of `index` names, or None if no file or more than one may be meant."""
+        paths = self._best_matches(warc, index)
         return paths[0] if len(paths) == 1 else None
 
     def describe_missing(self, warc: str, index: Path) -> str:
         """Return why `find` returns None."""
-        paths = self._find_best(warc, index)
+        paths = self._best_matches(warc, index)
         if not paths:
             return f"{warc[:200]} is not in any folder of the source"
         names = ", ".join(map(str, paths[:MAX_PATHS_NAMED]))
@@ -41,8 +42,7 @@ class WarcNames:
         hint = "move the index into the folder of its WARC files"
         return f"{warc[:200]} may be any of {len(paths)} files of this name: {names}; {hint}"
 
-    def _find_best(self, warc: str, index: Path) -> list[Path]:
-        """Return the files that fit the name `warc` in a line of `index` best."""
+    def _best_matches(self, warc: str, index: Path) -> list[Path]:
         name = PurePosixPath(warc)
         paths = self._paths_by_name.get(name.name, [])
         if len(paths) < 2:

@@ -1,1 +1,1 @@
-"""Crawl: origins walked in parallel, with addresses from the ledger; and WARC files of others, read as if crawled."""
+"""Crawl: walk origins in parallel, with addresses from the ledger, and import WARC files of other crawlers."""

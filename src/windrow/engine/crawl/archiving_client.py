@@ -1,4 +1,4 @@
-"""The HTTP client of a walk: send a request within the run's limits and archive its response; count redirects too."""
+"""The HTTP client of a walk: send requests within the run's limits, archive the responses, and count redirects."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from windrow.reasons import Reason
 from windrow.settings.configuration import Service
 
 BLOCK_BYTES = 1 << 18
-"""Bytes of a body that are read at a time."""
+"""The number of bytes of a body that are read at a time."""
 
 
 class _Segment(NamedTuple):
@@ -41,7 +41,7 @@ class Upload:
     """The body of a request that sends kept documents; `size` is its length in bytes. It must be closed after use."""
 
     def __init__(self, folder: Path, request: HttpRequest, limits: Limits) -> None:
-        """Open the documents to send, in the archive's `folder`; raises StepError if one is missing or too short."""
+        """Open the documents to send, in the archive's `folder`. Raises StepError if one is missing or too short."""
         self._segments: list[_Segment] = []
         try:
             self._open_segments(folder, request, limits)
@@ -73,7 +73,7 @@ class Upload:
             self._segments.append(_Segment(io.BytesIO(content), 0, len(content)))
 
     def blocks(self) -> Iterator[bytes]:
-        """Yield the body in blocks of at most BLOCK_BYTES; raises StepError if a document became shorter meanwhile."""
+        """Yield the body in blocks of at most BLOCK_BYTES. Raises StepError if a document has become shorter."""
         for view, offset, length in self._segments:
             view.seek(offset)
             remaining = length
@@ -91,13 +91,12 @@ class Upload:
 
 
 MAX_ROBOTS_BYTES = 1 << 20
-"""The most bytes of a robots.txt that are fetched; RFC 9309, section 2.5, requires at least 500 KiB."""
+"""The maximum number of bytes of a robots.txt that are fetched. RFC 9309, section 2.5, requires at least 500 KiB."""
 
 PARTIAL_CONTENT = 206  # the HTTP status
 
 ReadingLimit = Callable[[int], AbstractContextManager[None]]
-"""A function that returns, for the digest of an address (0: robots.txt), a context which limits the time for reading
-the response in it."""
+"""A function from an address's digest (0 for robots.txt) to a context that limits the time to read its response."""
 
 
 def secrets_of(source: Source, origin: str) -> SentSecrets | None:
@@ -109,9 +108,10 @@ def secrets_of(source: Source, origin: str) -> SentSecrets | None:
 
 
 class CrawlResult(NamedTuple):
-    """The attempt of one request, and the header fields and decoded body of the response.
+    """The attempt of one request, and the header fields and the decoded body of the response.
 
-    The body is empty if the status is not a success, or if the body cannot be used, for example not be decoded.
+    The body is empty if the status is not a success, or if the body cannot be used, for example because it cannot be
+    decoded.
     """
 
     attempt: Attempt
@@ -120,7 +120,7 @@ class CrawlResult(NamedTuple):
 
     @property
     def status(self) -> int | None:
-        """The status of the response, or None if there was no complete response."""
+        """The status of the response, or None if the response was not complete."""
         return None if self.attempt.retry else self.attempt.status
 
 
@@ -131,7 +131,7 @@ class ArchivingClient:
         self, archive: ArchiveWriter, robots_kind: int, large: Mapping[int, int], reading: ReadingLimit,
         service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
     ) -> None:  # fmt: skip
-        """Write to `archive`; `robots_kind` is the kind of a robots.txt, `large` has byte limits by kind of address.
+        """Write to `archive`. `robots_kind` is the kind of a robots.txt, `large` has byte limits by kind of address.
 
         A `service`, if it is not None, has its own limits. `secrets` is called once; the secrets that it returns, if
         any, are sent with all requests except those for robots.txt. `reading` limits the time for reading a response.
@@ -146,7 +146,7 @@ class ArchivingClient:
         self._limits_by_kind: dict[int, ResponseLimits] = {}
 
     def _reply_limits(self, kind: int, seconds: float) -> ResponseLimits:
-        """Return the limits for responses of a kind; a service may take `seconds` (0: as many as it declares)."""
+        """Return the limits for responses of a kind. `seconds` limits a service, which declares a time if it is 0."""
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
@@ -159,7 +159,7 @@ class ArchivingClient:
         return bounds
 
     async def fetch(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, and archive its response; errors of the transfer are part of the attempt."""
+        """Make one request, and archive its response. Errors of the transfer are stored in the attempt."""
         request = job.request or GET
         if self._secrets is None and job.kind != self._robots_kind:
             self._secrets = self._look_up_secrets()
@@ -175,7 +175,7 @@ class ArchivingClient:
             upload.close()
 
     def reuse(self, job: FetchJob, held: HeldAnswer) -> CrawlResult | None:
-        """Return the response that another collection requested, as the result of `job`; None if it cannot be used."""
+        """Return another collection's response as the result of `job`, or None if it cannot be used."""
         attempt, limits = held.attempt, self._archive.limits
         response, max_bytes = attempt.kept, self._reply_limits(job.kind, 0.0).max_size
         if response is None or response.size > max_bytes:
@@ -206,7 +206,7 @@ class ArchivingClient:
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
-        """Send a request, conditional if the address has validators; `upload` is its body if it sends documents."""
+        """Send a request, conditional if the address has validators. `upload` is its body if it sends documents."""
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
         headers = {"If-None-Match": etag} if etag else {}
@@ -230,7 +230,7 @@ class ArchivingClient:
     def _keep_reply(
         self, attempt: Attempt, sink: CaptureSink, reply: ClientResponse, bounds: ResponseLimits, job: FetchJob
     ) -> CrawlResult:
-        """Archive a response, and return its attempt with the decoded body if its status is a success."""
+        """Archive a response. The result has the decoded body if the status is a success."""
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
@@ -252,7 +252,9 @@ class ArchivingClient:
             reason, message, sink.cut = Reason.TOO_LARGE, f"the response has more than {bounds.max_size} bytes", True
         if self._secrets and "content-encoding" in fields and self._may_repeat_secret(sink, bounds, fields):
             sink.leave()
-            message = "the response may contain the secret, compressed although that was not requested: it was not kept"
+            message = (
+                "the response was not kept, since it may contain the secret, compressed although that was not requested"
+            )
             attempt = attempt._replace(status=reply.status, reason=Reason.UNSUPPORTED, message=message, wait=reply.wait)
             return CrawlResult(attempt)
         try:
@@ -266,7 +268,7 @@ class ArchivingClient:
         return CrawlResult(attempt, fields, body)
 
     def _may_repeat_secret(self, sink: CaptureSink, bounds: ResponseLimits, fields: Mapping[str, str]) -> bool:
-        """Return whether a compressed response contains a secret, or may do so because it cannot be decoded."""
+        """Return whether a compressed response contains a secret, or may contain one because it cannot be decoded."""
         assert self._secrets is not None
         limits = self._archive.limits
         try:
@@ -279,7 +281,6 @@ class ArchivingClient:
 
 
 def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: bool) -> tuple[Reason, str] | None:
-    """Return a reason and a message if a response is partial, or has a transfer coding, that was not requested."""
     if status == PARTIAL_CONTENT and not is_range_request:
         return Reason.PROTOCOL_ERROR, "the response is partial (206), but the whole document was requested"
     if "transfer-encoding" not in fields:
@@ -293,12 +294,11 @@ def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: boo
 
 
 def _content_codings(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header field with the codings that the archived body still has; chunks were removed before."""
+    """Return the header fields that are needed to decode the archived body. It is not chunked any more."""
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
 def _discard_response(attempt: Attempt, sink: CaptureSink, error: TransportError) -> CrawlResult:
-    """Discard an incomplete response, and return its attempt with the error."""
     sink.leave()
     return CrawlResult(
         attempt._replace(
@@ -309,19 +309,22 @@ def _discard_response(attempt: Attempt, sink: CaptureSink, error: TransportError
 
 
 HOPS = 20
-"""The most redirects in a row that are followed, as in browsers."""
+"""The maximum number of redirects in a row that are followed, as in browsers."""
 ENDLESS_REDIRECTS = f"more than {HOPS} redirects in a row"
-_MAX_REMEMBERED = 10_000  # targets of redirects that are remembered until they are requested
+_MAX_REMEMBERED = 10_000  # the maximum number of redirect targets that are remembered until they are requested
 
 
 class RedirectChains:
-    """Counts redirects in a row over all hosts of a run: an `OriginCrawler` can only count those of its own origin."""
+    """Counts redirects in a row over all hosts of a run. An `OriginCrawler` only knows its own origin."""
 
     def __init__(self) -> None:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return an attempt's event; if HOPS redirects led to it, the target of its own redirect is left out."""
+        """Return the event of an attempt.
+
+        If HOPS redirects led to its address, the target of a further one is left out.
+        """
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

@@ -1,4 +1,4 @@
-"""The crawl of a run: send due addresses of the ledger to the fetchers, and store the attempts and new addresses."""
+"""The crawl of a run: send due addresses of the ledger to the fetchers, and store attempts and new addresses."""
 
 from __future__ import annotations
 
@@ -31,25 +31,25 @@ from windrow.model import Attempt, FetchJob, FoundUrl, HeldAnswer, HttpRequest, 
 from windrow.reasons import Reason
 
 MAX_PER_HOST = 128
-"""The most addresses of a host that a fetcher has at a time; it gets more once half of the host's share is done."""
+"""The maximum number of addresses of a host that a fetcher has at a time."""
 
 MAX_IN_HAND = 32_768
-"""About the most addresses that all fetchers have at a time: if there are many hosts, each of these has fewer."""
+"""About the maximum number of addresses that all fetchers have at a time. If there are many hosts, each gets fewer."""
 
 MIN_PER_HOST = 8
-"""The least number of addresses of a host that fetchers may have at a time, however many hosts there are."""
+"""The number of addresses that a host gets at a time if there are very many hosts."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The longest time, in seconds, that a run waits for a busy service; its other requests are left to the next run."""
+"""The longest time that a run waits for a busy service, in seconds. Later requests are left to the next run."""
 
 _NEVER_CAPTURED = KnownCapture()
 
 
 @dataclass(slots=True)
 class _Host:
-    """An origin in this run; `handed_out` has, by digest, the addresses that fetchers have.
+    """An origin in this run.
 
-    Their values are (interval in seconds, failures in a row, kind).
+    `handed_out` has the addresses that fetchers have: for each digest, (interval in seconds, failures in a row, kind).
     """
 
     number: int  # on the ledger
@@ -60,7 +60,7 @@ class _Host:
     is_given_up: bool = False  # for this run
     is_endless: bool = False  # its new pages have only repeated earlier texts for a long time
     is_exhausted: bool = False  # no further address of it is due
-    broken_walks: int = 0
+    broken_walks: int = 0  # walks that ended, except when the response of another host ended the fetcher
     suspect: int = 0  # the address whose response a fetcher was reading when it died
 
 
@@ -68,7 +68,7 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active ones of `sources` (None: the sources of the run's harvest that have an address)."""
+        """Crawl the active sources in `sources`, by default the sources of the harvest that have an address."""
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
@@ -76,7 +76,7 @@ class CrawlDispatcher:
         self._tallies = {name: SourceTally(source, run.open_task(1, name)) for name, source in self._sources.items()}
         self._hosts: dict[int, _Host] = {}  # by number
         self._walks: dict[int, _Host] = {}  # by the number of the walk
-        self._share = MAX_PER_HOST  # the most addresses of one host that a fetcher has at a time
+        self._share = MAX_PER_HOST  # the maximum number of addresses of one host that a fetcher has at a time
         self._host_numbers: dict[tuple[str, str], int] = {}  # by `_origin_key`
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
             self._host_numbers[self._origin_key(host.source, host.origin)] = host.seq
@@ -129,13 +129,12 @@ class CrawlDispatcher:
                 self._tallies[outcome.source].count_outcome(outcome)
 
     def __enter__(self) -> Self:
-        """Return the dispatcher; the end of the block closes the sources' tasks."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the sources' tasks, as failed after an error; if the run was stopped at once, leave them open."""
+        """Close the sources' tasks, as failed after an error. If the run was stopped at once, they stay open."""
         self._shared_answers.leave_for_later(self._sources.values())
         closers: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
@@ -143,7 +142,7 @@ class CrawlDispatcher:
         close_all(closers, error)
 
     def _await_services(self) -> bool:
-        """Return whether a request to a busy service is due within MAX_SERVICE_WAIT; if one is due, have it sent."""
+        """Return whether a request to a busy service is due within MAX_SERVICE_WAIT; send the requests due now."""
         current_time, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
             if not host.is_given_up and service_of(host.source) is not None:
@@ -156,11 +155,11 @@ class CrawlDispatcher:
         return is_below_limit and soonest is not None and soonest - current_time <= MAX_SERVICE_WAIT
 
     def sources_given_up(self) -> set[str]:
-        """Return the names of the sources with an origin that is given up for this run."""
+        """Return the names of the sources that have an origin which was given up for this run."""
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
-        """Store the seeds of all sources, and give up the hosts that were taken down."""
+        """Store the seeds of all sources, and give up hosts that were taken down."""
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[number].is_given_up = True
@@ -179,12 +178,11 @@ class CrawlDispatcher:
         return () if SERVICE in source.options else self._follower.first_requests(source)
 
     def _close_tasks(self, error: BaseException | None) -> None:
-        """Close the task of each source with its counts; `error` is the one that ended the crawl, or None."""
+        """Close the task of each source with its counts. `error` is the error that ended the crawl, or None."""
         endless = [(host.source.name, host.origin, host.number) for host in self._hosts.values() if host.is_endless]
         close_tallies(self._run, self._crawl, self._tallies, endless, error)
 
     def _hand_out_more(self) -> None:
-        """Send due addresses to the fetchers, for each host of which they have too few."""
         short_hosts, self._short_hosts = self._short_hosts, set()
         for number in sorted(short_hosts):
             host = self._hosts[number]
@@ -192,15 +190,13 @@ class CrawlDispatcher:
                 self._hand_out(host)
 
     def _set_share(self) -> None:
-        """Set how many addresses of each host may be sent at a time, from MAX_IN_HAND and the number of hosts."""
         self._share = max(MIN_PER_HOST, min(MAX_PER_HOST, MAX_IN_HAND // max(1, len(self._hosts))))
 
     def _is_short(self, host: _Host) -> bool:
-        """Return whether the fetchers have so few addresses of a host that they should get more."""
         return len(host.handed_out) <= self._share // 2
 
     def _hand_out(self, host: _Host) -> None:
-        """Send due addresses of a host to its walk, which is started if there is none."""
+        """Send due addresses of a host to its walk, and start the walk if necessary."""
         run, share = self._run, self._share
         tally, source_limit = self._tallies[host.source.name], host.source.most
         count = share if run.limit is None else min(share, run.limit - self._handed_out)
@@ -228,7 +224,7 @@ class CrawlDispatcher:
         tally.handed_out += len(addresses)
 
     def _requests_at(self, host: _Host, addresses: Sequence[DueAddress]) -> dict[int, HttpRequest]:
-        """Return the stored requests of addresses by digest, with the places of the documents that they send."""
+        """Return the stored requests of addresses, by digest, with the places of the documents that they send."""
         if self._follower is None and service_of(host.source) is None:
             return {}
         run = self._run
@@ -246,7 +242,7 @@ class CrawlDispatcher:
         }
 
     def _start_walk(self, host: _Host) -> bool:
-        """Start the walk of a host, or give the host up if its pause is too long; return whether it started."""
+        """Start the walk of a host and return True. If the host must pause too long, give it up and return False."""
         run = self._run
         wait = max(0.0, self._paused_until.get(host.origin, 0) - now().timestamp())
         if wait > MAX_WALK_PAUSE:
@@ -272,7 +268,7 @@ class CrawlDispatcher:
             self._end_walk(writer, self._walks.pop(event.batch), event)
 
     def _record_attempt(self, writer: LedgerWriter, host: _Host, event: AttemptEnded) -> None:
-        """Store an attempt with the next due time of its address, the addresses it found, and its counts."""
+        """Store and count an attempt, with the next due time of its address and the addresses that it found."""
         event = self._redirects.limit_chain(event)
         run, attempt, beside = self._run, event.attempt, self._crawl.beside
         schedule, is_failed = None, _has_failed(attempt)
@@ -311,7 +307,7 @@ class CrawlDispatcher:
         run.progress.step(1, is_failed)
 
     def _final_failures(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Count the failures in a row for reasons that a service declares final; 0 if this failure is not final."""
+        """Return how many failures in a row a service declares final; 0 if this one is not final."""
         service = service_of(source)
         if service is None or attempt.reason not in service.final:
             return 0
@@ -320,7 +316,10 @@ class CrawlDispatcher:
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses of a source that were found at the address `via` (0: seeds), and their new hosts."""
+        """Store addresses of a source with their new hosts.
+
+        `via` is the address at which they were found, or 0 for seeds.
+        """
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
             key = self._origin_key(source.name, url.origin)
@@ -340,11 +339,10 @@ class CrawlDispatcher:
                 self._short_hosts.add(host_number)
 
     def _origin_key(self, source: str, origin: str) -> tuple[str, str]:
-        """Return the key of a host: its origin and, if each source has hosts of its own, its source (otherwise "")."""
+        """Return the key of a host. Its source is "" if all sources share the hosts."""
         return origin, source if self._crawl.by_request else ""
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        """Return the number of an origin as a host on the ledger; it is added, or assigned to this source if known."""
         run = self._run
         host_number = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
         if host_number is None:
@@ -353,7 +351,7 @@ class CrawlDispatcher:
         return host_number
 
     def _end_walk(self, writer: LedgerWriter, host: _Host, event: BatchEnded) -> None:
-        """Record the end of a walk, and decide whether its host may be walked again in this run or is given up."""
+        """Record the end of a walk, and give the host up unless another walk of it may succeed."""
         broken = event.broken
         assert broken is not None
         if event.culprit in host.handed_out:
@@ -370,7 +368,7 @@ class CrawlDispatcher:
         writer.flush()
 
     def _record_harm(self, writer: LedgerWriter, host: _Host, broken: BatchBroken, culprit: int) -> None:
-        """Record a failed attempt at the address `culprit` after a time limit, or if a fetcher died at it twice."""
+        """Record a failed attempt at `culprit` if reading its response took too long or twice ended a fetcher."""
         reason = Reason.TIME_LIMIT
         if broken.reason is not Reason.TIME_LIMIT:
             if host.suspect != culprit:

@@ -8,11 +8,11 @@ from windrow.ledger.sessions import OTHER_RULES, RuleCount
 from windrow.reasons import Reason
 
 MAX_RULES = COUNTED_RULES.number
-"""The most rules of a source that are counted one by one; further rules are counted together."""
+"""The maximum number of rules of a source that are counted one by one. Further rules are counted together."""
 
 
 class LeftOutCounter:
-    """For each rule or cap, the number of addresses or things of a source that it leaves out, and the first address."""
+    """Counts for each rule the addresses of a source that it leaves out, and remembers the first one."""
 
     def __init__(self) -> None:
         self._counts: dict[tuple[Reason, str], tuple[int, str]] = {}
@@ -26,11 +26,11 @@ class LeftOutCounter:
         self._counts[key] = (count + number, first_example)
 
     def replace(self, reason: Reason, rule: str, number: int, example: str) -> None:
-        """Set the number of addresses that a rule leaves out, whatever was counted before."""
+        """Set the number of addresses that a rule leaves out, instead of adding to it."""
         self._counts[reason, rule] = (number, example)
 
     def record(self, writer: LedgerWriter, session: int, collection: str, source: str, phase: int) -> None:
-        """Record each count as a task of a source in a phase, the greatest count first."""
+        """Record the count of each rule as a task of the source, the greatest count first."""
         for (reason, rule), (count, url) in sorted(self._counts.items(), key=lambda rule_count: -rule_count[1][0]):
             task = writer.sessions.open_task(session, collection, source, phase)
             writer.sessions.close_task(

@@ -1,4 +1,4 @@
-"""Count the attempts of each source in a crawl, and close its task: it failed if nothing usable was returned."""
+"""Count the attempts of each source in a crawl, decide whether the source failed, and close its task."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from windrow.model import Attempt, Source
 from windrow.reasons import Reason
 
 MAX_FAULTS_NAMED = 5
-"""The most failed requests that are named in the comment of a source's task."""
+"""The maximum number of failed requests that the comment of a source's task names."""
 
 ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
-"""The rule under which the addresses of an endless origin are counted as left out; the origin is inserted."""
+"""The rule under which addresses of an endless origin are counted as left out; the origin is inserted."""
 
 FIRST_REDIRECT_STATUS = 300
 
@@ -32,23 +32,23 @@ class SourceTally:
     source: Source
     task: int  # its number on the ledger
     handed_out: int = 0  # addresses sent to fetchers
-    attempts: int = 0  # own requests with a response
-    shared: int = 0  # used responses that another collection requested in this run
+    attempts: int = 0  # its own requests that got a response
+    shared: int = 0  # responses of another collection that it used in this run
     found: int = 0  # addresses that responses link to
     reasons: Counter[str] = field(default_factory=Counter)  # of failures
     seed_origins: set[str] = field(default_factory=set)
-    discovery_end: str = ""  # why its discovery ended, if that is known
+    discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
-    usable: int = 0  # responses that the discovery could follow, or with a page, or with status 304
-    faults: list[str] = field(default_factory=list)  # why seeds returned no page, or requests nothing usable
-    more_faults: int = 0  # further ones, only counted
+    usable: int = 0  # responses that could be followed, contain a page, or have the status 304
+    faults: list[str] = field(default_factory=list)  # why responses to seeds or requests are not usable
+    more_faults: int = 0  # the number of further faults
     left_out: LeftOutCounter = field(default_factory=LeftOutCounter)
-    problem: str = ""  # why an origin was given up, or nothing usable was returned
+    problem: str = ""  # why the source failed, or why an origin was given up
     is_failed: bool = False
     failure_reason: Reason | None = None
 
     def count_attempt(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count an attempt with its reason, the addresses it found, and the addresses that rules left out."""
+        """Count an attempt and its reason, the addresses that it found, and the addresses that rules left out."""
         attempt = event.attempt
         self.shared += bool(event.held and attempt.kept)
         self.attempts += attempt.status is not None and not event.held
@@ -61,7 +61,7 @@ class SourceTally:
             self._check_usable(crawl, event)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count a usable response; note why a seed's response is not a page, or why a response cannot be followed."""
+        """Count a response if it is usable. Otherwise note why a seed is not a page, or why it cannot be followed."""
         attempt = event.attempt
         if not crawl.by_request:
             self.usable += attempt.status is not None and (
@@ -98,12 +98,12 @@ class SourceTally:
             self.more_faults += 1
 
     def note_give_up(self, origin: str, reason: Reason, message: str) -> None:
-        """Note why an origin was given up; the source has failed if one of its seeds is there."""
+        """Note why an origin was given up. The source has failed if one of its seeds has this origin."""
         self.problem, self.failure_reason = message, reason
         self.is_failed = self.is_failed or origin in self.seed_origins
 
     def comment(self, error: BaseException | None) -> str:
-        """Return the comment for the source's task; `error` is the one that ended the crawl, or None."""
+        """Return the comment for the source's task. `error` is the error that ended the crawl, or None."""
         comment = f"{self.source.name}: {self.attempts} requested, {self.found} found"
         comment += f" ({join_counts(self.reasons)})" if self.reasons else ""
         comment += f"; {self.shared} were requested by another collection in this run" if self.shared else ""
@@ -118,9 +118,9 @@ def close_tallies(
     run: HarvestRun, crawl: Crawl, tallies: Mapping[str, SourceTally], endless: Iterable[tuple[str, str, int]],
     error: BaseException | None,
 ) -> None:  # fmt: skip
-    """Close the task of each source with its counts, as failed if there was an `error` or the tally says so.
+    """Close the task of each source with its counts. It failed if there was an `error` or if its tally says so.
 
-    `endless` has the source, origin and number of each host whose new pages only repeat earlier texts.
+    `endless` has the source, the origin and the number of each host whose new pages only repeat earlier texts.
     """
     if error is None:
         for name, origin, host in endless:
@@ -137,7 +137,7 @@ def close_tallies(
 
 
 def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
-    """Mark a source as failed if nothing usable was returned; if this run made no request, its last attempts count."""
+    """Mark a source as failed if nothing usable was returned. If this run made no request, its last attempts decide."""
     if not tally.attempts and not tally.handed_out:
         tally.faults = _earlier_faults(run, crawl, tally)
     if tally.faults and not tally.usable:
@@ -147,7 +147,7 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return why the last attempts at seeds were not usable; [] if one was or is missing, or the source has pages."""
+    """Return why the last attempts at seeds failed; [] if one was usable or is missing, or if the source has pages."""
     faults, source = [], tally.source
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
         address = run.ledger.addresses.get(run.collection.name, digest)

@@ -21,17 +21,17 @@ from windrow.model import Attempt, FetchJob, FoundUrl, Site
 from windrow.reasons import Reason
 
 SLOTS = 1 << 20
-"""The most addresses that are remembered; a further one replaces another, which may then be reported again."""
+"""The maximum number of addresses that are remembered."""
 
 
 class RecentUrls:
-    """The addresses that a fetcher found lately; if one is forgotten, it is only reported again."""
+    """The addresses that a fetcher found lately. A forgotten address may be reported again, which does no harm."""
 
     def __init__(self) -> None:
         self._slots = array("q", bytes(8 * SLOTS))
 
     def remember(self, digest: int, kind: int = 0) -> bool:
-        """Remember an address, given by its digest; return True if it was not found lately as this kind."""
+        """Remember an address by its digest. Return True if it was not found lately as this kind of address."""
         digest ^= kind
         slot = digest & (SLOTS - 1)
         if self._slots[slot] == digest:
@@ -41,23 +41,23 @@ class RecentUrls:
 
 
 MAX_ROBOTS_WAIT = 60.0
-"""The longest time, in seconds, before a walk repeats the request of a robots.txt that failed; else the walk ends."""
+"""The longest wait for a robots.txt that failed, in seconds, if the option `patience` is not set."""
 
 MAX_HARMFUL = 5
-"""Responses over the limits of time or memory after which a host is given up for the run."""
+"""The number of responses over the limits of time or memory after which a host is given up for the run."""
 
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 """Reasons for which an attempt is recorded as not allowed."""
 
 
 class OriginCrawler:
-    """Walks an origin. Many methods return a `BatchBroken` that says why the walk ends, or None if it continues."""
+    """Walks an origin. A method that returns BatchBroken says why the walk ends, or returns None if it continues."""
 
     def __init__(
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
         queue: HostQueue, *, parallel: int = 1,
     ) -> None:  # fmt: skip
-        """Walk by the crawl rules with up to `parallel` requests at a time; all origins of the host share `queue`."""
+        """Walk by the crawl rules, with up to `parallel` requests at a time. All origins of the host share `queue`."""
         self._walk = walk
         self._parallel = parallel
         self._end: BatchBroken | None = None  # why the walk ends
@@ -82,18 +82,18 @@ class OriginCrawler:
         self._wake()
 
     def _wake(self) -> None:
-        """Have every worker that waits for a job check whether the walk ends."""
+        """Let each worker that waits for a job check whether the walk has ended."""
         for _ in range(self._parallel):
             self._jobs.put_nowait(None)
 
     async def run(self) -> None:
-        """Request one address after the other until the walk is halted or the host is given up, and report the end."""
+        """Request addresses until the walk is halted or the host is given up, and report the end."""
         unfinished = await asyncio.gather(*(self._work() for _ in range(self._parallel)))
         assert self._end is not None
         self._report_end(self._end, [job for job in unfinished if job])
 
     async def _work(self) -> FetchJob | None:
-        """Make requests over one connection until the walk ends; return the last job, which may not be done."""
+        """Make requests over one connection until the walk ends. Return the last job, which may not have been done."""
         job: FetchJob | None = None
         try:
             async with HttpClient(origin_site(self._walk, self._walk.origin)) as client:
@@ -110,7 +110,6 @@ class OriginCrawler:
         return job
 
     def _report_end(self, end: BatchBroken, last_jobs: list[FetchJob]) -> None:
-        """Report the end of the walk, with its untouched jobs: those still queued, and the workers' last ones."""
         untouched = [job.target for job in last_jobs]
         while not self._jobs.empty():
             job = self._jobs.get_nowait()
@@ -122,13 +121,12 @@ class OriginCrawler:
         return BatchBroken(reason, message, hint="", retry=True, wait=wait)
 
     def _stop_reason(self) -> BatchBroken | None:
-        """Return why the walk ends if another worker ended it or it was halted, otherwise None."""
         if self._end is not None:
             return self._end
         return self._make_end(Reason.STOPPED, Reason.STOPPED.meaning) if self._halted.is_set() else None
 
     async def _process(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
-        """Request one address if the rules allow that; fetch robots.txt first if it is due."""
+        """Request one address if the rules allow it; fetch robots.txt first if it is due."""
         current_time = now().timestamp()
         robots_due = self._rules.robots(current_time) or self._rules.robots_wait(current_time)
         if end := self._stop_reason() or (await self._update_robots(client) if robots_due else None):
@@ -140,7 +138,7 @@ class OriginCrawler:
         return self._stop_reason() if job.held and self._take_held(job) else await self._fetch(client, job)
 
     def _take_held(self, job: FetchJob) -> bool:
-        """Use the response that another collection requested in this run; return whether that worked."""
+        """Use the response that another collection received in this run. Return False if it cannot be used."""
         held_answer = job.held
         reply = self._archiver.reuse(job, held_answer) if held_answer else None
         if reply is None or held_answer is None:
@@ -149,7 +147,6 @@ class OriginCrawler:
         return True
 
     async def _fetch(self, client: HttpClient, job: FetchJob) -> BatchBroken | None:
-        """Request one address, report the attempt with the links it found, and pause."""
         reply = await self._request_in_turn(client, job)
         if isinstance(reply, BatchBroken):
             return reply
@@ -164,7 +161,6 @@ class OriginCrawler:
         return await self._pause_host(pause) if pause != 0 else self._stop_reason()
 
     def _count_harmful(self, attempt: Attempt) -> BatchBroken | None:
-        """Count an attempt whose response exceeded a limit; end the walk once there are too many."""
         if attempt.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
             return None
         self._harmful += 1
@@ -172,7 +168,7 @@ class OriginCrawler:
         return self._make_end(Reason.SITE_GIVEN_UP, message) if self._harmful >= MAX_HARMFUL else None
 
     async def _request_in_turn(self, client: HttpClient, job: FetchJob) -> CrawlResult | BatchBroken:
-        """Make one request when the pause of the host is over and no other origin of the host is being requested."""
+        """Make one request after the pause of the host. Without parallel requests, its origins take turns."""
         async with self._queue.lock:
             wait = self._queue.remaining()
             if wait and (end := await self._pause(wait)):
@@ -182,10 +178,7 @@ class OriginCrawler:
         return await self._request(client, job)
 
     async def _request(self, client: HttpClient, job: FetchJob) -> CrawlResult:
-        """Make one request, repeat it at once as long as the rules allow that, and return the last result.
-
-        The attempts before the last one are reported.
-        """
+        """Make one request, and repeat it at once while the rules allow it. All results but the last are reported."""
         tries = 1
         reply = await self._archiver.fetch(client, job)
         for _ in range(client.stale):
@@ -225,7 +218,7 @@ class OriginCrawler:
                 return end
 
     def _take_held_robots(self, url: str) -> bool:
-        """Use the robots.txt that another collection requested in this run; return whether that worked."""
+        """Use the robots.txt that another collection received in this run. Return False if it cannot be used."""
         held_answer, self._held_robots = self._held_robots, None
         job = FetchJob(0, url, kind=self._walk.crawl.robots)
         reply = self._archiver.reuse(job, held_answer) if held_answer else None
@@ -238,7 +231,7 @@ class OriginCrawler:
         return True
 
     def _apply_robots(self, reply: CrawlResult) -> tuple[Attempt, tuple[FoundUrl, ...]]:
-        """Apply a robots.txt, and return its attempt and sitemaps; if reading it fails, it counts as unavailable."""
+        """Apply a robots.txt, and return its attempt and sitemaps. If it cannot be read, it counts as unavailable."""
         attempt, rules = reply.attempt, self._rules
         if attempt.reason in {None, Reason.TOO_LARGE}:
             try:
@@ -249,7 +242,7 @@ class OriginCrawler:
         return attempt, self._not_recent(rules.take_robots(now().timestamp(), None, b""))
 
     async def _fetch_robots(self, client: HttpClient, url: str) -> CrawlResult | BatchBroken:
-        """Fetch robots.txt and follow its redirects; report the attempt of each, and return the last result."""
+        """Fetch robots.txt and follow its redirects. Return the last result; report the earlier attempts."""
         job = FetchJob(0, url, kind=self._walk.crawl.robots)
         reply = await self._request_in_turn(client, job)
         hops = 0
@@ -270,14 +263,13 @@ class OriginCrawler:
         return reply
 
     async def _pause_host(self, pause: float | None) -> BatchBroken | None:
-        """Pause all walks of the host for `pause` seconds; if it is None, give the host up."""
         if pause is None:
             return self._make_end(Reason.SITE_GIVEN_UP, Reason.SITE_GIVEN_UP.meaning)
         self._queue.pause(pause)
         return await self._pause(pause)
 
     async def _pause(self, seconds: float) -> BatchBroken | None:
-        """Wait for `seconds` or until the walk is halted; end the walk at once if they are more than MAX_WALK_PAUSE."""
+        """Wait for `seconds` or until the walk is halted. A pause longer than MAX_WALK_PAUSE ends the walk at once."""
         if seconds > MAX_WALK_PAUSE:
             return self._make_end(Reason.RATE_LIMITED, f"it asks for a pause of {seconds:.0f} seconds", seconds)
         if seconds:
@@ -298,7 +290,6 @@ class OriginCrawler:
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
 
     def _extract_links(self, job: FetchJob, reply: CrawlResult) -> tuple[FoundUrl, ...]:
-        """Return the addresses that a response links or redirects to, without those that were found lately."""
         attempt, rules, recent = reply.attempt, self._rules, self._recent
         if attempt.location:
             url = rules.follow(attempt.url, attempt.location, attempt.kind)
@@ -318,7 +309,7 @@ class OriginCrawler:
         return tuple(new_urls)
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
-        """Return those of `urls` that were not found lately, or for which a sitemap or feed gives a time of change."""
+        """Return the `urls` that were not found lately, or for which a sitemap or feed states a time of change."""
         return tuple(url for url in urls if self._recent.remember(url.digest, url.kind) or url.hinted)
 
 
@@ -329,7 +320,6 @@ def _stale_attempt(attempt: Attempt) -> Attempt:
 
 
 def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
-    """Return an attempt as failed with the `error` that reading its response raised."""
     if isinstance(error, WindrowError):
         return attempt._replace(reason=error.reason or Reason.STEP_FAILED, message=str(error)[:1000])
     if isinstance(error, MemoryError):
@@ -338,13 +328,13 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt whose `wait` is `pause`, or None if that is short; unchanged if `pause` is None."""
+    """Return an attempt with `pause` as its `wait`, or without a `wait` if `pause` is short. None changes nothing."""
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 
 
 def origin_site(walk: CrawlOrigin, origin: str) -> Site:
-    """Return an origin as a site with the source's connection settings; only the source's own origin gets its login."""
+    """Return an origin as a site with the source's connection settings. Only the source's own origin gets its login."""
     address, source_site = parts(f"{origin}/"), walk.source.site
     site = replace(source_site, scheme=address.scheme, host=address.host.strip("[]"), port=address.port, base="/")
     return site if parts(source_site.address("/")).origin == origin else replace(site, username="", secret=None)

@@ -1,6 +1,6 @@
 """Import WARC files of other programs: records become attempts, as if this workspace had made the requests.
 
-How far a file was read is stored in the transaction that stores its records, so that after a killed run the next one
+The records of a batch and the position after them are stored in one transaction. So a run that follows a killed one
 continues there. An address that is known only from such a file is never due.
 """
 
@@ -31,23 +31,23 @@ from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse
 from windrow.reasons import Reason
 
 BATCH_SIZE = 256
-"""Records that are stored in one transaction."""
+"""About the number of records that are stored in one transaction."""
 
 MAX_FINDINGS = STORED_FINDINGS.number
-"""The most findings of one file that are stored; the others are only counted."""
+"""The maximum number of findings of one file that are stored. Further findings are only counted."""
 
-_MAX_HOSTS = 10_000  # the most hosts whose numbers are remembered
+_MAX_HOSTS = 10_000  # the maximum number of hosts whose numbers are remembered
 
 _Batch = list[tuple[WarcRecord, str]]
-"""Records, each with the method of its request, which is empty if the request is not in the file."""
+"""Records, each with the method of its request, or "" if the file does not have the request."""
 _CRAWLER_RECORDS = frozenset(
     {"warcinfo", "metadata", "request", "metadata address", "urn address", "dns address", "robots.txt"}
 )
-"""The kinds of records about the crawler and its hosts: it is not an error if a file has only these."""
+"""The kinds of records about the crawler and its hosts. It is not an error if a file has only such records."""
 
 
 class _File(NamedTuple):
-    """A WARC file in the archive, its number on the ledger, and the source that it is imported for."""
+    """A WARC file in the archive: its number on the ledger, and the source for which it is imported."""
 
     number: int
     source: str
@@ -69,24 +69,23 @@ class _Tally:
     errors: list[str] = field(default_factory=list)  # messages about files
 
     def add_file(self, tally: _Tally) -> None:
-        """Add the counts of a file to those of its source."""
         self.attempts += tally.attempts
         self.waiting += tally.waiting
         self.faults += tally.faults
         self.skipped += tally.skipped
 
     def is_fruitless(self) -> bool:
-        """Return whether no capture was imported from a file, unless it only has records about its crawler."""
+        """Return whether no capture was imported from a file, unless it has only records about its crawler."""
         return not self.attempts and not (
             self.skipped and not self.faults and not self.waiting and self.skipped.keys() <= _CRAWLER_RECORDS
         )
 
     def has_omissions(self, waiting: int) -> bool:
-        """Return whether documents are missing: `waiting` revisits, bad or skipped records, files of other sources."""
+        """Return whether documents are missing. `waiting` is the number of revisits without an original."""
         return bool(waiting or self.faults or self.other_sources or self.skipped.keys() - _CRAWLER_RECORDS)
 
     def summary(self, name: str, waiting: int) -> str:
-        """Return the counts of the source `name` as one line; `waiting` counts revisits without an original."""
+        """Return the counts of the source `name` as one line. `waiting` counts the revisits without an original."""
         clauses = [f"{name}: {counted(self.files, 'file')}, {counted(self.attempts, 'capture')}"]
         clauses += [f"{counted(self.known_files, 'file')} imported before"] if self.known_files else []
         clauses += [
@@ -139,7 +138,6 @@ class WarcImporter:
         run.progress.end()
 
     def _close_tasks(self) -> None:
-        """Close the task of each source with its counts, as failed if a file could not be imported."""
         run = self._run
         for tally, path, file_number, waiting_before in self._fruitless:
             waiting = run.ledger.imports.count_waiting_in(file_number)
@@ -157,7 +155,6 @@ class WarcImporter:
                 run.close_task(run.open_task(self._phase), summary)
 
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
-        """Import one file from the position that an earlier run reached, or from its beginning."""
         run = self._run
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
@@ -195,7 +192,7 @@ class WarcImporter:
         tally.add_file(counts)
 
     def _add_file(self, warc_file: WarcFile, imported: ImportedFile) -> tuple[int, int, str]:
-        """Record a file; return its number, the position in bytes up to which it was read, and its source."""
+        """Record a file, and return its number, the offset up to which it was read, and its source."""
         run = self._run
         known_file = run.ledger.imports.get(imported.warc)
         with run.ledger.writing() as writer:
@@ -209,7 +206,7 @@ class WarcImporter:
         return file_number, offset, source
 
     def _write_batch(self, writer: LedgerWriter, file: _File, batch: _Batch, tally: _Tally) -> list[Finding]:
-        """Store the records of a batch as attempts, count them, and return a finding for each faulty record."""
+        """Store and count the records of a batch as attempts, and return a finding for each faulty record."""
         findings: list[Finding] = []
         batch_payloads: dict[str, KeptResponse] = {}
         for record, method in batch:
@@ -231,14 +228,14 @@ class WarcImporter:
         return findings
 
     def _verify_payload(self, file: _File, record: WarcRecord, imported: ImportedRecord) -> ImportedRecord:
-        """Return `imported` with the payload digest that its record states, or with a finding if its bytes differ."""
+        """Compare the bytes with their stated digest. If they differ, the result has a finding, and "" as `payload`."""
         if imported.refers or imported.attempt is None or imported.attempt.kept is None:
             return imported
         try:
             verified_digest = verify_stated_digest(self._run.archive / file.warc, record, self._run.limits)
         except ArchiveError as error:
             reason = error.reason or Reason.DIGEST_MISMATCH
-            finding = Finding(reason.class_name, f"{error}; its bytes are not used for revisits", Level.WARN)
+            finding = Finding(reason.class_name, f"{error}; revisits do not get its bytes", Level.WARN)
             return imported._replace(payload="", finding=finding, wrong=reason)
         return imported._replace(payload=verified_digest)
 
@@ -246,7 +243,7 @@ class WarcImporter:
         self, writer: LedgerWriter, file: _File, record: WarcRecord, imported: ImportedRecord,
         batch_payloads: dict[str, KeptResponse],
     ) -> bool:  # fmt: skip
-        """Store a record's attempt, and its response in `batch_payloads`; return False for a revisit that waits."""
+        """Store a record's attempt, and its response in `batch_payloads`. Return False if it waits for its original."""
         attempt, payload_digest = imported.attempt, imported.payload
         assert attempt is not None
         if imported.refers:
@@ -262,7 +259,6 @@ class WarcImporter:
         return True
 
     def _record_attempt(self, writer: LedgerWriter, source: str, attempt: Attempt) -> None:
-        """Store an attempt with its address, and with its host if that is new."""
         origin = parts(attempt.url).origin
         host = self._host(origin)
         if host is None:
@@ -273,7 +269,6 @@ class WarcImporter:
         writer.attempts.record_attempt(self._run.session, host, attempt)
 
     def _resolve_revisits(self) -> None:
-        """Store the revisits whose originals have been imported since."""
         run, last_position = self._run, (0, -1)
         while not run.stopping() and (revisits := run.ledger.imports.resolved(last_position, BATCH_SIZE)):
             with run.ledger.writing() as writer:
@@ -283,7 +278,6 @@ class WarcImporter:
             run.tick()
 
     def _resolve_revisit(self, writer: LedgerWriter, file_number: int, offset: int, warc: str, source: str) -> None:
-        """Store the revisit at an offset of a file with its original, or a finding if that is not possible any more."""
         record = _read_record(self._run, warc, offset)
         imported = interpret_record(record, warc, self._page)
         original = original_response(self._run.ledger, imported.payload)
@@ -311,12 +305,10 @@ def _batches(records: Iterable[tuple[WarcRecord, str]]) -> Iterator[_Batch]:
 
 
 def _as_revisit(original: KeptResponse, warc: str, record: WarcRecord) -> KeptResponse:
-    """Return the response of a revisit: the bytes of the original at the place of the revisit's record."""
     return original._replace(place=ArchivePlace(warc, record.offset, record.length), revisit=True)
 
 
 def _read_record(run: HarvestRun, warc: str, offset: int) -> WarcRecord:
-    """Return the record at an offset of an archived file, or a record with a reason if it cannot be read."""
     unreadable = WarcRecord(offset, 0, offset, reason=Reason.NOT_FOUND, message="the file ends before it")
     path: Path = run.archive / warc
     try:

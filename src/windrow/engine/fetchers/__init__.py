@@ -1,1 +1,1 @@
-"""Fetchers: the processes that request and archive, and the messages over their pipes."""
+"""Fetchers: the processes that send requests and archive responses, and the messages over their pipes."""

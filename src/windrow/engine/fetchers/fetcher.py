@@ -39,19 +39,19 @@ from windrow.fetch.transport import transport_for
 from windrow.formats.url import parts
 
 CLOSE_TIMEOUT = 2.0
-"""Seconds allowed for closing the remaining connections."""
+"""The time allowed for closing the remaining connections, in seconds."""
 
 REPORT_INTERVAL = 0.05
-"""Seconds between two reports; the end of a batch is reported at once."""
+"""The time between two reports, in seconds. The end of a batch is reported at once."""
 
 
 class Fetcher:
-    """Runs the batches that the engine sends over a pipe, and sends events back over it."""
+    """Runs the batches that the engine sends over a pipe, and sends events back."""
 
     _recent = cached_property(lambda _: RecentUrls())
 
     def __init__(self, pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, heartbeat: Heartbeat) -> None:
-        """Write responses to `archive`, or to `unarchived` if they are deleted once steps have read them."""
+        """Write responses to `archive`, or to `unarchived` if they are to be deleted once steps have read them."""
         self._pipe = pipe
         self._archive = archive
         self._unarchived = unarchived
@@ -66,14 +66,14 @@ class Fetcher:
         self._awake = asyncio.Event()
 
     def report(self, event: Event) -> None:
-        """Add an event to the next report; this may be called from any thread."""
+        """Add an event to the next report. It may be called from any thread."""
         with self._lock:
             self._events.append(event)
         if isinstance(event, BatchEnded):
             self._loop.call_soon_threadsafe(self._awake.set)
 
     def send(self) -> None:
-        """Sync to disk the responses that the collected events report as kept, then send the events."""
+        """Sync the responses of the collected events to disk, then send the events."""
         with self._lock:
             events, self._events = self._events, []
         if events:
@@ -108,7 +108,7 @@ class Fetcher:
                     await asyncio.wait(self._tasks)
 
     def _receive(self, end_event: asyncio.Event) -> None:
-        """Receive and process the messages in the pipe; set `end_event` if one asks the process to end."""
+        """Process the messages in the pipe, and set `end_event` if the engine ends the process."""
         try:
             while self._pipe.poll():
                 message = self._pipe.recv()
@@ -134,7 +134,6 @@ class Fetcher:
             os._exit(1)
 
     def _start_walk(self, walk: CrawlOrigin) -> None:
-        """Start the walk of an origin as a task; a service has its own queue, limits and number of connections."""
         reading = partial(self._heartbeat.reading, walk.number)
         service = service_of(walk.source)
         archive = self._archive if service is None or service.archived else self._unarchived
@@ -156,7 +155,6 @@ class Fetcher:
         self._start_task(walker.run())
 
     def _start_batch(self, batch: TransferBatch) -> None:
-        """Start a batch as a task of the loop, or in a thread of its own if its transport's library blocks."""
         transport = transport_for(batch.site.scheme)
         work = run_batch(batch, transport, self._archive, self._connections, self.report)
         if transport.blocking:
@@ -180,7 +178,7 @@ async def _serve(pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, 
 
 
 def main(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any) -> None:
-    """Run a fetcher in this process; `prefix` begins the names of its WARC files.
+    """Run a fetcher in this process. The names of its WARC files begin with `prefix`.
 
     `board` is shared memory in which the process shows the engine that it is alive.
     """

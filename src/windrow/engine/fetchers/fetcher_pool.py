@@ -1,4 +1,4 @@
-"""A pool of fetcher processes: it sends them batches, collects their events, and replaces dead processes."""
+"""A pool of fetcher processes: send them batches, collect their events, and replace dead processes."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from windrow.private_files import current_mask
 from windrow.reasons import Reason
 
 FetcherMessage = TransferBatch | CloseConnection | Halt | CrawlOrigin | MoreJobs | None
-"""What is sent to a fetcher process; None ends it."""
+"""A message to a fetcher process. None ends the process."""
 
 _END_MESSAGE = bytes(ForkingPickler.dumps(None))
 _TOO_SLOW = "a fetcher process was ended: reading the host's response took too long"
 _MAX_MESSAGE_BYTES = 1 << 30
-_CLOSE_SECONDS = 10.0  # that all processes together have to finish their files
+_CLOSE_SECONDS = 10.0  # the time that all processes together have to finish their files
 
 
 def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any, mask: int) -> None:
@@ -54,18 +54,18 @@ def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any,
 
 
 def _receive_events(pipe: Pipe) -> list[Event]:
-    """Return the events in the next message; raises MessageRefused if it contains something else."""
     events = receive_values(pipe, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)
     if not all(isinstance(event, Event) for event in events):
-        raise MessageRefused("a fetcher process sent what is not an event")
+        raise MessageRefused("a fetcher process sent something that is not an event")
     return events
 
 
 class _RunningFetcher:
     """One fetcher process and its unfinished batches.
 
-    `batches` has the targets of unfinished jobs by the batch's number; the walk of an origin counts as a batch. `sites`
-    has the site of each batch that uses one connection, `idle_connections` how many idle connections each site has.
+    `batches` has the targets of the unfinished jobs of each batch, by the batch's number; the walk of an origin is a
+    batch too. `sites` has the site of each batch that uses one connection. `idle_connections` has the number of idle
+    connections to each site.
     """
 
     def __init__(self, settings: ArchiveSettings, number: int) -> None:
@@ -86,7 +86,7 @@ class _RunningFetcher:
 
     @property
     def load(self) -> int:
-        """The number of batches that run in the process, plus idle connections, whose sites may get batches again."""
+        """The number of batches that run, plus the number of idle connections, whose sites may get batches again."""
         return len(self.batches) + self.idle_connections.total()
 
     def begin_batch(self, batch: TransferBatch | CrawlOrigin, jobs: Sequence[FetchJob] = ()) -> None:
@@ -94,14 +94,14 @@ class _RunningFetcher:
         self.send(batch)
 
     def send(self, message: FetcherMessage) -> None:
-        """Queue a message for the sending thread; sending here could deadlock while the process sends to us.
+        """Queue a message for the sending thread. Sending here could deadlock while the process sends to us.
 
-        It is pickled here: an error in the other thread would end that thread, and the run would wait forever.
+        The message is pickled here: an error in the other thread would end that thread, and the run would wait forever.
         """
         self._outbox.put(bytes(ForkingPickler.dumps(message)))
 
     def _send_queued(self) -> None:
-        """Send queued messages until the end is sent or the process is dead, which `FetcherPool.events` notices too."""
+        """Send queued messages until the process is told to end or has died."""
         with suppress(OSError):
             message = b""
             while message != _END_MESSAGE:
@@ -110,7 +110,7 @@ class _RunningFetcher:
 
 
 class FetcherPool:
-    """Fetcher processes, which are started when they are first needed."""
+    """Fetcher processes, which are started when the first one is needed."""
 
     def __init__(self, settings: ArchiveSettings, size: int) -> None:
         """Use `size` processes, which all write to one archive."""
@@ -122,10 +122,12 @@ class FetcherPool:
         self._halted = False
 
     def submit_batch(self, batch: TransferBatch) -> None:
-        """Send a batch with a pace to its host's only process, others to one with an idle connection or the least load.
+        """Send a batch to a process.
 
-        If the process with the idle connection is much busier than another, the batch is sent to the other one, and
-        that connection is closed: a site never has more connections than batches at one time.
+        A batch with a pace is sent to the only process that requests its host. Any other batch is sent to a process
+        with an idle connection to the site, or to the least loaded process. If the process with the idle connection has
+        many more batches than the least loaded process, the connection is closed, and the least loaded process gets the
+        batch. So a site never has more connections than batches.
         """
         self._start_missing()
         member = least_loaded = min(self._members.values(), key=attrgetter("load"))
@@ -145,14 +147,14 @@ class FetcherPool:
         member.begin_batch(batch, batch.jobs)
 
     def _owner_of(self, name: str, least_loaded: _RunningFetcher) -> _RunningFetcher:
-        """Return the only process that requests the host `name`; if there is none yet, `least_loaded` becomes it."""
+        """Return the only process that requests the host `name`. If there is none yet, `least_loaded` becomes it."""
         pipe = self._owners.get(name)
         if pipe not in self._members:
             pipe = self._owners[name] = least_loaded.pipe
         return self._members[pipe]
 
     def halt(self) -> None:
-        """Have the processes finish the jobs that have begun, and report the others as untouched."""
+        """Tell the processes to finish the jobs that have begun, and to report the other jobs as untouched."""
         self._halted = True
         for member in self._members.values():
             member.send(Halt())
@@ -164,21 +166,21 @@ class FetcherPool:
             self._members[member.pipe] = member
 
     def start_walk(self, walk: CrawlOrigin) -> None:
-        """Send an origin to the process that walks other origins of its host, or otherwise to the least loaded one."""
+        """Send an origin to the process that requests its host, or to the least loaded one if none does yet."""
         self._start_missing()
         member = self._owner_of(parts(f"{walk.origin}/").host, min(self._members.values(), key=attrgetter("load")))
         member.begin_batch(walk)
 
     def submit(self, batch: int, jobs: Sequence[FetchJob]) -> None:
-        """Send more jobs of a walk, given by its batch number, to the process that makes the walk."""
+        """Send more jobs of a walk to the process that makes the walk; `batch` is the walk's number."""
         member = next(member for member in self._members.values() if batch in member.batches)
         member.batches[batch].update(job.target for job in jobs)
         member.send(MoreJobs(batch, tuple(jobs)))
 
     def events(self, timeout: float, others: Sequence[Pipe] = ()) -> list[Event]:
-        """Return the events that arrive, after at most `timeout` seconds; kill processes that stopped reporting.
+        """Return the events that arrive within `timeout` seconds, and kill processes that stopped reporting.
 
-        It does not wait any longer if one of the `others`, which are not pipes of fetchers, can be read.
+        It returns as soon as an event arrives, or one of the pipes `others` can be read. These do not lead to fetchers.
         """
         received: list[Event] = []
         for member in self._members.values():
@@ -201,7 +203,6 @@ class FetcherPool:
         return received
 
     def _track_events(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
-        """Remove finished batches and jobs from a process's record, and return the events unchanged."""
         for event in events:
             if isinstance(event, BatchEnded):
                 del member.batches[event.batch]
@@ -212,9 +213,9 @@ class FetcherPool:
         return events
 
     def _remove_dead(self, member: _RunningFetcher, problem: str = "") -> list[Event]:
-        """Remove a fetcher that is dead or sent a refused message; return an event for each of its unfinished batches.
+        """Remove a dead process, and return the end of each of its unfinished batches.
 
-        The event of the batch that was being read names the target. `problem` is why a message was refused, or empty.
+        `problem` says why a message of the process was refused, and is empty if none was.
         """
         del self._members[member.pipe]
         member.pipe.close()
@@ -236,7 +237,7 @@ class FetcherPool:
         return received
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the processes once their files are finished; if `at_once`, kill them."""
+        """End the processes once they have finished their files; if `at_once`, kill them."""
         deadline = time.monotonic() + (0.0 if at_once else _CLOSE_SECONDS)
         for member in self._members.values():
             member.send(None)

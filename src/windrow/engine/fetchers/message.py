@@ -28,7 +28,7 @@ from windrow.reasons import Reason
 
 
 class ArchiveSettings(NamedTuple):
-    """Where and how fetchers archive responses; a WARC file of `rollover_size` bytes is followed by a new one."""
+    """Where and how fetchers archive responses. After `rollover_size` bytes, a new WARC file is begun."""
 
     folder: Path
     session: int  # its number, which is part of the files' names
@@ -38,14 +38,14 @@ class ArchiveSettings(NamedTuple):
 
 
 class TransferBatch(NamedTuple):
-    """Files of one site to fetch over one connection (`jobs`), or folders of it to list."""
+    """Files of one site to fetch over one connection (`jobs`), or folders of the site to list."""
 
     number: int
     site: Site
     jobs: tuple[FetchJob, ...] = ()
     folders: tuple[str, ...] = ()
-    pace: float = 0.0  # minimum time between two requests to this host in all batches, in seconds
-    parallel: int = 1  # the most requests on the connection at a time
+    pace: float = 0.0  # the minimum time between two requests to this host in all batches, in seconds
+    parallel: int = 1  # the maximum number of requests on the connection at a time
 
 
 class CloseConnection(NamedTuple):
@@ -55,7 +55,7 @@ class CloseConnection(NamedTuple):
 
 
 class Halt(NamedTuple):
-    """Tells a fetcher to begin no more jobs: it finishes the jobs that have begun, and reports the others untouched."""
+    """Tells a fetcher to finish the jobs that have begun, and to report the other jobs as untouched."""
 
 
 class TransferBegun(NamedTuple):
@@ -87,7 +87,7 @@ class FolderMissing(NamedTuple):
 
 
 class BatchBroken(NamedTuple):
-    """Why a batch ended before all its jobs, for example because the site could not be reached."""
+    """Why a batch ended before all its jobs were done, for example because the site could not be reached."""
 
     reason: Reason
     message: str
@@ -97,27 +97,28 @@ class BatchBroken(NamedTuple):
 
     @classmethod
     def of_error(cls, error: WindrowError) -> Self:
-        """Return why a batch ended, after an error of a transport or of the archive."""
+        """Describe an error of a transport or of the archive, which ended a batch."""
         wait = error.wait if isinstance(error, TransportError) else None
         return cls(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
 
     @classmethod
     def of_fault(cls, error: Exception) -> Self:
-        """Return why a batch ended, after too little memory or a bug in windrow."""
+        """Describe a lack of memory or a bug in windrow, which ended a batch."""
         if isinstance(error, MemoryError):
             return cls(Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning, "", retry=False, wait=None)
         return cls(Reason.STEP_FAILED, f"{type(error).__name__}: {error}"[:1000], "", retry=False, wait=None)
 
     def describe(self, source: str) -> str:
-        """Return the message with the hint, in which NAME is replaced by the name of the source."""
+        """Return the message and the hint. In the hint, NAME is replaced by the name of the source."""
         return f"{self.message} ({self.hint.replace('NAME', source)})" if self.hint else self.message
 
 
 class BatchEnded(NamedTuple):
-    """A batch is done, or the walk of an origin has ended; `untouched` are the targets of jobs that were not tried.
+    """A batch is done, or the walk of an origin has ended. `untouched` has the targets of jobs that were not tried.
 
-    `broken` is None if the batch is done. If the fetcher died while reading a response, `culprit` is the target of that
-    response, 0 for a robots.txt. In the events for the other batches of that process, `spared` is true.
+    `broken` is None if the batch is done. If the fetcher died while it read a response of this batch, `culprit` is the
+    target of that response, or 0 for a robots.txt. If it died while it read a response of another batch, `spared` is
+    true.
     """
 
     batch: int
@@ -128,7 +129,7 @@ class BatchEnded(NamedTuple):
 
 
 class CrawlOrigin(NamedTuple):
-    """An origin to walk: a batch whose jobs are sent later; the first request is made after `wait` seconds."""
+    """An origin to walk: a batch whose jobs are sent later. The first request is made after `wait` seconds."""
 
     number: int
     source: Source
@@ -137,7 +138,7 @@ class CrawlOrigin(NamedTuple):
     options: Mapping[str, Any]
     wait: float = 0.0
     robots: HeldAnswer | None = None  # the origin's robots.txt, if another collection requested it in this run
-    last_request: float = 0.0  # of another collection to the origin, in UNIX seconds; 0: none
+    last_request: float = 0.0  # the UNIX time of another collection's last request to the origin, or 0
 
 
 class MoreJobs(NamedTuple):
@@ -148,10 +149,11 @@ class MoreJobs(NamedTuple):
 
 
 class AttemptEnded(NamedTuple):
-    """The attempt at one job of a batch, the addresses that its response links to, and those that a rule left out.
+    """The attempt at one job of a batch.
 
-    The attempt has a `wait` only if that is to be stored. `endless` is true if many new pages of the origin in a row
-    repeated earlier texts.
+    `found` has the addresses that the response links to, `left_out` the addresses that a rule left out. The attempt has
+    a `wait` only if that is to be stored. `endless` is true if many new pages of the origin in a row repeated earlier
+    texts.
     """
 
     batch: int
@@ -166,20 +168,20 @@ Event = TransferBegun | TransferProgress | ListedEntries | FolderMissing | Attem
 
 
 class Job(NamedTuple):
-    """One document for a worker: the step to run, and the bytes to run it on."""
+    """One document for a worker: the step to run, and the place of the bytes that it reads."""
 
     step: int  # its index in the collection's steps
     item: Item
     place: ArchivePlace  # of its capture
     options: Mapping[str, str]
-    head: ArchivePlace | None = None  # the place of a later response that repeated these bytes, None if none did
-    source: Source | None = None  # only for an attempt
+    head: ArchivePlace | None = None  # the place of a later response with the same bytes, None if there is none
+    source: Source | None = None  # the source of an attempt, None for other items
     visited: datetime | None = None  # when the attempt was made
     offers: tuple[Offering, ...] = ()
     answers: Mapping[str, KeptAnswer] = {}
     request: Request | None = None
-    retakes: int = 0  # how often the step is repeated after it was stopped
-    stopped: tuple[Reading, ...] = ()  # the failed reading of each time that it was stopped
+    retakes: int = 0  # how many times the step is repeated if it is stopped
+    stopped: tuple[Reading, ...] = ()  # a failed reading for each time that it was stopped
 
 
 class Done(NamedTuple):

@@ -1,1 +1,1 @@
-"""Listings: list folders, and fetch files over connections that are reused."""
+"""Listings: list folders, and fetch files over connections that are used for several batches."""

@@ -1,8 +1,8 @@
-"""Compare a file in the archive, once, with the files of the same key and size at other sources, by their last bytes.
+"""Compare each file in the archive, once, with the files of the same key and size at other sources.
 
-A difference is recorded as a finding; `listing` records files of different sizes. The last 64 KiB are fetched and
-compared with those in the archive. A zip has its table of contents there, with a checksum of every member, so that
-zips which differ anywhere differ there too. The fetched bytes are not kept.
+The last 64 KiB of a file are fetched and compared with the end of the archived file. They are not kept. A zip has its
+table of contents there, with a checksum of every member, so zips that differ anywhere differ there too. A difference is
+recorded as a finding. Files of different sizes are recorded by `listing`.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from windrow.ledger.typed.mirrors import UncomparedMirror
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, Finding, Level, ListedFile, Offer, Source
 
 MAX_COMPARED = COMPARED_FILES.number
-"""The most mirrors that one run compares; the next run compares further ones."""
+"""The maximum number of mirrors that one run compares. The next run compares further mirrors."""
 BATCH_SIZE = 64
-"""Mirrors that are compared in one batch over a connection."""
+"""The maximum number of mirrors in a batch, which is compared over one connection."""
 
 
 @dataclass(slots=True)
 class _ComparedSource:
-    """A source while its mirrors are compared."""
+    """A source whose mirrors are compared, and the counts of the results."""
 
     source: Source
     task: int
@@ -40,18 +40,17 @@ class _ComparedSource:
     same: int = 0
     differing: int = 0
     failed: int = 0
-    received: int = 0  # bytes
+    received: int = 0  # the number of bytes
 
     @property
     def summary(self) -> str:
-        """The comment for its task: how many mirrors are the same, differ, or could not be compared."""
         message = f"{self.source.name}: compared with the same files from other sources: {self.same} equal"
         message += f", {self.differing} different, {self.failed} not compared"
         return f"{message}; {self.received:,} bytes fetched for this"
 
 
 def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
-    """Compare each archived file with its mirrors of equal size, once; sources named in `down` are not requested."""
+    """Compare each archived file, once, with its mirrors of equal size. Sources named in `down` are not requested."""
     pauses = OriginPauses(run.ledger)
     reachable = [source for source in run.harvest.sources if source.active and source.name not in down]
     sources = {source.name: source for source in reachable if not pauses.remaining(source.site)}
@@ -70,7 +69,7 @@ def compare_mirrors(run: HarvestRun, down: set[str]) -> None:
 
 
 class _Comparison:
-    """Compares mirrors. Its jobs have their own numbers, since a file may be compared with several sources."""
+    """Compares mirrors. Jobs have numbers of their own, since a file may be compared with several sources."""
 
     def __init__(self, run: HarvestRun) -> None:
         self._run = run
@@ -80,7 +79,7 @@ class _Comparison:
         self._last_job = 0  # its number
 
     def run(self, compared_sources: list[_ComparedSource]) -> None:
-        """Compare the mirrors of all sources, each until all are done, its connection breaks, or the run is stopped."""
+        """Compare the mirrors of each source until all are done, its connection breaks, or the run is stopped."""
         run = self._run
         for compared in compared_sources:
             self._submit_batch(compared)
@@ -94,7 +93,6 @@ class _Comparison:
             run.close_task(compared.task, compared.summary)
 
     def _submit_batch(self, compared: _ComparedSource) -> None:
-        """Submit the next batch of a source's mirrors to the fetchers, if any mirror is left."""
         jobs: list[FetchJob] = []
         while compared.waiting and len(jobs) < BATCH_SIZE:
             mirror = compared.waiting.popleft()
@@ -109,7 +107,6 @@ class _Comparison:
             self._run.fetchers.submit_batch(TransferBatch(batch, compared.source.site, tuple(jobs), pace=pace))
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
-        """Record the outcome of a comparison, or the end of a batch."""
         if isinstance(event, AttemptEnded) and event.batch in self._batches:
             self._record_comparison(writer, *self._mirrors.pop(event.attempt.target), event.attempt)
             self._run.progress.step(1, event.attempt.reason is not None)
@@ -124,7 +121,7 @@ class _Comparison:
     def _record_comparison(
         self, writer: LedgerWriter, compared: _ComparedSource, mirror: UncomparedMirror, attempt: Attempt
     ) -> None:
-        """Record the outcome of a comparison; a failure that may pass is only counted, and the next run tries again."""
+        """Record the outcome of a comparison. A transient failure is only counted, and the next run tries again."""
         compared.received += attempt.received or 0
         held_digest = self._held_digest(mirror) if attempt.reason is None else ""
         if attempt.retry or (attempt.reason is None and not held_digest):
@@ -151,7 +148,7 @@ class _Comparison:
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
     def _held_digest(self, mirror: UncomparedMirror) -> str:
-        """Return the digest of the last bytes of the archived file, or an empty text if it cannot be read."""
+        """Return "" if the bytes cannot be read."""
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:

@@ -13,11 +13,11 @@ from windrow.fetch.transport import Connection, Sink, TransferEnd
 from windrow.model import FetchJob, ListingEntry, Site, Source
 
 MAX_WALK_PAUSE = 900.0
-"""The longest pause in seconds that a walk waits for; a host that asks for a longer one is given up for this run."""
+"""The longest pause of a walk, in seconds. A host that asks for a longer one is given up for this run."""
 
 
 def host_name(site: Site) -> str:
-    """Return the name of a site's host in lower case, or the site's folder if it is on this machine.
+    """Return the name of a site's host in lower case, or the site's folder if the site is on this machine.
 
     >>> host_name(Site("sftp", "Drop.Example.org", 22)), host_name(Site("file", base="/held"))
     ('drop.example.org', '/held')
@@ -48,19 +48,19 @@ class HostQueue:
         return max(0.0, self._until - time.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """Send no further request to any origin of the host for so many seconds; a longer pause is not shortened."""
+        """Send no request to an origin of the host for `seconds`. A longer pause is not shortened."""
         self._until = max(self._until, time.monotonic() + seconds)
 
 
 class RequestPacer:
-    """Makes requests of all batches of a fetcher, in any thread, wait so that the pace of their host is kept."""
+    """Delays the requests of all batches of a fetcher, in any thread, so that the pace of each host is kept."""
 
     def __init__(self) -> None:
-        self._next_turn: dict[str, float] = {}  # by host: the earliest time of its next request, by time.monotonic
+        self._next_turn: dict[str, float] = {}  # the earliest time of a host's next request (time.monotonic), by host
         self._lock = threading.Lock()
 
     async def wait_turn(self, name: str, pace: float) -> None:
-        """Wait until the host called `name` may be requested; the next request has to wait for `pace` seconds more."""
+        """Wait until the host called `name` may be requested. Its next request waits for `pace` seconds more."""
         if pace <= 0:
             return
         with self._lock:
@@ -70,19 +70,18 @@ class RequestPacer:
 
 
 Entries = list[ListingEntry] | None
-"""The entries of a folder, None if the folder does not exist."""
+"""The entries of a folder, or None if the folder does not exist."""
 
 MAX_IDLE_SECONDS = 10.0
-"""Seconds after which an idle connection is closed: a new login takes time, but idle connections burden the server."""
+"""The time after which an idle connection is closed, in seconds. A login takes time, but idle ones burden servers."""
 
 
 class RemainingJobs(deque[FetchJob]):
-    """The remaining jobs of a batch; once `halted` is set, it is false, so that no job is begun, but keeps its jobs."""
+    """The remaining jobs of a batch. Once `halted` is set, it is false, since its jobs must not be begun."""
 
     halted = False
 
     def __bool__(self) -> bool:
-        """Return whether a job is left and may be begun."""
         return len(self) > 0 and not self.halted
 
 
@@ -112,23 +111,23 @@ class PacedConnection(Connection):
 
 
 class ConnectionPool:
-    """Idle connections by site, and the remaining jobs of each batch; it is used from the threads of all batches."""
+    """Idle connections by site, and the remaining jobs of each batch. Threads of several batches use it."""
 
     def __init__(self) -> None:
         self._pacer = RequestPacer()
         self._remaining_jobs: dict[int, RemainingJobs] = {}  # by batch
         self._halted = False
-        self._idle: dict[Site, list[tuple[float, Connection]]] = {}  # (time since when, connection)
+        self._idle: dict[Site, list[tuple[float, Connection]]] = {}  # (idle since, connection)
         self._lock = threading.Lock()
 
     def take_idle(self, site: Site) -> Connection | None:
-        """Return an idle connection to a site, or None if there is none; its server may have closed it meanwhile."""
+        """Return an idle connection to a site, or None if there is none. The server may have closed it meanwhile."""
         with self._lock:
             idle = self._idle.get(site)
             return idle.pop()[1] if idle else None
 
     def register_batch(self, batch: TransferBatch) -> RemainingJobs:
-        """Register a batch so that `halt` reaches it; return its jobs, which the caller removes one by one."""
+        """Register a batch, so that `halt` reaches it. Return its jobs, which the caller removes one by one."""
         jobs = RemainingJobs(batch.jobs)
         with self._lock:
             jobs.halted = self._halted
@@ -141,23 +140,23 @@ class ConnectionPool:
             self._remaining_jobs.pop(batch.number, None)
 
     def halt(self) -> None:
-        """Let every batch finish the jobs that have begun, and begin no others."""
+        """Let every batch finish the jobs that have begun, and not begin any other job."""
         with self._lock:
             self._halted = True
             for jobs in self._remaining_jobs.values():
                 jobs.halted = True
 
     def paced(self, batch: TransferBatch, connection: Connection) -> Connection:
-        """Return the connection, limited to the batch's pace."""
+        """Return the connection, limited to the pace of the batch."""
         return PacedConnection(connection, self._pacer, host_name(batch.site), batch.pace) if batch.pace else connection
 
     def give_back(self, site: Site, connection: Connection) -> None:
-        """Keep a working connection open, to be used by the next batch for the site."""
+        """Keep a working connection open for the next batch of the site."""
         with self._lock:
             self._idle.setdefault(site, []).append((time.monotonic(), connection))
 
     async def close_one(self, site: Site) -> None:
-        """Close the connection to a site that was idle longest, if any: another process gets the site's next batch."""
+        """Close the connection to a site that was idle longest, if any, since another process gets the next batch."""
         with self._lock:
             idle = self._idle.get(site)
             connection = idle.pop(0)[1] if idle else None

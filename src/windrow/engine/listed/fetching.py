@@ -29,24 +29,24 @@ from windrow.model import Attempt, Finding, Level, Source
 from windrow.reasons import Reason
 
 GATHER_SECONDS = 0.25
-"""Seconds for which events are gathered to be recorded in one transaction; the end of a batch is recorded at once."""
+"""The time for which events are gathered into one transaction, in seconds. The end of a batch is recorded at once."""
 
 MAX_NAMED = 5
-"""The most files that a message on resting files names."""
+"""The maximum number of files that a message on resting files names."""
 
 
 @dataclass(slots=True)
 class _SourceState:
-    """A source, and the counts and times of the requests to it in this run."""
+    """A source and its state in this run."""
 
     source: Source
     task: int
-    number: int  # of its origin, on the ledger
-    batches: int = 0  # batches under way
-    breaks: int = 0  # breaks of batches in this run
+    number: int  # the number of its origin on the ledger
+    batches: int = 0  # the number of batches under way
+    breaks: int = 0  # how often a batch broke in this run
     breaks_in_row: int = 0
     due: float = 0.0  # when it may be requested again, by time.monotonic
-    done: int = 0  # files fetched
+    done: int = 0  # the number of files fetched
     failed: Counter[Reason] = field(default_factory=Counter)  # files that failed, by reason
     last_break: BatchBroken | None = None
     is_closed: bool = False  # its task has ended
@@ -67,7 +67,7 @@ class Fetching:
         self._given_up: dict[int, tuple[str, Reason]] = {}  # files that failed at their last source: (key, reason)
         self._batches: dict[int, tuple[str, int]] = {}  # (source, its breaks when the batch began)
         self._events: list[Event] = []  # events that are not recorded yet
-        self._recorded_at = 0.0  # the last time, by time.monotonic
+        self._recorded_at = 0.0  # when events were last recorded, by time.monotonic
 
     def run(self) -> None:
         """Fetch until the queue is empty, the run is stopped, or `Harvest.download_deadline` has passed."""
@@ -98,7 +98,7 @@ class Fetching:
         run.progress.end()
 
     def _gather_events(self) -> None:
-        """Wait briefly for events; record all that were gathered once a batch ends or GATHER_SECONDS have passed."""
+        """Wait briefly for events. Record all gathered events once a batch ends or GATHER_SECONDS have passed."""
         events = self._run.fetchers.events(0.05)
         self._events += events
         if not events and not self._batches:
@@ -108,7 +108,6 @@ class Fetching:
             self._record_gathered()
 
     def _record_gathered(self) -> None:
-        """Record the gathered events in one transaction."""
         if self._events:
             with self._run.ledger.writing() as writer:
                 for event in self._events:
@@ -117,7 +116,7 @@ class Fetching:
             self._recorded_at = time.monotonic()
 
     def _record_pauses(self) -> None:
-        """Record which files rest, and which failed so that only an operator's retry fetches them again."""
+        """Record which files rest, and which failed so that they are only fetched if an operator retries them."""
         run = self._run
         phase = run.collection.fetch_phase
         failed_sessions = run.ledger.attempts.failed_sessions(list(self._given_up))
@@ -137,7 +136,7 @@ class Fetching:
                 run.close_task(task, comment, Reason.RESTING, writer=writer)
 
     def _leave_sources(self, deadline: float) -> None:
-        """Close the sources that have files left after `deadline` seconds; the next run fetches these files."""
+        """Close the sources that have files left after `deadline` seconds. The next run fetches these files."""
         with self._run.ledger.writing() as writer:
             for name, state in self._states.items():
                 in_progress = [queued for queued in self._in_hand.values() if queued.source.name == name]
@@ -153,7 +152,6 @@ class Fetching:
                 self._close_source(state, broken, writer)
 
     def _hand_out(self) -> None:
-        """Submit batches for every source that may be requested, up to its number of connections."""
         run = self._run
         for name in list(self._queue.ready):
             state = self._states.get(name) or self._open_source(name)
@@ -185,7 +183,6 @@ class Fetching:
                 )
 
     def _open_source(self, name: str) -> _SourceState:
-        """Open the task of the source called `name`, and return its state."""
         source = next(source for source in self._run.harvest.sources if source.name == name)
         run = self._run
         task = run.open_task(run.collection.fetch_phase, name)
@@ -198,7 +195,7 @@ class Fetching:
     def _close_source(
         self, state: _SourceState, broken: BatchBroken | None = None, writer: LedgerWriter | None = None
     ) -> None:
-        """Close the task of a source with its counts; `broken` is why it is not requested any more, or None."""
+        """Close the task of a source with its counts. `broken` says why the source was left, or is None."""
         if state.is_closed:
             return
         state.is_closed = True
@@ -216,7 +213,6 @@ class Fetching:
         self._run.close_task(state.task, comment, reason, failed=bool(broken or failed), writer=writer)
 
     def _record_event(self, writer: LedgerWriter, event: Event) -> None:
-        """Record an attempt, the end of a batch, or the start or progress of a transfer."""
         run = self._run
         if isinstance(event, AttemptEnded):
             file = self._in_hand.pop(event.attempt.target)
@@ -231,7 +227,6 @@ class Fetching:
             run.received_bytes[self._in_hand[event.target].attempt] = event.size
 
     def _begin_attempt(self, writer: LedgerWriter, file: WantedFile, started: datetime) -> None:
-        """Record the start of an attempt, unless that is recorded already, and that sources list different sizes."""
         if not file.attempt:
             source, job = file.source_jobs[0]
             file.attempt = writer.attempts.begin(
@@ -243,7 +238,7 @@ class Fetching:
                 file.conflict = None
 
     def _record_attempt(self, writer: LedgerWriter, wanted_file: WantedFile, attempt: Attempt) -> None:
-        """Record an ended attempt; its file is done, tried again later, queued for its next source, or given up."""
+        """Record an ended attempt. Its file is done, tried again later, queued for its next source, or given up."""
         run, source, file = self._run, wanted_file.source, wanted_file.due.item.id
         state = self._states[source.name]
         self._begin_attempt(writer, wanted_file, attempt.started)
@@ -275,7 +270,7 @@ class Fetching:
             self._given_up[file] = (wanted_file.due.item.key, attempt.reason)
 
     def _record_cut(self, writer: LedgerWriter, wanted_file: WantedFile, broken: BatchBroken) -> None:
-        """Record that the attempt under way at a file failed with the reason for which its batch broke."""
+        """Record that the attempt under way at a file failed for the reason for which its batch broke."""
         run, file = self._run, wanted_file.due.item.id
         job = wanted_file.source_jobs[0].job
         received = run.received_bytes.pop(wanted_file.attempt, 0)
@@ -287,11 +282,9 @@ class Fetching:
         wanted_file.attempts += 1
 
     def _may_retry(self, file: WantedFile) -> bool:
-        """Return whether a file may be tried again at the same source."""
         return file.attempts < min(file.source.attempts, self._run.harvest.attempts)
 
     def _pause_source(self, writer: LedgerWriter, state: _SourceState, attempt: Attempt) -> None:
-        """Pause all requests to a source if its server asked for that; if the pause is long, leave the source."""
         if attempt.wait is None:
             return
         state.due = max(state.due, time.monotonic() + attempt.wait)
@@ -310,7 +303,6 @@ class Fetching:
             self._try_next_source(file)
 
     def _try_next_source(self, file: WantedFile) -> None:
-        """Queue a file for the next available source that lists it; if there is none, drop it from the queue."""
         file.attempts = 0
         file.source_jobs = [job for job in file.source_jobs[1:] if job.source.name not in self._queue.down]
         if file.source_jobs:
@@ -319,7 +311,7 @@ class Fetching:
             self._queue.in_memory -= 1
 
     def _end_batch(self, writer: LedgerWriter, state: _SourceState, event: BatchEnded, breaks: int) -> None:
-        """Record the end of a batch, and queue its untried files; `breaks` is `state.breaks` when it began."""
+        """Record the end of a batch, and queue its untried files. `breaks` is what `state.breaks` was at its start."""
         state.batches -= 1
         untried = [self._in_hand.pop(number) for number in event.untouched if number in self._in_hand]
         broken = event.broken

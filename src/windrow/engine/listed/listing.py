@@ -32,7 +32,7 @@ class _SourceListing:
     entries: list[ListingEntry] = field(default_factory=list)
     missing_folders: list[str] = field(default_factory=list)
     attempts: int = 0
-    due: float = 0.0  # when it may be requested, by time.monotonic
+    due: float = 0.0  # when its server may be requested, by time.monotonic
 
     @property
     def unreadable_folders(self) -> list[str]:
@@ -42,7 +42,7 @@ class _SourceListing:
 
 @dataclass(slots=True)
 class _Listings:
-    """The listings of a run that have not begun, and the names of the sources that could not be listed (`down`)."""
+    """The listings of a run that have not begun (`waiting`), and the names of sources that were not listed (`down`)."""
 
     run: HarvestRun
     waiting: list[_SourceListing]
@@ -50,7 +50,7 @@ class _Listings:
     down: set[str] = field(default_factory=set)
 
     def take_due(self, now: float) -> list[_SourceListing]:
-        """Return the listings that are due at `now` (time.monotonic); a source that asked for a long pause is down."""
+        """Return the listings that are due at `now` (time.monotonic). A source that asked for a long pause is down."""
         due_listings = []
         for listing in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
             wait = self.pauses.remaining(listing.source.site)
@@ -65,7 +65,7 @@ class _Listings:
         return due_listings
 
     def record_end(self, listing: _SourceListing, broken: BatchBroken | None) -> None:
-        """Record a complete listing; queue one that is `broken` again, or mark its source as down."""
+        """Record a complete listing. If it is `broken`, queue it again or mark its source as down."""
         if broken is None:
             _record_offers(self.run, listing)
             return
@@ -78,7 +78,7 @@ class _Listings:
 
 
 def list_all(run: HarvestRun) -> set[str]:
-    """List every active source; return the names of sources that failed or were not listed before the deadline."""
+    """List every active source. Return the names of sources that failed or were not listed before the deadline."""
     phase = run.collection.phase(run.collection.listing.list_phase)
     waiting = [
         _SourceListing(source, run.open_task(phase, source.name)) for source in run.harvest.sources if source.active
@@ -121,14 +121,12 @@ def list_all(run: HarvestRun) -> set[str]:
 
 
 def _record_pause(run: HarvestRun, listing: _SourceListing, seconds: float) -> None:
-    """Record that a source is not listed because its server asked for a pause of `seconds`."""
     message = f"{listing.source.name}: {describe_pause(listing.source.site.origin, seconds)}"
     run.close_task(listing.task, message, Reason.RATE_LIMITED, failed=True)
     run.progress.step(failed=1)
 
 
 def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline: float) -> None:
-    """Record that listings failed because they had not ended `deadline` seconds after the start of the phase."""
     for listing in late_listings:
         message = f"{listing.source.name}: left to the next run: its listing had not ended after {deadline:g} seconds"
         message += f" (the setting {run.collection.name}.listing_deadline)"
@@ -151,10 +149,10 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 
 
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
-    """Record the files that a source offers now, and those that it no longer offers.
+    """Record the files that a source offers now, and the files that it does not offer any more.
 
-    If a folder is missing, or if lines of its listing cannot be read, then its files that are not offered now are not
-    recorded as gone, and the listing has failed.
+    If a folder that had files is missing or has unreadable lines, which may be about these files, the missing files are
+    not recorded as gone, and the listing has failed.
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
@@ -198,10 +196,10 @@ def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
 def _record_gone(
     run: HarvestRun, writer: LedgerWriter, listing: _SourceListing, absent_mirrors: Mapping[str, Mirror]
 ) -> tuple[int, Counter[str], Counter[str]]:
-    """Record that a source no longer offers files, except those whose folder is missing or has unreadable lines.
+    """Record that files are gone from a source, unless their folder is missing or has unreadable lines.
 
-    Returns the number of files recorded as gone, and the numbers of the other files: by missing folder, and by folder
-    with unreadable lines.
+    Returns the number of files recorded as gone. For the other files, it returns their numbers by folder: first for
+    missing folders, then for folders with unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():
@@ -218,7 +216,7 @@ def _record_gone(
 def _retry_renewed(
     run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
 ) -> None:
-    """Have files fetched again that failed before they, or the checksum files beside them, were last changed."""
+    """Retry failed files that were changed after their failure, or whose checksum files were."""
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
     failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}
@@ -229,17 +227,14 @@ def _retry_renewed(
 
 
 def _folder_of(folders: Iterable[str], path: str) -> str | None:
-    """Return the first of the folders that the file with this path is in, or None if it is in none of them."""
     return next((name for name in folders if not name or path.startswith(f"{name}/")), None)
 
 
 def _first_event(offer: Offer) -> str:
-    """Return the event to record for an offer that a source did not make before: "refused" or "listed"."""
     return "refused" if offer.reason else "listed"
 
 
 def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
-    """Add an offered file to the ledger, and return its number."""
     collection = run.collection
     return writer.listed_files.add(
         run.session, collection.name, collection.listing.kind, offer.key,
@@ -250,7 +245,7 @@ def _add_file(run: HarvestRun, writer: LedgerWriter, offer: Offer) -> int:
 def _update_mirror(  # noqa: PLR0917
     run: HarvestRun, writer: LedgerWriter, source: str, known_file: KnownFile, offer: Offer, known: Mirror | None
 ) -> None:
-    """Record a source's offer of a known file if it differs from `known`, its last offer, or if that is None."""
+    """Record a source's offer of a known file. `known` is the source's last offer of it, or None."""
     collection, file = run.collection, known_file.file
     if offer.reason is None and known_file.failed_step == "":
         # Its name is accepted now, because the collection accepts more owners.
@@ -276,7 +271,7 @@ def _describe_version(size: int | None, modified: datetime | None) -> str:
 
 
 def _compare_sizes(run: HarvestRun, writer: LedgerWriter, source: str, file: int, offer: Offer) -> None:
-    """Record a finding if other sources offer an archived file in another size; `comparing` handles equal sizes."""
+    """Record a finding if other sources offer an archived file in another size. `comparing` handles equal sizes."""
     if offer.size is None or not run.ledger.attempts.latest_captures([file]):
         return
     other_mirrors = [mirror for mirror in run.ledger.mirrors.of_files([file]) if mirror.source != source]

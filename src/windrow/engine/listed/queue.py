@@ -1,4 +1,4 @@
-"""The queue of files to fetch: the first ones are read from the ledger into memory, and sorted by source."""
+"""The queue of files to fetch. The first files are read from the ledger into memory, and sorted by source."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ from windrow.ledger.typed.mirrors import Mirror
 from windrow.model import FetchJob, Finding, KnownCapture, Level, ListedFile, Source, Status
 
 MAX_IN_MEMORY = 4096
-"""The most files in memory at a time."""
+"""The maximum number of files in memory."""
 
 PAGE_SIZE = 500
-"""Files that are read from the ledger at a time."""
+"""The number of files that are read from the ledger at a time."""
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The most and fewest files of a batch, if there are enough: between two batches a connection is idle."""
+"""The maximum and the minimum number of files of a batch, if there are enough.
+
+Between two batches a connection is idle.
+"""
 
 MAX_BATCH_BYTES = 64 << 20
-"""Bytes of files after which no further one is added to a batch."""
+"""The size in bytes after which no further file is added to a batch."""
 
 
 class SourceJob(NamedTuple):
-    """A source that lists a file, and the job to fetch the file from it."""
+    """A source that lists a file, and the job to fetch the file from the source."""
 
     source: Source
     job: FetchJob
@@ -44,13 +47,13 @@ class SourceJob(NamedTuple):
 
 @dataclass(slots=True)
 class WantedFile:
-    """A file to fetch, and the sources that list it, each with its job, the best one first."""
+    """A file to fetch, and the sources that list it, each with its job, the best source first."""
 
     due: Due
     source_jobs: list[SourceJob]
-    attempts: int = 0  # failed ones in this run at the first source
-    attempt: int = 0  # the number of its attempt that is open on the ledger, 0 if none is
-    conflict: Finding | None = None  # that sources list it in different sizes; recorded with the next attempt
+    attempts: int = 0  # the number of failed attempts in this run at the first source
+    attempt: int = 0  # the number of its open attempt on the ledger, 0 if no attempt is open
+    conflict: Finding | None = None  # says that its sources list different sizes; recorded with the next attempt
 
     @property
     def source(self) -> Source:
@@ -62,17 +65,17 @@ class WantedFile:
 class FetchQueue:
     """The files in memory: by the source that is requested next (`ready`), or waiting for another attempt (`later`).
 
-    `later` is a heap of (due time by time.monotonic, number of the file, file). Sources whose names are in `down` are
-    not requested.
+    `later` is a heap of (due time by time.monotonic, number of the file, file). Sources named in `down` are not
+    requested.
     """
 
     run: HarvestRun
     down: set[str]
     ready: dict[str, deque[WantedFile]] = field(default_factory=dict)
     later: list[tuple[float, int, WantedFile]] = field(default_factory=list)
-    in_memory: int = 0  # files that are queued, or that fetchers have
-    drawn: int = 0  # files read from the ledger so far
-    unavailable: int = 0  # files that no available source lists
+    in_memory: int = 0  # the number of files that are queued or that fetchers have
+    drawn: int = 0  # the number of files read from the ledger so far
+    unavailable: int = 0  # the number of files that no available source lists
     resting: list[RestingFile] = field(default_factory=list)  # files that failed too often to be requested now
     _due_items: Iterator[Due] | None = None
     _ended: bool = False
@@ -112,7 +115,7 @@ class FetchQueue:
         heapq.heappush(self.later, (time.monotonic() + seconds, wanted.due.item.id, wanted))
 
     def take_batch(self, source: str) -> list[WantedFile]:
-        """Remove and return the files of the next batch for a source, given by its name."""
+        """Remove and return the files of the next batch for the source with this name."""
         files: list[WantedFile] = []
         size = 0
         waiting = self.ready.get(source, deque())
@@ -124,7 +127,7 @@ class FetchQueue:
         return files
 
     def remove_source(self, source: str) -> list[WantedFile]:
-        """Mark a source as down; remove and return all files that are queued for it."""
+        """Mark a source as down. Remove and return all files that are queued for it."""
         self.down.add(source)
         waiting = list(self.ready.pop(source, ()))
         delayed = [wanted for _, _, wanted in self.later if wanted.source.name == source]
@@ -139,7 +142,7 @@ class FetchQueue:
 
 
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield the files that are due, the waiting ones before those that failed; add files that rest to `resting`."""
+    """Yield the files that are due: new files, then files that failed. Files that rest are added to `resting`."""
     collection = run.collection
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
@@ -156,7 +159,7 @@ def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due
 
 
 def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile]:
-    """Return files with the sources that list them and the jobs to fetch them there, the best source first."""
+    """Return the files with their jobs, the job at the best source first."""
     sources = {source.name: source for source in run.harvest.sources if source.active}
     counts_by_source = run.ledger.attempts.by_source() if due_items else {}
     latest_captures = run.ledger.attempts.latest_captures([due_item.item.id for due_item in due_items])
@@ -180,10 +183,10 @@ def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile
 
 
 def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCapture | None) -> FetchJob:
-    """Return the job to fetch a file from a source; `latest` is the latest capture of the file.
+    """Return the job to fetch a file from a source. `latest` is the latest capture of the file.
 
-    A partial transfer is kept in a part file, which belongs to one version of one file at one source: if the size, the
-    time or the latest capture changes, so does its name. If versions cannot be distinguished, it is not continued.
+    A partial transfer is kept in a part file, which belongs to one version of one file at one source: its name changes
+    with the size, the time or the latest capture. If versions cannot be distinguished, the transfer is not continued.
     """
     previous = KnownCapture(latest.digest, spell(latest.at), latest.address) if latest else KnownCapture()
     # HTTP has validators for versions, other protocols have the time of the file. Small files have no part file.
@@ -199,7 +202,6 @@ def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCaptu
 
 
 def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
-    """Return a finding if sources list different sizes for the same key; the first source's file is fetched."""
     sizes_by_source = [(source.name, job.file.size) for source, job in source_jobs]
     if len({size for _, size in sizes_by_source} - {None}) < 2:
         return None
@@ -211,5 +213,5 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
 
 
 def describe_choice(key: str, source: str) -> str:
-    """Return how to fetch a file from a certain source: after a retry alone, the best source is requested again."""
+    """Return how to fetch a file from a certain source. After a retry alone, the best source is requested again."""
     return f"to fetch the file of {source}: windrow retry {key}, then: windrow run {source}"

@@ -24,7 +24,7 @@ RETRIED_REASONS = TRANSIENT_REASONS | {
     Reason.TLS_FAILED, Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.HOST_KEY_UNKNOWN, Reason.HOST_KEY_CHANGED,
     Reason.PERMISSION_DENIED, Reason.NOT_FOUND, Reason.NO_TRANSPORT, Reason.STEP_FAILED, Reason.DIGEST_MISMATCH,
 }  # fmt: skip
-"""Reasons of failures that may pass: later sessions try again without an operator's retry."""
+"""Reasons of failures that may pass. Later sessions try again without an operator's retry."""
 
 MAX_SESSIONS_UNPAUSED = 5
 """The number of failed sessions in a row after which a file rests."""
@@ -34,7 +34,7 @@ FIRST_PAUSE = timedelta(hours=6)
 
 
 class RestingFile(NamedTuple):
-    """A file whose transfer failed in `sessions` sessions, and the time until which it is not requested."""
+    """A file whose transfer failed in `sessions` sessions, and which is not requested until `until`."""
 
     file: int
     key: str
@@ -44,7 +44,7 @@ class RestingFile(NamedTuple):
 
 
 def pause_after(sessions: int) -> timedelta:
-    """Return how long a file rests after its last attempt if that failed in `sessions` sessions in a row.
+    """Return how long a file rests after its last attempt if it failed in `sessions` sessions in a row.
 
     >>> pause_after(4), pause_after(5), pause_after(7), pause_after(99)
     (datetime.timedelta(0), datetime.timedelta(seconds=21600), datetime.timedelta(days=1), datetime.timedelta(days=30))
@@ -53,7 +53,7 @@ def pause_after(sessions: int) -> timedelta:
 
 
 def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) -> Finding | None:
-    """Return the finding for a file that failed at every source; None if the next run tries it without a pause."""
+    """Return the finding for a file that failed at every source, or None if the next run requests it."""
     if reason not in RETRIED_REASONS:
         return Finding("GivenUp", f"runs do not request it again; to request it: windrow retry {key}", Level.WARN)
     if not (wait := pause_after(sessions)):
@@ -65,7 +65,7 @@ def describe_rest(key: str, reason: Reason, sessions: int, failed_at: datetime) 
 def split_resting(
     ledger: Ledger, failed_files: Iterable[Due], current_time: datetime
 ) -> tuple[list[Due], list[RestingFile]]:
-    """Return the failed files that are due at `current_time`, and those that rest; omit those never tried again."""
+    """Return the failed files that are due at `current_time`, and the files that rest. Files given up are left out."""
     retryable = {due_item.item.id: due_item for due_item in failed_files if due_item.reason in RETRIED_REASONS}
     failed_sessions = ledger.attempts.failed_sessions(list(retryable))
     due_files, resting = [], []
@@ -87,10 +87,9 @@ def resting(ledger: Ledger, collection: Collection, current_time: datetime) -> l
 
 
 class OriginPauses:
-    """The pauses that servers asked for, in this run or an earlier one; they are valid for all collections."""
+    """The pauses that servers asked for, in this run or an earlier one. They hold for all collections."""
 
     def __init__(self, ledger: Ledger) -> None:
-        """Load the pauses on the ledger that have not ended."""
         self._until: dict[str, float] = {**ledger.addresses.rests(int(now().timestamp()))}
 
     def remaining(self, site: Site) -> float:
@@ -98,7 +97,7 @@ class OriginPauses:
         return max(0.0, self._until.get(_origin(site), 0.0) - now().timestamp())
 
     def record_pause(self, writer: LedgerWriter, site: Site, seconds: float | None) -> None:
-        """Record that a site's server asked for a pause of `seconds` from now on, unless that is None or very short."""
+        """Record that a site's server asked for a pause of `seconds` from now on, unless it is None or very short."""
         if not seconds or seconds < MIN_RECORDED_PAUSE_SECONDS:
             return
         origin = _origin(site)
@@ -108,13 +107,13 @@ class OriginPauses:
 
 
 def _origin(site: Site) -> str:
-    """Return the origin of a site; the default port of http and https is left out, as in addresses of pages."""
+    """Return the origin of a site, without the default port of http and https, as in addresses of pages."""
     url = normalise(f"{site.origin}/").url if site.scheme in {"http", "https"} else ""
     return parts(url).origin if url else site.origin
 
 
 def describe_pause(origin: str, seconds: float) -> str:
-    """Return the message for an origin that asked not to be requested for `seconds` more."""
+    """Return a message about an origin that asked not to be requested for `seconds` more."""
     return f"{origin} asked not to be requested for {seconds:.0f} more seconds"
 
 
@@ -122,13 +121,13 @@ MAX_RECORDED_PAUSE = 366 * 86400.0
 """The longest pause that is recorded, in seconds."""
 
 FIRST_WAIT = 0.5
-"""The longest wait before the second attempt in a run, in seconds; it doubles with each further failure."""
+"""The longest wait before the second attempt in a run, in seconds. It doubles with each further failure."""
 LONGEST_WAIT = 300.0
-"""The longest wait before any attempt in a run, in seconds."""
+"""The longest wait before an attempt in a run, in seconds."""
 
 
 def worth_waiting(requested: float | None) -> bool:
-    """Return whether a run waits for a pause of `requested` seconds, or continues at once if that is None.
+    """Return whether a run waits for a pause of `requested` seconds. None is not a pause.
 
     After a longer pause, the next run continues.
 
@@ -139,9 +138,9 @@ def worth_waiting(requested: float | None) -> bool:
 
 
 def wait_after(failures: int, requested: float | None = None) -> float:
-    """Return the seconds to wait before the next attempt if `failures` attempts in a row have failed.
+    """Return the seconds to wait before the next attempt after `failures` failed attempts in a row.
 
-    The result is partly random, and at least `requested`, the seconds that the server asked for with Retry-After.
+    The result is partly random. It is at least `requested`: the seconds that the server stated in Retry-After.
 
     >>> 0.25 <= wait_after(1) <= 0.5, wait_after(1, requested=7.0) >= 7.0
     (True, True)

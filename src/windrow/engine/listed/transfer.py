@@ -1,4 +1,4 @@
-"""Run one batch of listed files, or of folders to list, over a connection of a fetcher."""
+"""Run one batch of listed files to fetch, or of folders to list, over a connection of a fetcher."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from windrow.model import COMPARED_SIZE, Attempt, FetchJob, ListedFile, ListingE
 from windrow.reasons import Reason
 
 REPORT_INTERVAL = 0.5
-"""Seconds after which a transfer is reported as begun, and between two reports of its size."""
+"""The time after which a transfer is reported as begun, and between two reports of its size, in seconds."""
 
 ENTRIES_PER_MESSAGE = 2000
-"""Entries of a listing that are sent to the engine at a time."""
+"""The number of entries of a listing that are sent to the engine at a time."""
 
 Report = Callable[[Event], None]
-"""Reports an event to the engine."""
+"""A function that reports an event to the engine."""
 
 
 async def run_batch(
     batch: TransferBatch, transport: Transport, archive: ArchiveWriter, pool: ConnectionPool, report: Report
 ) -> None:
-    """Run a batch over an idle or a new connection; every job is reported once, as an attempt or as untouched."""
+    """Run a batch over an idle or a new connection. Every job is reported once, as an attempt or as untouched."""
     jobs = pool.register_batch(batch)
     try:
         connection = pool.take_idle(batch.site)
@@ -74,14 +74,13 @@ class _ConnectionEnd(Enum):
 
     SOUND = auto()  # it may be kept and used again
     BROKEN = auto()  # its state is unknown
-    STALE = auto()  # the server had closed it while it was idle, so that nothing was received
+    STALE = auto()  # the server had closed it while it was idle; nothing was received
 
 
 async def _use_connection(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool = False,
 ) -> _ConnectionEnd:  # fmt: skip
-    """Run jobs over a connection, which is an old one if `was_idle`; close it unless it can be used again."""
     end = _ConnectionEnd.BROKEN
     try:
         end = await _run_jobs(jobs, batch, connection, archive, report, was_idle=was_idle)
@@ -95,7 +94,7 @@ async def _run_jobs(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List folders, fetch jobs, and return the connection's state; raise TerminalFailure if all folders are missing."""
+    """List folders, fetch files, return the connection's state. Raises TerminalFailure if all folders are missing."""
     missing_folders = 0
     for folder in batch.folders:
         try:
@@ -129,7 +128,6 @@ async def _run_jobs(
 
 
 async def _list_unwanted(folders: tuple[str, ...], connection: Connection) -> list[ListingEntry]:
-    """Return the entries of a site's manifest that are not in `folders`, with the reason NOT_WANTED."""
     entries = await connection.list("") or []
     outside = [entry for entry in entries if entry.name.partition("/")[0] not in folders]
     return [entry._replace(reason=Reason.NOT_WANTED) for entry in outside]
@@ -139,7 +137,7 @@ async def _run_from_queue(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """Fetch jobs until none is left or the connection cannot be used any more; return the connection's state."""
+    """Fetch files until none is left or the connection cannot be used any more. Return the connection's state."""
     while jobs:
         job = jobs.popleft()
         attempt = await fetch(job, batch, connection, archive, report, rate=rate, later_jobs=jobs)
@@ -153,10 +151,10 @@ async def _run_from_queue(
     return _ConnectionEnd.SOUND
 
 
-# Reasons of a failure before the first byte if the server had closed the idle connection.
+# The reasons with which a request over an idle connection fails if the server had closed the connection.
 _STALE = {Reason.INTERRUPTED, Reason.CONNECT_FAILED}
 
-# After these reasons the connection's state is unknown; the other jobs of the batch get another connection.
+# After a failure for one of these reasons, the connection's state is unknown, and other jobs get another connection.
 _BREAKING = {Reason.TIMEOUT, Reason.INTERRUPTED, Reason.CONNECT_FAILED, Reason.PROTOCOL_ERROR, Reason.RATE_LIMITED}
 _BREAKING |= {Reason.DISK_FULL, Reason.TOO_LARGE}
 
@@ -165,7 +163,10 @@ async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at one job, with its error if it fails; the first of `later_jobs` may be requested early."""
+    """Make one attempt at a job; if it fails, the attempt has the error.
+
+    The first of `later_jobs` may be requested early.
+    """
     started, clock = now(), time.monotonic()
     file = job.file
     sink: CaptureSink | None = None
@@ -219,12 +220,11 @@ async def fetch(
 
 
 def _is_small(file: ListedFile) -> bool:
-    """Return whether a file is small by its listing and is fetched whole, so that it may be requested early."""
     return not file.compared and file.size is not None and file.size <= MAX_BODY_IN_MEMORY
 
 
 class _Rate:
-    """Counts the bytes that a batch receives, to compare those of `window` seconds with the source's least rate."""
+    """Counts the bytes that a batch receives, and checks the minimum rate over each `window` of seconds."""
 
     def __init__(self, site: Site) -> None:
         self._address = site.address()
@@ -243,7 +243,7 @@ class _Rate:
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a function of the bytes received so far: it reports a long transfer, and calls `check_rate`."""
+    """Return a function of the number of bytes received so far. It reports a long transfer, and checks its rate."""
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
@@ -275,7 +275,7 @@ def _ignore_event(_event: Event) -> None:
 
 
 class _TailSink:
-    """A sink for the end of a file that is compared with the archive: it digests the last bytes, and keeps nothing."""
+    """A sink for the end of a file that is compared with the archive. It digests the last bytes, and keeps nothing."""
 
     validator = ""
 
@@ -290,22 +290,19 @@ class _TailSink:
 
     @property
     def digest(self) -> str:
-        """The digest of the last `COMPARED_SIZE` bytes."""
         return digest(bytes(self._last[-COMPARED_SIZE:]))
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Raise TerminalFailure if too much would be received: a server may have to send the whole file."""
+        """Raise TerminalFailure if too much would be received, since a server may have to send the whole file."""
         del head, request
         if (size or 0) - self.start > _LARGEST_COMPARED:
             self._fail_too_large()
 
     def restart(self) -> None:
-        """Start again from the first byte."""
         self.start = 0
         self._last.clear()
 
     def write(self, block: bytes | memoryview) -> None:
-        """Keep the last bytes, and report how many were received; raise TerminalFailure if they are too many."""
         self.received += len(block)
         if self.received > _LARGEST_COMPARED:
             self._fail_too_large()
@@ -320,7 +317,7 @@ class _TailSink:
 
 
 _LARGEST_COMPARED = 64 << 20
-"""The most bytes fetched to compare a file whose server cannot begin near its end."""
+"""The maximum number of bytes that are fetched to compare a file if the server must send all of it."""
 
 
 class _ChecksumSink:
@@ -341,11 +338,9 @@ class _ChecksumSink:
         """Accept any size."""
 
     def restart(self) -> None:
-        """Discard what was received."""
         self.content = b""
 
     def write(self, block: bytes | memoryview) -> None:
-        """Keep the bytes; raise TerminalFailure above the size limit, TransientFailure after the time limit."""
         self.content += block
         if len(self.content) > _MAX_CHECKSUM_FILE:
             raise TerminalFailure(f"{self._address} has more than {_MAX_CHECKSUM_FILE:,} bytes", Reason.TOO_LARGE)
@@ -355,11 +350,11 @@ class _ChecksumSink:
 
 
 _MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
-"""The most bytes of a checksum file."""
+"""The maximum number of bytes of a checksum file."""
 
 
 async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
-    """Fetch the checksum in the file at `path`; return it and "", or "" and a message on why there is no checksum."""
+    """Return the checksum in the file at `path` and "", or "" and a message on why there is no checksum."""
     sink = _ChecksumSink(site.address(path), site.timeout)
     try:
         await connection.get(path, sink)

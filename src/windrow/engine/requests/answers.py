@@ -1,4 +1,4 @@
-"""Convert requests and responses between the contract's types and the ledger's."""
+"""Convert requests and responses between the types of the contract and the types of the ledger."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from windrow.reasons import Reason
 
 METHODS = frozenset({"GET", "POST"})
 HOPS = 5
-"""The most redirects of one request that are followed."""
+"""The maximum number of redirects of one request that are followed."""
 
 MAX_REQUESTS = ANSWER_REQUESTS.number
-"""The most requests, and the most offers, that a discovery may return for one response."""
+"""The maximum number of requests, and of offers, that a discovery may return for one response."""
 
 _MAX_KEY_LENGTH = 512
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -45,7 +45,8 @@ class KeptAnswer(NamedTuple):
     """A stored response: its request, the time of the request, and the place of its bytes.
 
     `url` is the address requested, `location` the target of a redirect. If the response repeated known bytes, `place`
-    is that of their first capture, and `head` that of the response itself. An answer that failed has a `reason`.
+    is the place of their first capture, and `head` the place of the response itself. An answer that failed has a
+    `reason`.
     """
 
     request: Request
@@ -59,12 +60,12 @@ class KeptAnswer(NamedTuple):
 
 
 class FollowJob(NamedTuple):
-    """A response for the discovery to follow, with what the discovery learned about the source from earlier ones."""
+    """A response for the discovery to follow, and what the discovery has learned about the source before."""
 
     source: Source
     learned: Mapping[str, Any]
     answer: KeptAnswer
-    is_captured: bool = False  # the response is a capture that was taken, and not requested by this collection
+    is_captured: bool = False  # whether the response is a capture that this collection took
 
 
 class FollowedAnswer(NamedTuple):
@@ -82,7 +83,7 @@ class FollowedAnswer(NamedTuple):
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
-    """Return a body without the codings that its header `fields` name; raises StepError if it exceeds a limit."""
+    """Return a body without the codings that its header `fields` name. Raises StepError if the body exceeds a limit."""
     # Only WARC files of other programs have chunked bodies: our fetchers store bodies without chunks.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
     # The size is checked before reading, so that no memory is allocated for a body that is too large.
@@ -95,19 +96,19 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
 
 
 def context_text(request: Request, hops: int = 0) -> str:
-    """Return a request's name, context and `every`, and the number of redirects before it, as JSON for the ledger."""
+    """Return as JSON for the ledger: a request's name, context and `every`, and the number of redirects before it."""
     context = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
     return json.dumps({name: field for name, field in context.items() if field})
 
 
 def context_of(stored: HttpRequest | None) -> dict[str, Any]:
-    """Return what `context_text` stored with a request, as a dict; it is empty for a plain GET."""
+    """Return what `context_text` stored with a request, as a dict. It is empty for a plain GET."""
     context: dict[str, Any] = json.loads(stored.context) if stored and stored.context else {}
     return context
 
 
 def request_of(url: str, stored: HttpRequest | None) -> Request:
-    """Return a stored request to `url` as the discovery returned it; `stored` is None for a plain GET."""
+    """Return a stored request to `url` as the discovery returned it. `stored` is None for a plain GET."""
     context, request = context_of(stored), stored or HttpRequest()
     return Request(
         url, context.get("name", ""), request.method, request.headers, request.body, context=context.get("context", ""),
@@ -118,9 +119,10 @@ def request_of(url: str, stored: HttpRequest | None) -> Request:
 def found_url(
     request: Request, base: str, *, kind: int = REQUEST, hops: int = 0, content: RequestContent | None = None
 ) -> FoundUrl:
-    """Return a request as an address of the ledger; raises StepError if the request is not valid.
+    """Return a request as an address of the ledger. Raises StepError if the request is not valid.
 
-    Its URL may be relative to `base`. `hops` redirects led to it. `content` is the body of a step's request.
+    Its URL may be relative to `base`. `hops` is the number of redirects that led to it. `content` is the body of a
+    step's request.
     """
     shown_url = request.url[:200]
     if request.method not in METHODS:
@@ -145,9 +147,10 @@ def found_url(
 
 
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
-    """Return the number of a request in the ledger, which for a plain GET is that of its URL.
+    """Return the number of a request in the ledger. The number of a plain GET is that of its URL.
 
-    `document` is the digest of the document of which it sends parts, so that requests with equal bytes have one number.
+    `document` is the digest of the document of which the request sends parts: requests with equal bytes have one
+    number.
 
     >>> request_key("https://a.example/", HttpRequest()) == hash64("https://a.example/")
     True
@@ -163,19 +166,22 @@ def request_key(url: str, request: HttpRequest, document: str = "") -> int:
 
 
 class RequestContent(NamedTuple):
-    """The body of a step's request: bytes, into which parts of the step's document are inserted when it is sent."""
+    """The body of a step's request.
+
+    Parts of the step's document are inserted into its bytes when the request is sent.
+    """
 
     body: bytes
     attachments: tuple[Attachment, ...]  # the parts, with their positions in the body
-    digest: str  # of the document
-    seconds: float  # the longest time for the answer; 0 stands for the time that the service declares
+    digest: str  # the digest of the document
+    seconds: float  # the longest time for the answer, 0 for the time that the service declares
 
 
 def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> FoundUrl:
-    """Return a step's request to a service, whose address is `base`, as an address of the ledger.
+    """Return a step's request to a service at the address `base`, as an address of the ledger.
 
-    `attempt` is the number of the attempt that received the step's document, `digest` the document's digest; parts of
-    it may be sent. Raises StepError if the request is not valid.
+    `attempt` is the attempt that received the step's document, and `digest` is the document's digest. Parts of the
+    document may be sent. Raises StepError if the request is not valid.
     """
     url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
     headers, pieces = ask.headers, [ask.body]
@@ -198,9 +204,9 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
 
 
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
-    """Encode a form (RFC 7578); return its media type, and the pieces of its body. Raises StepError.
+    """Encode a form (RFC 7578). Return its media type, and the pieces of its body. Raises StepError.
 
-    The boundary is made from the fields and the `digest` of the document, so that no document can contain it.
+    The boundary is made of the fields and the `digest` of the document, so that the document cannot contain it.
     """
     boundary = f"windrow-{hash64(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
@@ -230,7 +236,7 @@ def _quoted(text: str) -> str:
 def follow(
     collection: Collection, job: FollowJob, view: BinaryIO, fields: Mapping[str, str], limits: Limits
 ) -> FollowedAnswer:
-    """Run a discovery on a response, given by its body (`view`) and header fields, and check its result.
+    """Run a discovery on a response, given by its body (`view`) and header `fields`, and check the result.
 
     Requests that are not valid, or not to an allowed origin, become findings. Raises StepError if the result is not
     valid. This runs in the pool, where an error ends only the reading of this document.
@@ -287,11 +293,12 @@ _OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting `origins
 
 
 def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, hops: int) -> FollowedAnswer:
-    """Return the request that a redirect leads to, or a skip with REDIRECTED; `hops` redirects led to this one.
+    """Return the request that a redirect leads to, or a skip with REDIRECTED.
 
-    It is a skip if the target is not valid or not at an allowed origin, if `hops` is HOPS or more, or if the target is
-    a front page, which servers send instead of what they no longer have. Only a front page, and the source's own
-    address, may lead to a front page.
+    `hops` is the number of redirects before this one. The result is a skip if the target is not valid, or not at an
+    allowed origin, or if `hops` is HOPS or more. It is also a skip if the target is a front page, which servers send
+    instead of what they do not have any more, unless the redirecting address is a front page or the source's own
+    address.
     """
     request = answer.request
     if answer.status not in {307, 308}:
@@ -315,12 +322,12 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
 
 
 def requests_of(collection: Collection, source: Source) -> Requests | None:
-    """Return the collection's discovery by requests; None if the source has no address and only takes captures."""
+    """Return the collection's discovery by requests, or None if the source has no address and only takes captures."""
     return collection.requests if source.site.scheme else None
 
 
 def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
-    """Return the origins to which the requests of a source may be made; empty if it makes no requests."""
+    """Return the origins to which the requests of a source may be made. They are empty if it makes no requests."""
     requests = requests_of(collection, source)
     if requests is None:
         return frozenset()
@@ -330,12 +337,12 @@ def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
 
 
 def source_address(source: Source) -> str:
-    """Return the normalised address of a source; the URLs of its first requests may be relative to it."""
+    """Return the normalised address of a source, to which the URLs of its first requests may be relative."""
     return normalise(source.site.address("")).url or normalise(source.site.address("/")).url
 
 
 def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
-    """Return the first requests of a source as addresses; `learned` is from earlier runs. Raises StepError."""
+    """Return the first requests of a source as addresses. `learned` is from earlier runs. Raises StepError."""
     if (requests := requests_of(collection, source)) is None:
         return ()
     base = source_address(source)

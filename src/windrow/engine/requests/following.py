@@ -1,7 +1,7 @@
-"""Following: have the discovery turn each stored response into further requests, and offers of documents.
+"""Following: let the discovery turn each stored response into further requests and offers of documents.
 
-They are stored in one transaction with the fact that the response was followed, so that after a kill the next run
-continues there.
+They are stored in one transaction with the fact that the response was followed, so the run after a killed one continues
+there.
 """
 
 from __future__ import annotations
@@ -37,27 +37,27 @@ from windrow.model import Finding, FoundUrl, Level, Reading, RecordedAttempt, So
 from windrow.reasons import OWN_FAULTS, Reason
 
 MAX_FINDINGS = ANSWER_FINDINGS.number
-"""The most findings of a response that are stored one by one."""
+"""The maximum number of findings of a response that are stored one by one."""
 
 MAX_FRUITLESS = 50
-"""The most answers in a row, each found by the one before, that offer nothing new: then no request is made."""
+"""The maximum length of a chain of answers that offer nothing new, each found through the one before it."""
 
 MAX_OFFERS_REMEMBERED = 1_000_000
-"""The most offers of a source that are remembered in a run; all further offers count as new."""
+"""The maximum number of offers of a source that are remembered in a run. All further offers count as new."""
 
 PAGE_SIZE = 64
-"""The most responses of a source that are read from the ledger at a time."""
+"""The maximum number of responses of a source that are read from the ledger at a time."""
 
 AddUrls = Callable[[LedgerWriter, Source, int, Sequence[FoundUrl]], None]
-"""A function that stores addresses of a source; the whole number is that of the address where they were found."""
+"""A function that stores addresses of a source. Its third argument is the address where they were found."""
 
 
 class FollowOutcome(NamedTuple):
-    """The result of following a response of a source from `url`; `found` counts the requests that it led to.
+    """The result of following a response of a source from `url`.
 
-    The response `is_usable` if the discovery used it. Otherwise it may have a `reason` with a `message`; it has none
-    if it is a redirect, or if its attempt failed. `left_out` counts its addresses that are not requested and what caps
-    leave out of it. `drift` is the message of its finding DRIFT, or empty.
+    `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise it may
+    have a `reason` with a `message`; a redirect or a failed attempt does not. `left_out` counts the addresses of the
+    response that are not requested. `drift` says what the response lacks that earlier ones had, or is empty.
     """
 
     source: str
@@ -65,24 +65,25 @@ class FollowOutcome(NamedTuple):
     found: int = 0
     reason: Reason | None = None
     message: str = ""
-    end: str = ""  # why the discovery ended
+    end: str = ""  # the message of the discovery (`FollowResult.end`)
     is_usable: bool = False
     left_out: tuple[LeftOutCount, ...] = ()
     drift: str = ""
 
 
 class _Follow(NamedTuple):
-    """A response and the discovery's result, or a failed reading; None if the attempt failed or kept no response."""
+    """A response, and the discovery's result or a failed reading; None if the attempt failed or kept no response."""
 
     recorded: RecordedAttempt
     followed: FollowedAnswer | Reading | None = None
-    seconds: float = 0.0  # that the discovery took
+    seconds: float = 0.0  # the time that the discovery took
 
 
 class AnswerFollower:
-    """Follows the responses of some sources, those of each source in the order in which they arrived.
+    """Follows the responses of some sources, in the order in which the responses of each source arrived.
 
-    Each source has at most one response in the pool, so that one that takes long does not keep other sources waiting.
+    At most one response of each source is in the pool, so a response that takes long does not keep other sources
+    waiting.
     """
 
     def __init__(self, run: HarvestRun, sources: Sequence[Source]) -> None:
@@ -98,12 +99,14 @@ class AnswerFollower:
         self._learned = {source: queries.learned(name, source) for source in self._sources}
         self._listing_starts = {source: queries.listing_begun(name, source) for source in self._sources}
         self._waiting: dict[str, deque[RecordedAttempt]] = {source: deque() for source in self._sources}
-        self._may_have_new = set(self._sources)  # sources
+        self._may_have_new = set(self._sources)  # names of sources that may have new responses
         self._lists: set[int] = set()  # responses to requests that are repeated, which are being followed
         self._in_pool: dict[int, RecordedAttempt] = {}  # by the number of the pool's job
         self._busy_sources: set[str] = set()  # names of sources with a response that is being followed
         self._complete: list[_Follow] = []  # to be written
-        self._offered: dict[str, set[int]] = {source: set() for source in self._sources}  # hashes of keys, in this run
+        self._offered: dict[str, set[int]] = {
+            source: set() for source in self._sources
+        }  # hashes of the keys offered in this run
         self._fruitless: dict[tuple[str, int], int] = {}  # answers in a row that led there, by source and address
         steps = [settle.version for settle in run.collection.steps if isinstance(settle, Settle)]
         self._unread = UnreadAttempts(run.ledger, name, FOLLOWING_PHASE, "+".join(steps))
@@ -113,7 +116,7 @@ class AnswerFollower:
                 self._waiting[recorded.source].append(recorded)
 
     def note_answers(self, source: str) -> None:
-        """Note that the source named `source` may have new responses on the ledger."""
+        """Note that the source with this name may have new responses on the ledger."""
         if source in self._sources:
             self._may_have_new.add(source)
 
@@ -122,7 +125,7 @@ class AnswerFollower:
         return first_requests(self._run.collection, source, self._learned[source.name])
 
     def update_source_address(self, writer: LedgerWriter, source: Source, seeds: Sequence[FoundUrl]) -> None:
-        """If the address of a source was edited, make its first requests (`seeds`) due, and its old ones not due."""
+        """If the address of a source was edited, make its first requests (`seeds`) due instead of the former ones."""
         run, name = self._run, self._run.collection.name
         address = source_address(source)
         old_address = run.ledger.requests.address(name, source.name)
@@ -137,7 +140,7 @@ class AnswerFollower:
         writer.addresses.set_due(name, seed_digests, 1)
 
     def submit_next(self) -> None:
-        """Begin to follow the next response of each source, unless another response of it is being followed."""
+        """Begin to follow the next response of each source that has no response in progress."""
         for name in self._sources:
             if name not in self._busy_sources and (recorded := self._next_answer(name)) is not None:
                 self._busy_sources.add(name)
@@ -145,29 +148,28 @@ class AnswerFollower:
 
     @property
     def in_progress(self) -> int:
-        """The number of responses that are being followed, or whose results are to be written."""
+        """The number of responses that are being followed, or whose results have not been written."""
         return len(self._busy_sources)
 
     @property
     def has_results(self) -> bool:
-        """Whether there are results to be written."""
+        """Whether there are results to write."""
         return bool(self._complete)
 
     def collect(self, timeout: float = 0.0) -> None:
-        """Take the complete results from the pool; wait for one for up to `timeout` seconds."""
+        """Take the complete results from the pool. Wait for a result for up to `timeout` seconds."""
         if self._in_pool:
             for number, (result, seconds) in self._run.pool.collect(timeout):
                 self._complete.append(_Follow(self._in_pool.pop(number), result, seconds))
 
     def write_results(self, writer: LedgerWriter, add_urls: AddUrls) -> list[FollowOutcome]:
-        """Store the complete results, and return their outcomes; `add_urls` stores the further requests."""
+        """Store the complete results, and return their outcomes. `add_urls` stores the further requests."""
         outcomes = [self._write_outcome(writer, add_urls, *follow) for follow in self._complete]
         self._busy_sources -= {follow.recorded.source for follow in self._complete}
         self._complete = []
         return outcomes
 
     def _next_answer(self, name: str) -> RecordedAttempt | None:
-        """Return the next response of a source to follow, or None if all that are on the ledger were followed."""
         waiting = self._waiting[name]
         if not waiting and name in self._may_have_new:
             queries = self._run.ledger.requests
@@ -179,7 +181,7 @@ class AnswerFollower:
         return waiting.popleft() if waiting else None
 
     def _begin_follow(self, recorded: RecordedAttempt) -> None:
-        """Run the discovery in the pool on a kept response; a redirect, or a failed attempt, is complete at once."""
+        """Run the discovery in the pool on a kept response. A redirect or a failed attempt is complete at once."""
         attempt, source = recorded.attempt, self._sources[recorded.source]
         if attempt.kept is None or attempt.status is None or attempt.reason is not None:
             self._complete.append(_Follow(recorded))
@@ -250,7 +252,7 @@ class AnswerFollower:
         )  # fmt: skip
 
     def _stop_endless(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`; after MAX_FRUITLESS answers in a row that offered nothing new, a skip replaces it."""
+        """Return `followed`, or a skip after MAX_FRUITLESS answers in a row that offered nothing new."""
         source, result, offered_keys = recorded.source, followed.result, self._offered[recorded.source]
         fruitless = self._fruitless.pop((source, recorded.attempt.target), 0)
         if not followed.found or followed.is_redirect:
@@ -264,13 +266,13 @@ class AnswerFollower:
         if fruitless < MAX_FRUITLESS:
             self._fruitless |= {(source, url.digest): fruitless + 1 for url in followed.found}
             return followed
-        message = f"it is the last of over {MAX_FRUITLESS} answers that each led to the next and offered nothing new"
-        finding = Finding("CrawlerTrap", f"{message}: its requests are not made")
+        message = f"{MAX_FRUITLESS} answers in a row, each found through the one before it, offered nothing new"
+        finding = Finding("CrawlerTrap", f"{message}: further requests are not made")
         result = replace(result, skip=Reason.CRAWLER_TRAP, findings=(finding, *result.findings))
         return FollowedAnswer(result)
 
     def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, with a finding DRIFT if it is of a list and offers much less than earlier responses."""
+        """Return `followed`, with a finding if it is the answer of a list and offers far less than earlier answers."""
         result, attempt = followed.result, recorded.attempt
         is_list = recorded.seq in self._lists
         self._lists.discard(recorded.seq)
@@ -286,7 +288,7 @@ class AnswerFollower:
         return followed._replace(result=replace(result, findings=(finding, *result.findings)))
 
     def _take_steps_again(self, writer: LedgerWriter, attempt: int) -> None:
-        """Have the Settle steps read an attempt again: earlier runs could not follow it, so it had no offers."""
+        """Let the Settle steps read an attempt again. Earlier runs could not follow it, so it had no offers."""
         reason = self._unread.reason(attempt)
         self._unread.record_read(writer, [attempt])
         for step in self._run.collection.steps:
@@ -295,7 +297,7 @@ class AnswerFollower:
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [unread])
 
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
-        """Store where a complete listing begins and ends; a skipped response interrupts it, retried ones do not."""
+        """Store where a complete listing begins and ends. A skipped response, unless it is a retried one, ends it."""
         if recorded.seq in self._retried:
             return
         name, old_start = self._run.collection.name, self._listing_starts[recorded.source]
@@ -309,7 +311,7 @@ class AnswerFollower:
 
 
 def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
-    """Return the stored response of an attempt, which must have kept one; status 304 becomes that of the page, 200."""
+    """Return the stored response of an attempt, which must have kept one. Status 304 becomes the page's status, 200."""
     attempt, response, place = recorded.attempt, recorded.attempt.kept, run.place_of(recorded.attempt)
     assert response is not None
     assert place is not None
@@ -320,12 +322,10 @@ def kept_answer(run: HarvestRun, recorded: RecordedAttempt) -> KeptAnswer:
 
 
 def _first_message(findings: Sequence[Finding]) -> str:
-    """Return the message of the first finding, or an empty text."""
     return findings[0].message if findings else ""
 
 
 def _findings_text(findings: Sequence[Finding]) -> str:
-    """Return findings as JSON for the ledger: the first MAX_FINDINGS, and one with the number of the others."""
     rows = [(finding.kind, finding.message[:2000], str(finding.level)) for finding in findings[:MAX_FINDINGS]]
     if len(findings) > MAX_FINDINGS:
         rows.append(("MoreFindings", f"and {len(findings) - MAX_FINDINGS:,} more findings", str(Level.NOTE)))

@@ -1,4 +1,4 @@
-"""Notice that a list offers far less than usual: its site changed, although it answers."""
+"""Notice that a list offers far less than usual, because its site changed although it answers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from statistics import median
 from windrow.ledger.typed.requests import DailyYield
 
 COMPARED_TIME = timedelta(days=60)
-"""How far back the earlier answers of a list are compared with an answer."""
+"""How far back the earlier answers are with which an answer of a list is compared."""
 
-_MIN_DAYS = 5  # with earlier answers
-_MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
-_MIN_USUAL = 10  # a list that usually offers less may offer nothing at all
+_MIN_DAYS = 5  # the minimum number of days with earlier answers
+_MIN_SPAN = timedelta(days=7)  # the minimum time since the first of these days, so that a weekend is among them
+_MIN_USUAL = 10  # offers; a list that usually has fewer may be empty at times
 _MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield]) -> str:
-    """Return a message if a list offers much less than on the `earlier` days, the first of them first, or "".
+    """Return a message if a list offers much less than on the `earlier` days, which are in order, otherwise "".
 
-    It does if it offers less than a quarter of the median of the days, and less than half of what it offered on the
-    poorest of them, such as a Sunday. There must be enough days, and the median must not be small.
+    That is less than a quarter of the median of the days, and less than half of what it offered on the day with the
+    fewest offers, such as a Sunday. There must be enough days, and the median must not be small.
 
     >>> days = [DailyYield(f"2026-09-{day:02}", 40) for day in range(1, 9)]
     >>> describe_fall(2, date(2026, 9, 9), days)

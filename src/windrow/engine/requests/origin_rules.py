@@ -1,4 +1,4 @@
-"""Rules for requests to the origins of sources with a `Requests` discovery, and to services: robots.txt and times."""
+"""Rules for requests to origins of sources with a `Requests` discovery, and to services: robots.txt, pause, retry."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from windrow.reasons import TOO_LARGE_REASONS, Reason
 from windrow.settings.configuration import Service
 
 DEFAULT_DELAY = 1.0
-"""Seconds between two requests if neither the source nor its robots.txt sets them."""
+"""The time between two requests, in seconds, if neither the source nor its robots.txt sets it."""
 
 SERVICE = "service"
-"""The name of the option that makes a source a service for steps; it contains the `Service` with its settings."""
+"""The name of the option that makes a source a service for steps. It contains the `Service` with its settings."""
 
 MAX_UNANSWERED = 8
 """The number of requests in a row without an answer after which a service is given up for the run."""
 
 LAST_ATTEMPTS = 50
-"""The most attempts at a request that are searched for its answer, the latest first."""
+"""The maximum number of attempts at a request, the latest first, in which its answer is searched for."""
 
 _MINUTE, _DAY = 60, 86_400
-_REFUSAL_SECONDS = 90  # before a refused request is repeated: longer than a run waits for a service
+_REFUSAL_SECONDS = 90  # the pause before a refused request is repeated: longer than a run waits for a service
 _REFUSED = frozenset({401, 403, 407})  # statuses
 _UNANSWERED = _REFUSED | {408, 425, 429}  # statuses below 500 that do not answer a request to a service
 _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
-"""Statuses that a repeated request would probably get again, so that it is not repeated before it is due."""
+"""Statuses that a repeated request would probably get again, so it is not repeated before it is due."""
 
 
 class OriginRules:
@@ -46,26 +46,26 @@ class OriginRules:
         self._delay = float(delay)
         self._pace = pace.Pace()
         self._robots_state = robots_state.NEW_STATE
-        self._unanswered = 0  # requests in a row without an answer from the service
+        self._unanswered = 0  # the number of requests in a row that the service did not answer
 
     def robots(self, at: float) -> str:
-        """Return the address of robots.txt if it is due at the UNIX time `at`, or an empty text if it is not."""
+        """Return the address of robots.txt if it is due at the UNIX time `at`, otherwise ""."""
         is_due = not self._is_service and at >= self._robots_state.due
         return f"{self._origin}/robots.txt" if is_due else ""
 
     def take_robots(self, at: float, status: int | None, body: bytes) -> list[FoundUrl]:
-        """Apply a robots.txt that was requested at UNIX time `at`; `status` is None if there was no response."""
+        """Apply a robots.txt that was requested at the UNIX time `at`. `status` is None if there was no response."""
         self._robots_state = robots_state.update_state(
             self._robots_state, status=status, content=body, agent=self._agent, now=at
         )
         return []
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of robots.txt, or an empty text if the redirect is not to be followed."""
+        """Return the target of a redirect of robots.txt, or "" if the redirect must not be followed."""
         return robots_state.redirect_target(status, location, base, hops)
 
     def robots_wait(self, at: float) -> float:
-        """Return the seconds until a robots.txt that could not be fetched is requested again; 0 if it need not be."""
+        """Return the seconds until robots.txt is requested again if it could not be fetched, otherwise 0."""
         if self._is_service or not self._robots_state.robots.refusal:
             return 0.0
         return max(self._robots_state.due - at, 0.001)
@@ -79,13 +79,13 @@ class OriginRules:
         return self._robots_state.robots.decide("/" + url.split("/", 3)[3]).reason
 
     def should_retry(self, reason: Reason | None, tries: int) -> bool:
-        """Return whether to repeat a request at once, after `tries` attempts of which the last failed for `reason`."""
+        """Return whether to repeat a request at once, after `tries` attempts. The last one failed for `reason`."""
         return pace.should_retry_at_once(reason, tries)
 
     def pause(self, seconds: float, status: int | None, wait: float | None) -> float | None:
         """Return the seconds to pause after a response that took `seconds`, or None to give up the origin.
 
-        `status` is None if the request failed; `wait` is the pause in seconds that the response asked for.
+        `status` is None if the request failed. `wait` is the pause that the response asked for, in seconds.
         """
         if self._service is not None:
             return self._service_pause(self._service, status, wait)
@@ -94,7 +94,7 @@ class OriginRules:
         return None if self._pace.given_up else self._pace.wait(delay)
 
     def _service_pause(self, service: Service, status: int | None, wait: float | None) -> float | None:
-        """Return the seconds to pause after a service's response; None if the service is given up for the run.
+        """Return the seconds to pause after a service's response, or None to give up the service for the run.
 
         Unlike for other origins, a slow answer does not lengthen the pause. A request that failed counts as unanswered
         even if its reason is `final`, since the service may hang.
@@ -113,7 +113,7 @@ class OriginRules:
         return False
 
     def links(self, url: str, fields: Mapping[str, str], body: bytes) -> tuple[str, list[str]]:
-        """Return the address and no links, since the discovery decides what to request."""
+        """Return the address and an empty list, since the discovery decides what to request."""
         del fields, body
         return url, []
 
@@ -132,21 +132,21 @@ class OriginRules:
         return []
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return an empty list, so that no links are read: the discovery decides what is requested."""
+        """Return an empty list, so that no links are read. The discovery decides what to request."""
         del job, fields, body
         return []
 
 
 def service_of(source: Source) -> Service | None:
-    """Return the Service of a source that stands for a service, or None if the source is harvested."""
+    """Return the Service of a source that represents a service, or None for any other source."""
     service: Service | None = source.options.get(SERVICE)
     return service
 
 
 def is_answer(service: Service, status: int | None, reason: Reason | None = None, tries: int = 1) -> bool:
-    """Return whether a service's response counts as an answer, which is given to the step that asked.
+    """Return whether a service's response is an answer, to be given to the step that asked.
 
-    `reason` is why the attempt failed, None if it did not; `tries` is the number of final failures in a row.
+    `reason` is why the attempt failed, or None. `tries` is the number of final failures in a row.
 
     >>> grobid = Service("grobid", "papers.grobid", final=(500, Reason.TIMEOUT))
     >>> [is_answer(grobid, status) for status in (200, 204, 400, 401, 500, 503)]
@@ -164,9 +164,10 @@ def is_answer(service: Service, status: int | None, reason: Reason | None = None
 
 
 def failures_in_row(service: Service, reasons: Sequence[Reason | None]) -> int:
-    """Count how many of the first `reasons` in a row are final, given those of a request's attempts, newest first.
+    """Return how many of a request's attempts in a row, from the newest on, failed for a final reason.
 
-    SITE_GIVEN_UP neither counts nor ends the row, since such a request was not made.
+    `reasons` has the reasons of its attempts, the newest first. SITE_GIVEN_UP neither counts nor ends the row, since
+    the request was not made.
     """
     count = 0
     for reason in reasons:
@@ -185,7 +186,7 @@ def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tup
     """Return the UNIX time at which a request is due again, or None if it is not; and `every` unchanged.
 
     It is due `every` seconds after the attempt (0: not again), or sooner after a failure that may pass. `failures` is
-    the number of failures in a row, 0 if the attempt did not fail.
+    the number of failures in a row.
     """
     started = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:
@@ -214,12 +215,12 @@ def no_seeds(source: Source, options: Mapping[str, Any]) -> list[FoundUrl]:  # n
 
 
 def normal(address: str) -> str:
-    """Return a web address in its normalised form, or an empty text if it is not a web address."""
+    """Return a web address in its normalised form, or "" if it is not a web address."""
     return normalise(address).url if address.startswith(("http://", "https://")) else ""
 
 
 def why_no_answer(source: Source, attempt: Attempt) -> str:
-    """Return why a request did not get a response that the discovery can judge, or an empty text if it did."""
+    """Return why a request did not get a response that the discovery can judge, or "" if it did."""
     if attempt.reason is None and (attempt.status is None or attempt.status < 500):
         return ""
     cause = attempt.message or (attempt.reason.meaning if attempt.reason else f"the server answers {attempt.status}")
@@ -231,9 +232,12 @@ REQUEST_CRAWL = Crawl(
     no_seeds, rules, retry_at, outcome, normal, page=REQUEST, robots=ROBOTS, large={ASK: 1 << 30},
     why_no_page=why_no_answer, by_request=True,
 )  # fmt: skip
-"""The crawl of collections with a `Requests` discovery, and of services, by the same fetchers as that of pages."""
+"""How addresses are requested for a `Requests` discovery and for services, by the same fetchers as pages."""
 
 
 def crawl_of(collection: Collection) -> Crawl | None:
-    """Return how a collection's addresses are requested: its own crawl, or REQUEST_CRAWL; None if it lists files."""
+    """Return how a collection's addresses are requested: its own crawl or REQUEST_CRAWL.
+
+    It is None if files are listed.
+    """
     return None if isinstance(collection.discovery, Listing) else collection.crawl or REQUEST_CRAWL

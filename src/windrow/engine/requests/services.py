@@ -29,8 +29,8 @@ from windrow.settings.kinds import split_address
 def service_sources(collection: Collection, settings: Mapping[str, Any], root: Path, agent: str) -> tuple[Source, ...]:
     """Return the services of a collection that have an address in the configuration, each as a source.
 
-    `settings` has the values of settings by dotted name; `root` is the folder of the workspace; `agent` is the user
-    agent. Raises ConfigError if an address or a secret is not valid.
+    `settings` has the values of settings by dotted name, `root` is the folder of the workspace, `agent` the user agent.
+    Raises ConfigError if an address or a secret is not valid.
     """
     sources = []
     for service in collection.configuration.services:
@@ -64,7 +64,7 @@ def is_archived(source: Source) -> bool:
 
 
 class ServiceRequest(NamedTuple):
-    """A step's request to a service: the source that stands for the service, and the request as an address."""
+    """A step's request to a service: the source that represents the service, and the request as an address."""
 
     source: Source
     address: FoundUrl
@@ -77,16 +77,16 @@ class ServiceRequests:
         self._run = run
         self._sources = {service.name: service for service in run.harvest.services}
         self.has_asked = False  # whether any request was made in this run
-        self.given_up: set[str] = set()  # names of services that are not asked again in this run
-        self.without_address: set[str] = set()  # names of services that steps asked and that are not configured
-        self._lost: list[int] = []  # numbers of requests whose answers were deleted before the step read them
+        self.given_up: set[str] = set()  # names of services that are not requested again in this run
+        self.without_address: set[str] = set()  # names of services that steps need and that have no address
+        self._lost: list[int] = []  # requests whose answers were deleted before the step read them
         # All declared services, since one without an address still defines what counts as an answer.
         self._services = {service.name: service for service in run.collection.configuration.services}
 
     def request_for(self, ask: Ask, recorded: RecordedAttempt) -> ServiceRequest | None:
         """Return a step's request to a service, or None if the configuration has no address for the service.
 
-        Raises StepError if the service or the method is not declared, or the request is not valid.
+        Raises StepError if the service or the method is not declared, or if the request is not valid.
         """
         service = self._services.get(ask.service)
         if service is None:
@@ -101,7 +101,7 @@ class ServiceRequests:
         return ServiceRequest(source, service_request(ask, source.site.address(), recorded.seq, digest))
 
     def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
-        """Store requests of steps on the ledger, with the attempts that wait for them; known ones stay unchanged."""
+        """Store requests of steps on the ledger, and which attempts wait for them. Known requests stay unchanged."""
         run, name = self._run, self._run.collection.name
         with run.ledger.writing() as writer:
             for recorded, source, url in wanted:
@@ -113,9 +113,9 @@ class ServiceRequests:
                 writer.requests.ask(recorded.seq, host, url.digest)
 
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
-        """Return the answers that an attempt waits for, by the names of its requests; None while one is missing.
+        """Return the answers that an attempt waits for, by the names of its requests, or None if one is missing.
 
-        If a service that had no address has one now, the step is to ask it: then the answers that are there suffice.
+        If a service had no address and has one now, the step must ask it. Then answers may be missing.
         """
         unsent = {wait.name for wait in waits if not wait.address}  # names of services
         latest_answers = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
@@ -125,7 +125,7 @@ class ServiceRequests:
         return answers if is_complete or unsent & self._sources.keys() else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
-        """Return the latest answer to a request, given by its number; None if it is not answered yet."""
+        """Return the latest answer to a request, given by its number, or None if it has not been answered."""
         ledger, name = self._run.ledger, self._run.collection.name
         attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
         for attempt in attempts:
@@ -148,7 +148,7 @@ class ServiceRequests:
         return None
 
     def fetch(self) -> bool:
-        """Make the requests to services that are due; return whether at least one was made."""
+        """Make the requests to services that are due. Return whether at least one was made."""
         run = self._run
         if self._lost:
             with run.ledger.writing() as writer:
@@ -166,7 +166,7 @@ class ServiceRequests:
         return has_made_request
 
     def drop_unarchived(self, waiting: Iterable[Sequence[PendingAsk]]) -> None:
-        """Delete the bytes of unarchived answers, except those that one of the attempts in `waiting` waits for."""
+        """Delete the bytes of unarchived answers, unless an attempt in `waiting` waits for the answer."""
         run = self._run
         if not (answers := run.ledger.requests.unarchived(run.collection.name)):
             return

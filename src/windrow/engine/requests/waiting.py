@@ -18,17 +18,17 @@ if TYPE_CHECKING:
     from windrow.engine.run import WaitingStore
 
 _MAX_SHOWN_ATTEMPTS = 5
-"""The most attempts at a request to a service that are shown."""
+"""The maximum number of attempts at a request to a service that are shown."""
 
 _DOCUMENTS_EXAMINED = 20
-"""The most waiting documents whose requests are searched for the latest attempt."""
+"""The maximum number of waiting documents whose requests are searched for the latest attempt."""
 
 
 class ServiceWait(NamedTuple):
     """Documents of a collection that wait for services, whose names are joined in `service`.
 
-    `since` is when the first of them was fetched, `asked` the time of the latest request to a service, None if none was
-    made. `why` is why the services have not answered, `command` what to do.
+    `since` is when the first document was fetched. `asked` is the time of the latest request to a service, or None if
+    none was made. `why` is why the services have not answered. `command` is a command that may help.
     """
 
     collection: str
@@ -50,9 +50,9 @@ class ServiceWait(NamedTuple):
 def service_wait(
     ledger: Ledger, collection: str, store: WaitingStore, configured: Collection[str]
 ) -> ServiceWait | None:
-    """Return how many documents wait for services, why, and what to do; None if no document waits.
+    """Return how many documents wait for services, why, and what to do, or None if no document waits.
 
-    `configured` are the names of the services that have an address in the configuration.
+    `configured` has the names of the services that have an address in the configuration.
     """
     count, first_attempt = store.count_waiting()
     if not count:
@@ -75,15 +75,14 @@ def service_wait(
 
 
 def _addresses_of(ledger: Ledger, collection: str, asks: Sequence[PendingAsk]) -> list[AddressRow]:
-    """Return the addresses of the requests to services; a request to a service without an address has none."""
     digests = [ask.address for ask in asks if ask.address]
     return [address for digest in digests for address in ledger.addresses.of_sources(collection, digest)]
 
 
 def why_waiting(attempt: AttemptRow | None) -> str:
-    """Return why a request has no answer, as its latest attempt shows; None means that it was not made yet."""
+    """Return why a request has no answer, according to its latest attempt. None means that it has not been made."""
     if attempt is None:
-        return "no request was made yet"
+        return "the request has not been made yet"
     if attempt.reason is not None:
         detail = f" ({attempt.message[:200]})" if attempt.message and attempt.message != attempt.reason.meaning else ""
         return f"{attempt.reason}: {attempt.reason.meaning}{detail}"
@@ -100,7 +99,7 @@ class WaitLine(NamedTuple):
 
 
 def describe_waits(ledger: Ledger, collection: str, waits: Mapping[int, Sequence[PendingAsk]]) -> list[WaitLine]:
-    """Return lines about waiting attempts: for each of their requests the service, and the latest attempts at them."""
+    """Return lines about waiting attempts: the service of each request, and the latest attempts at it."""
     lines = []
     for number, asks in waits.items():
         for service in (ask.name for ask in asks if not ask.address):

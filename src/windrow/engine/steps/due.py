@@ -1,4 +1,4 @@
-"""Read from the ledger what is due at a step, some hundred items or attempts at a time, in one of two orders.
+"""Read from the ledger what is due at a step, some hundreds of items or attempts at a time, in one of two orders.
 
 By rank: items that wait for a step. A new item may have a lower rank than items that are done, so a checkpoint cannot
 describe the progress of a step. Instead, the ledger records for each item that the step is done.
@@ -19,11 +19,11 @@ from windrow.model import Item, RecordedAttempt, Status
 from windrow.reasons import Reason
 
 PAGE_SIZE = 500
-"""Items or attempts that are read from the ledger at a time."""
+"""The number of items or attempts that are read from the ledger at a time."""
 
 
 class Due(NamedTuple):
-    """An item that waits for a step, or failed or ended at it, with its data from the ledger."""
+    """An item that waits for a step, failed at it or ended before it, with its data from the ledger."""
 
     item: Item
     owner: str  # who made the document, according to its key
@@ -35,7 +35,7 @@ class Due(NamedTuple):
 
 
 def due(ledger: Ledger, collection: Collection, step: str, status: Status = Status.PENDING) -> Iterator[Due]:
-    """Yield the items that have a status at a step, by rank; items that change meanwhile may be missed or repeated."""
+    """Yield the items with a status at a step, by rank. Items that change meanwhile may be missed or repeated."""
     last_rank, last_item = "", 0
     while True:
         due_rows = ledger.items.due(collection.name, step, status, (last_rank, last_item), PAGE_SIZE)
@@ -53,7 +53,7 @@ def _make_due(collection: str, row: DueRow) -> Due:
 
 
 def due_attempts(ledger: Ledger, collection: Collection, checkpoint: int) -> Iterator[RecordedAttempt]:
-    """Yield the attempts of a collection after a checkpoint, which is an attempt's number, in order of numbers."""
+    """Yield the attempts of a collection whose numbers are above `checkpoint`, in the order of numbers."""
     while attempts := ledger.attempts.after(collection.name, checkpoint, PAGE_SIZE):
         yield from attempts
         checkpoint = attempts[-1].seq

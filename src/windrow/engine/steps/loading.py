@@ -16,9 +16,9 @@ from windrow.model import Finding, Level, Reading
 from windrow.reasons import Reason
 
 MAX_PAGE_DOCUMENTS = 64
-"""The most documents that are written together, and written again after a crash between store and ledger."""
+"""The maximum number of documents written together, and written again after a crash between store and ledger."""
 MAX_PAGE_ROWS = 20_000
-"""The number of rows from which on no further document is added to a page."""
+"""The number of rows after which no further document is added to a page."""
 
 Page = list[tuple[Due, Reading]]
 """Documents, each with the reading to record for it."""
@@ -27,7 +27,7 @@ Page = list[tuple[Due, Reading]]
 def gather_pages(
     results: Iterator[tuple[Due, Any]], max_documents: int, max_rows: float
 ) -> Iterator[list[tuple[Due, Any]]]:
-    """Yield pages of `max_documents` documents with their results, or of fewer that have at least `max_rows` rows."""
+    """Yield pages of documents with their results. A page ends after `max_documents` documents or `max_rows` rows."""
     page: list[tuple[Due, Any]] = []
     rows = 0
     for due_item, result in results:
@@ -41,7 +41,7 @@ def gather_pages(
 
 
 def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], now: datetime) -> Page:
-    """Write a page of results to the store if the step is Load or Judge; return the documents' readings to record."""
+    """Write a page of results to the store if the step is Load or Judge. Return the readings to record."""
     match step:
         case Load():
             documents = [(due_item.item, result) for due_item, result in page if isinstance(result, Rows)]
@@ -64,10 +64,10 @@ def write_to_store(store: Store, step: ItemStep, page: list[tuple[Due, Any]], no
 
 
 def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) -> dict[int, StoreError]:
-    """Apply an action to all documents together or, if the store refuses their rows, to each document alone.
+    """Apply an action to all documents together, or if the store refuses their rows, to each document alone.
 
-    Returns the store's errors by the index of the refused document. Raises StoreError if the store refused more than
-    one document and accepted none, or if its error is not about the rows.
+    Returns the store's errors by the index of the refused document. Raises StoreError if the store refused each of
+    several documents, or if its error is not about the rows.
     """
     if not documents:
         return {}
@@ -87,22 +87,21 @@ def _apply_together(action: Callable[[list[Any]], Any], documents: list[Any]) ->
 
 
 def _reading_of_load(result: Any, error: StoreError | None) -> Any:
-    """Return the reading to record for a Load step's result; `error` is why the store refused its rows, if it did."""
     if error is not None:
         return _reading_of_refused(error)
     return Reading(count=result.count) if isinstance(result, Rows) else result
 
 
 def _reading_of_refused(error: StoreError) -> Reading:
-    """Return the reading of a document whose rows the store refused; its reason makes later runs write it again."""
+    """Return the reading of a document whose rows the store refused. Its reason makes later runs write it again."""
     return Reading(Reason.STORE_FAILED, (Finding(Reason.STORE_FAILED.class_name, str(error)),))
 
 
 class _Case:
-    """A document to judge, with the attributes of `windrow.contract.Undecided`; afterwards, its reading to record."""
+    """A document to judge, with the attributes of `windrow.contract.Undecided`; later also its reading to record."""
 
     def __init__(self, due: Due, reading: Reading) -> None:
-        """Gather in `asks` the keys that the step's reading wants to be looked up in the store, by question."""
+        """Gather the keys to be looked up in the store in `asks`, by question."""
         self.due = due
         self.item = due.item.id
         self.asks: dict[str, set[str]] = {}
@@ -111,12 +110,12 @@ class _Case:
         self._reading = reading
         self._fatal: Reason | None = None
         self._findings: list[Finding] = []
-        self.store_findings: tuple[Finding, ...] = ()  # of the store, when it made the document current
+        self.store_findings: tuple[Finding, ...] = ()  # what the store found when it made the document current
 
     def decide(self, known_keys: Mapping[str, AbstractSet[str]]) -> Reason | None:
         """Return why the store must withhold the document, or None if it must make it current.
 
-        `known_keys` has, by question, the keys in `asks` that the store has.
+        `known_keys` has the keys in `asks` that the store has, by question.
         """
         missing = [lookup.finding for lookup in self._reading.lookups if lookup.key not in known_keys[lookup.question]]
         self._findings = [*self._reading.findings, *missing]
@@ -126,6 +125,5 @@ class _Case:
 
     @property
     def result(self) -> tuple[Due, Reading]:
-        """The document, and the reading to record."""
         findings = (*self._findings, *self.store_findings)
         return self.due, Reading(self._fatal, findings, count=self._reading.count)

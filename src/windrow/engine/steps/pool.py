@@ -1,4 +1,4 @@
-"""A pool of workers, which run steps; if a document kills its process, it fails, and the run continues."""
+"""A pool of workers, which run steps. A document that kills its process fails, and the run continues."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ AnyJob = TypeVar("AnyJob", bound=worker.AnyJob)
 Subject = TypeVar("Subject")
 
 BATCH_SIZE = 16
-"""Jobs that are sent to a worker together; twice as many if the jobs of all workers are quick."""
+"""The number of jobs that are sent to a worker together. It is doubled if the jobs of all workers are quick."""
 STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Reasons of a failed reading after which a step is repeated if it allows that; it is given the failure, to do less."""
+"""Reasons for which a step is repeated if it allows that. It is given the failed reading, so that it can do less."""
 MAX_BATCHES_AHEAD = 4
-"""The most batches that a worker has at a time, which bounds memory."""
+"""The maximum number of batches that a worker has at a time, which bounds memory."""
 QUICK_SECONDS = 0.2
-"""The time below which a batch is quick; a worker whose last batch was slower gets the next one when it is idle."""
+"""The time in seconds below which a batch is quick. After a slower one, a worker gets the next one when it is idle."""
 MAX_EXTRA_WORKERS = 6
-"""The most workers beyond the pool's size; they are started for submitted jobs while all others are at long jobs."""
+"""The maximum number of workers beyond the pool's size. They are started if all others are at long jobs."""
 MAX_PIPE_BYTES = 1 << 15
-"""The most bytes of jobs that are sent to a busy worker: its pipe buffers these, so that sending does not block."""
+"""The maximum number of bytes of jobs sent to a busy worker. Its pipe buffers them, so sending does not block."""
 END_SECONDS = 10.0
-"""Seconds in which a worker that has closed its pipe must end; it is then killed."""
+"""The time in which a worker that has closed its pipe must end, in seconds. It is then killed."""
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
 
@@ -54,7 +54,7 @@ class _Batch:
         self.suspect: int | None = None  # the job at which a worker died: it is sent alone
 
     def jobs_to_send(self) -> list[int]:
-        """Return the indexes of the jobs to send: those that remain; with a suspect, those before it, then it alone."""
+        """Return the indexes of the jobs to send. Jobs before a suspect are sent first, then the suspect alone."""
         remaining = [index for index in range(len(self.jobs)) if index not in self.done]
         if self.suspect not in remaining or len(remaining) == 1:
             return remaining
@@ -62,7 +62,7 @@ class _Batch:
         return earlier or [self.suspect]
 
     def store_result(self, index: int, done: Done) -> None:
-        """Store the result of a job; if its step was stopped and may be repeated, add the failure to the job."""
+        """Store the result of a job. If the step was stopped and may be repeated, the job gets the failure instead."""
         job, result = self.jobs[index], done.result
         if isinstance(job, Job) and isinstance(result, Reading) and result.reason in STOPPED_REASONS:
             if len(job.stopped) < job.retakes:
@@ -75,10 +75,10 @@ class _Batch:
     def record_death(
         self, sent_jobs: list[int], position: int, exit_code: int | None, cpu_limit: float, problem: str = ""
     ) -> None:
-        """Record that a worker died at the job that is at `position` in `sent_jobs`, which are indexes.
+        """Record that a worker died at the job at `position` in `sent_jobs`, which are indexes of jobs.
 
-        `exit_code` is None if the worker was killed because it slept too long; `cpu_limit` is in seconds. `problem`
-        is why its message was refused, or empty; any of `sent_jobs` may be the cause.
+        `exit_code` is None if the worker was killed because it slept too long. `cpu_limit` is in seconds. If a message
+        of the worker was refused, `problem` says why; any of `sent_jobs` may be the cause.
         """
         culprit = sent_jobs[max(0, min(position, len(sent_jobs) - 1))]
         if exit_code == -signal.SIGPROF:
@@ -90,7 +90,7 @@ class _Batch:
         elif sent_jobs == [culprit] and culprit == self.suspect and exit_code == -signal.SIGABRT:
             # So ends a process if a library in C++, such as PDFium, gets no more memory.
             message = (
-                "its process was aborted twice, as a library does that needs more memory than limits.memory allows"
+                "its process was aborted twice, probably since a library needs more memory than limits.memory allows"
             )
             self.store_result(culprit, _make_failure(Reason.MEMORY_LIMIT, message, 0.0))
         elif sent_jobs == [culprit] and culprit == self.suspect:
@@ -110,8 +110,8 @@ class _Sent(NamedTuple):
 
     batch: _Batch
     jobs: list[int]  # the indexes of its jobs that were sent
-    first: int  # how many jobs were sent to the worker before them
-    size: int  # bytes
+    first: int  # the number of jobs that were sent to the worker before them
+    size: int  # of the message, in bytes
 
 
 class _Worker:
@@ -136,12 +136,11 @@ class _Worker:
 
     @property
     def is_open(self) -> bool:
-        """Whether the worker may get another batch: if it is idle, or quick and has fewer than MAX_BATCHES_AHEAD."""
+        """Whether the worker may get another batch."""
         return not self.in_hand or (self.is_quick and len(self.in_hand) < MAX_BATCHES_AHEAD)
 
     @property
     def is_at_long_job(self) -> bool:
-        """Whether the worker has been busy for longer than quick jobs take."""
         return bool(self.in_hand) and time.monotonic() - self._busy_since > QUICK_SECONDS
 
     def has_room(self, message: bytes) -> bool:
@@ -149,7 +148,7 @@ class _Worker:
         return not self.in_hand or sum(sent.size for sent in self.in_hand) + len(message) <= MAX_PIPE_BYTES
 
     def send(self, batch: _Batch, jobs: list[int], message: bytes) -> None:
-        """Send jobs of a batch, given by index and pickled in `message`; `receive` notices if the worker is dead."""
+        """Send the jobs of a batch with these indexes, pickled in `message`. `receive` notices a dead worker."""
         if not self.in_hand:
             self._clock = ReadingClock()  # the time while the worker was idle does not count
             self._busy_since = time.monotonic()
@@ -159,14 +158,17 @@ class _Worker:
             self.pipe.send_bytes(message)
 
     def watch(self, cpu_limit: float) -> None:
-        """Kill a worker that sleeps for too long, which the limit of CPU time, `cpu_limit` in seconds, does not end."""
+        """Kill a worker that sleeps too long, since the limit of CPU time, `cpu_limit` in seconds, cannot end it."""
         self._clock.look(self.process.pid or 0, self.current_job.value)
         if self.in_hand and self.current_job.value >= 0 and self._clock.asleep_seconds > cpu_limit * SLEEP_FACTOR:
             self._was_overdue = True
             self.process.kill()
 
     def receive(self) -> _Batch:
-        """Receive the results of the oldest batch sent, and return it; raises EOFError or OSError if it is dead."""
+        """Receive the results of the oldest batch, and return the batch.
+
+        Raises EOFError or OSError if the worker is dead.
+        """
         if not self.in_hand:
             raise EOFError
         batch, jobs, _, _ = self.in_hand[0]
@@ -178,9 +180,9 @@ class _Worker:
         return batch
 
     def take_batches_after_death(self, cpu_limit: float, problem: str) -> list[_Batch]:
-        """Record at which job the worker died, and return its batches; raises ReaderFailed if it had not begun any.
+        """Record at which job the worker died, and return its batches. Raises ReaderFailed if it had not begun a job.
 
-        `problem` is why its message was refused, so that it is killed; empty if the worker died.
+        If a message of the worker was refused, `problem` says why, and the worker is killed. Otherwise it is empty.
         """
         self.pipe.close()
         self.process.join(0 if problem else END_SECONDS)
@@ -198,14 +200,13 @@ class _Worker:
         return [sent.batch for sent in self.in_hand]
 
     def kill(self) -> None:
-        """Kill the process, whatever it is doing."""
         self.process.kill()
         self.process.join()
         self.pipe.close()
 
 
 class Pool:
-    """Runs jobs in worker processes: many with results in the order of the jobs, or each by itself."""
+    """Runs jobs in worker processes: a sequence of jobs with results in order (`run`), or single jobs (`submit`)."""
 
     def __init__(self, config: worker.WorkerConfig, size: int, batch_size: int = BATCH_SIZE) -> None:
         """Use up to `size` workers, each of which is started when there is work for it."""
@@ -218,9 +219,9 @@ class Pool:
         self._is_running = False
 
     def submit(self, job: AnyJob) -> int:
-        """Send a job to a worker as soon as one is idle; return its number, which `collect` returns with the result.
+        """Send a job to the next idle worker. Return its number, which `collect` returns with the result.
 
-        If every worker is at a long job, up to MAX_EXTRA_WORKERS further ones are started.
+        If every worker is at a long job, up to MAX_EXTRA_WORKERS further workers are started.
         """
         assert not self._is_running, RUN_IN_PROGRESS
         number = self._add_batch([job], may_queue=False)
@@ -228,9 +229,9 @@ class Pool:
         return number
 
     def collect(self, timeout: float = 0.0) -> list[tuple[int, Done]]:
-        """Return the numbers and results of submitted jobs that are complete; wait for one for up to `timeout` seconds.
+        """Wait for up to `timeout` seconds, and return the numbers and results of the submitted jobs that are complete.
 
-        Must be called several times a second while there are submitted jobs.
+        It must be called several times a second while there are submitted jobs.
         """
         results = [(batch.number, batch.done[0]) for batch in self._receive(timeout)]
         self._hand_out()
@@ -238,17 +239,17 @@ class Pool:
 
     @property
     def pipes(self) -> list[Pipe]:
-        """The pipes of the workers; one of them can be read when a submitted job is complete."""
+        """The pipes of the workers. One of them can be read when a submitted job is complete."""
         return [*self._workers]
 
     def run(
         self, jobs: Iterable[AnyJob], *, batch_size: int | None = None, pulse: Callable[[], object] | None = None
     ) -> Iterator[tuple[AnyJob, Done]]:
-        """Yield each job with its result, in order, while `jobs` is read ahead by some batches.
+        """Yield each job with its result, in order. Some batches of `jobs` are read ahead.
 
-        A `batch_size` of None is that of the pool, or twice as much for quick jobs. `pulse` is called at least once a
-        second while waiting for results. Only one run may be in progress: take all of its results, or close it, before
-        the next one, and collect all submitted jobs.
+        If `batch_size` is None, the batch size of the pool is used, or twice as much for quick jobs. `pulse` is called
+        at least once a second while waiting for results. Before a run, take all results of the last run or close it,
+        and collect all submitted jobs.
         """
         assert not self._is_running, RUN_IN_PROGRESS
         has_jobs = self._unsent or any(reader.in_hand for reader in self._workers.values())
@@ -264,7 +265,7 @@ class Pool:
     def _results(
         self, jobs: Iterator[AnyJob], batch_size: int | None, pulse: Callable[[], object] | None
     ) -> Iterator[tuple[AnyJob, Done]]:
-        """Yield each job with its result, in order; batches are numbered in the order in which they are read."""
+        """Yield each job with its result, in order. Batches are numbered in the order in which they are read."""
         for reader in self._workers.values():
             reader.is_quick = False  # the jobs of this run may be slower than those of the last one
         ready: dict[int, list[tuple[AnyJob, Done]]] = {}
@@ -291,7 +292,7 @@ class Pool:
     def resolve(
         self, pairs: Iterable[tuple[Subject, Any]], *, batch_size: int | None = None, pulse: Callable[[], object]
     ) -> Iterator[tuple[Subject, Any]]:
-        """Yield each subject with the result of its job, in order; a pair may have a result in place of a job."""
+        """Yield each subject with the result of its job, in order. A pair without a job is yielded unchanged."""
         waiting: deque[tuple[Subject, Any]] = deque()
 
         def jobs() -> Iterator[Job]:
@@ -307,7 +308,7 @@ class Pool:
         yield from waiting
 
     def run_alone(self, job: AnyJob, pulse: Callable[[], object] | None = None) -> Done:
-        """Run a job while no other job is run, and return its result."""
+        """Run a job while the pool has no other job, and return its result."""
         ((_, done),) = self.run([job], batch_size=1, pulse=pulse)
         return done
 
@@ -317,13 +318,11 @@ class Pool:
         return 2 * self._base_batch_size if are_quick else self._base_batch_size
 
     def _add_batch(self, jobs: Sequence[AnyJob], *, may_queue: bool = True) -> int:
-        """Add a batch to the unsent ones, and return its number."""
         self._last_number += 1
         self._unsent.append(_Batch(self._last_number, jobs, may_queue=may_queue))
         return self._last_number
 
     def _hand_out(self) -> None:
-        """Send batches, each to the worker that has the fewest, and start further workers, as many as are allowed."""
         while self._unsent:
             batch = self._unsent[0]
             freest = min(self._workers.values(), key=lambda reader: len(reader.in_hand), default=None)
@@ -344,7 +343,7 @@ class Pool:
         return self._size + MAX_EXTRA_WORKERS if would_wait else self._size
 
     def _receive(self, timeout: float) -> Iterator[_Batch]:
-        """Wait up to `timeout` seconds for results; yield complete batches, and put incomplete ones first in line."""
+        """Wait for results for up to `timeout` seconds. Yield complete batches, and queue incomplete ones first."""
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
         for pipe in wait(list(self._workers), timeout):
@@ -362,14 +361,12 @@ class Pool:
                     self._unsent.appendleft(batch)
 
     def _give_up_jobs(self) -> None:
-        """Drop all jobs without a result: forget the unsent ones, and kill the workers that have jobs."""
         self._unsent.clear()
         for reader in [busy for busy in self._workers.values() if busy.in_hand]:
             del self._workers[reader.pipe]
             reader.kill()
 
     def _end_workers(self, workers: Sequence[_Worker], *, at_once: bool = False) -> None:
-        """End workers that are idle; if `at_once`, kill them."""
         for reader in workers:
             if at_once:
                 reader.process.kill()
@@ -382,6 +379,6 @@ class Pool:
             del self._workers[reader.pipe]
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the workers; if `at_once`, kill them."""
+        """End the workers, or kill them if `at_once`."""
         self._give_up_jobs()
         self._end_workers([*self._workers.values()], at_once=at_once)

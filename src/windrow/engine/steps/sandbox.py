@@ -1,7 +1,7 @@
 """Restrict this process before it reads untrusted documents: its privileges, files, network and programs.
 
-Three mechanisms of Linux do it without root: `no_new_privs` (kernel 3.5), Landlock (5.13) and a seccomp filter (3.5).
-A mechanism that the kernel lacks is left out; `windrow check --sandbox` shows what works on a machine.
+Three mechanisms of Linux are used, which do not need root: `no_new_privs` (kernel 3.5), Landlock (5.13) and a seccomp
+filter (3.5). A mechanism that the kernel lacks is left out; `windrow check --sandbox` shows what works on a machine.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _CALL_NUMBERS = {
     "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "init_module": (175, 105),
     "finit_module": (313, 273), "kexec_load": (246, 104), "kexec_file_load": (320, 294), "reboot": (169, 142),
 }  # fmt: skip
-"""The system calls that are refused (EPERM): their numbers on x86_64 and aarch64, None where there is no such call."""
+"""The system calls that are refused (EPERM): their numbers on x86_64 and aarch64, or None if a call does not exist."""
 _SIGNAL_NUMBERS = {
     "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
     "rt_tgsigqueueinfo": (297, 240),
 }  # fmt: skip
-"""The system calls that send signals; they are refused if Landlock does not keep signals from other processes."""
+"""The system calls that send signals. They are refused if Landlock does not keep signals from other processes."""
 
 _X32_CALLS = 0x40000000  # x86_64: calls of the x32 ABI, which have other numbers for the same calls
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of a seccomp filter
@@ -80,12 +80,12 @@ class Sandbox(NamedTuple):
     """Which mechanisms restrict this process."""
 
     no_new_privs: bool = False
-    landlock: int = 0  # its version, 0 if it does not restrict this process
+    landlock: int = 0  # its version, 0 if the kernel does not have it
     seccomp: bool = False
 
 
 def linked_files(folders: Iterable[Path]) -> list[Path]:
-    """Return the files to which symbolic links in `folders`, and in folders below them, point."""
+    """Return the files to which symbolic links below `folders` point, wherever these files are."""
     return [
         Path(entry.path).resolve()
         for folder in folders
@@ -96,7 +96,7 @@ def linked_files(folders: Iterable[Path]) -> list[Path]:
 
 
 def restrict_process(readable: Iterable[Path]) -> Sandbox:
-    """Restrict this process to reading the files and folders `readable` and those of Python, as far as Linux can."""
+    """Take all rights from this process, except to read the files and folders in `readable` and Python's own files."""
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return Sandbox()
@@ -106,18 +106,17 @@ def restrict_process(readable: Iterable[Path]) -> Sandbox:
 
 
 def open_memory_file(mode: str = "w+b", *_arguments: object, **_keywords: object) -> IO[Any]:
-    """Return a new file in memory, in place of `tempfile.TemporaryFile`, which some libraries need."""
+    """Return a new file in memory. It replaces `tempfile.TemporaryFile`, which some libraries need."""
     return os.fdopen(os.memfd_create("windrow"), mode)
 
 
 def _own_folders() -> list[Path]:
-    """Return the files and folders from which this process may load modules, libraries, time zones and fonts."""
     folders = {*sys.path, *site.getsitepackages(), *sysconfig.get_paths().values(), sys.prefix, sys.base_prefix}
     return [Path(folder) for folder in sorted({folder for folder in folders if folder} | {*_SYSTEM_FOLDERS})]
 
 
 def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
-    """Have Landlock allow only reading of `readable`, and no TCP; return its version, or 0 if it fails."""
+    """Let Landlock allow only reading of `readable`, and no TCP. Return its version, or 0 if it is missing."""
     version: int = libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)
     if version < 1:
         return 0
@@ -137,7 +136,6 @@ def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
 
 
 def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
-    """Allow reading of a file, or of everything in a folder; a path that does not exist is left out."""
     try:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:
@@ -150,7 +148,7 @@ def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
 
 
 def _restrict_calls(libc: ctypes.CDLL, *, signals: bool) -> bool:
-    """Have seccomp refuse _CALL_NUMBERS and, if `signals`, calls that send signals; return whether it does."""
+    """Refuse the system calls _CALL_NUMBERS network and programs, and if `signals`, _CALL_NUMBERS signals. Return whether that works."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return False
@@ -169,14 +167,14 @@ def _restrict_calls(libc: ctypes.CDLL, *, signals: bool) -> bool:
 
 
 class SandboxTrial(NamedTuple):
-    """Which mechanisms restrict a process on this machine, and the names of forbidden acts that were not refused."""
+    """Which mechanisms restrict a process on this machine, and which forbidden acts it can do nevertheless."""
 
     sandbox: Sandbox
     allowed: tuple[str, ...]
 
 
 def try_sandbox() -> SandboxTrial:
-    """Have a child process with the restrictions of a worker try all _ACTS; if it dies, none counts as refused."""
+    """Restrict a child process as a worker is restricted, and let it try what a worker must not do."""
     ours, theirs = CONTEXT.Pipe()
     with tempfile.TemporaryDirectory(prefix="windrow-sandbox-") as folder, ours:
         process = CONTEXT.Process(target=_try_acts, args=(theirs, Path(folder)), daemon=True)
@@ -198,7 +196,7 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "run a program": lambda _folder: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-V"], {}), 0),
     "signal another process": lambda _folder: os.kill(os.getppid(), 0),
 }
-"""The forbidden acts that are tried, by name; each gets an empty folder."""
+"""What a worker must not be able to do, by name."""
 
 
 def _try_acts(pipe: Pipe, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""Gather attempts with their results into pages, each of which is written to the version store in one transaction."""
+"""Gather attempts and their results into pages. Each page is written to the version store in one transaction."""
 
 from __future__ import annotations
 
@@ -11,25 +11,26 @@ from windrow.model import Reading, RecordedAttempt
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 PAGE_SIZE = 256
-"""The most attempts in a page."""
+"""The maximum number of attempts in a page."""
 
 MAX_PAGE_BYTES = 16 << 20
-"""Bytes of documents that were read after which a page is complete: their results are in memory until it is written."""
+"""The number of bytes read after which a page is complete, since its results are in memory until it is written."""
 
 MAX_GATHER_SECONDS = 5.0
-"""Seconds after which a page is complete: if the process is killed, the results of an unwritten page are lost."""
+"""The time after which a page is complete, in seconds. If the process is killed, an unwritten page is lost."""
 
 
 class SettledAttempt(NamedTuple):
-    """An attempt, and the step's result for its bytes: a Reading if the step failed, None if they were not read."""
+    """An attempt and the step's result for it: a Reading if the step failed, None if the bytes were not read."""
 
     recorded: RecordedAttempt
     result: Any
 
     def judge_use(self, *, has_records: bool) -> tuple[bool, Reason | None]:
-        """Return whether the result is usable, and if it should be usable but is not, the reason; otherwise None.
+        """Return whether the result is usable, and a reason if it is not usable but should be.
 
-        A failed reading is not usable. If the step makes records (`has_records`), a result of only Skips is not either.
+        A failed reading is not usable. If the step makes records (`has_records`), a result with only Skips is not
+        usable either.
         """
         if self.result is None or isinstance(self.result, Reading):
             return False, self.result.reason if self.result else None
@@ -46,12 +47,12 @@ class SettledAttempt(NamedTuple):
 
     @property
     def record_keys(self) -> set[str]:
-        """The keys of the records that the result observes, except the gone ones; only for steps that make records."""
+        """The keys of the records that the result observes, except gone records. The step must make records."""
         observations = (output for output in results_of(self.result) if isinstance(output, Observation))
         return {observation.key for observation in observations if observation.value is not None}
 
     def entry_without_records(self) -> AttemptObservations:
-        """Return an entry for a store of records: with a Skip if the reading failed, otherwise without results."""
+        """Return an entry without records for a store of records. It has a Skip if the reading failed."""
         attempt, failure = self.recorded.attempt, self.result
         skips: tuple[Skip, ...] = ()
         if isinstance(failure, Reading) and failure.reason is not None:
@@ -60,10 +61,10 @@ class SettledAttempt(NamedTuple):
 
     @property
     def left_out(self) -> list[Skip]:
-        """Why the document, or parts of it, were read but not kept, without the reasons in OWN_FAULTS.
+        """Why the document or parts of it were read but not kept. Reasons in OWN_FAULTS are not among them.
 
-        The results of steps that do not make records have the reason of the document in an attribute `reason`, and
-        what caps leave out of it in an attribute `left_out`.
+        If the step does not make records, its result has the reason of the document in an attribute `reason`, and what
+        caps leave out in an attribute `left_out`.
         """
         if isinstance(self.result, Reading):
             return []
@@ -85,7 +86,7 @@ class SettledAttempt(NamedTuple):
 def gather_pages(
     attempts: Iterator[SettledAttempt], clock: Callable[[], float] = time.monotonic
 ) -> Iterator[list[SettledAttempt]]:
-    """Yield pages of PAGE_SIZE attempts, or fewer after MAX_PAGE_BYTES were read or MAX_GATHER_SECONDS have passed."""
+    """Yield pages of PAGE_SIZE attempts, or fewer after MAX_PAGE_BYTES bytes or MAX_GATHER_SECONDS seconds."""
     page: list[SettledAttempt] = []
     size, began = 0, clock()
     for attempt in attempts:

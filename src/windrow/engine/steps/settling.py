@@ -1,4 +1,4 @@
-"""Settle: run a step on each attempt after the checkpoint, and again on some before; write the results to the store."""
+"""Settle: run a step on new attempts and on some earlier ones, and write the results to the version store."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ from windrow.model import ArchivePlace, Attempt, Finding, Item, Reading, Recorde
 from windrow.reasons import OWN_FAULTS, Reason
 
 READ_AHEAD = 4096
-"""The most attempts that are read from the ledger before all of them are written to the store: this bounds memory."""
+"""The maximum number of attempts that are read before all of them are written to the store, which bounds memory."""
 
 StoredAnswers = Mapping[int, Mapping[str, KeptAnswer]]
-"""The answers for which attempts wait, by the attempt's number and the name of the request in the step's result."""
+"""The answers that attempts wait for, by the attempt's number and the name of the request in the step's result."""
 
 
 class Settling:
-    """Runs one Settle step on attempts; a result is a Reading if the step failed, and None if it was not run."""
+    """Runs one Settle step on attempts. A result is a Reading if the step failed, and None if it was not run."""
 
     def __init__(self, run: HarvestRun, step: Settle, version_store: VersionStore) -> None:
         self._run = run
@@ -56,7 +56,7 @@ class Settling:
         self._sources = {source.name: source for source in run.harvest.sources}
         self._options = {name: str(value) for name, value in run.harvest.options.items()}
         self._unread = UnreadAttempts(run.ledger, run.collection.name, self._tasks.phase, step.version)
-        self._answered_attempts = 0  # attempts whose step was repeated with answers, and made no further request
+        self._answered_attempts = 0  # attempts whose step was repeated with answers and has not asked again
 
     @cached_property
     def _service_requests(self) -> ServiceRequests:
@@ -67,7 +67,7 @@ class Settling:
         return self._run.ledger.takedowns.addresses()
 
     def run(self) -> None:
-        """Settle new, unread and answered attempts, and finish the store; the next run continues after an error."""
+        """Settle new, unread and answered attempts, and finish the store. After an error, the next run continues."""
         run, version_store = self._run, self._version_store
         unread = [] if run.harvest.reread else self._unread.due()
         count = run.ledger.attempts.count_after(version_store.checkpoint()) + len(unread)
@@ -85,10 +85,10 @@ class Settling:
                 self._finish()
 
     def _finish(self) -> None:
-        """Finish the store and, if documents wait for services, record a task that says so.
+        """Finish the store. If documents wait for services, record a task that says so.
 
-        The task fails if a service has no address, or if requests were made, but a service was given up or no document
-        got all the answers that it waited for.
+        The task fails if a service has no address. It also fails if requests were made, but a service was given up, or
+        no document got all the answers that it waited for.
         """
         store, run = self._version_store, self._run
         waiting_before = store.count_waiting()[0] if isinstance(store, WaitingStore) else 0
@@ -109,7 +109,7 @@ class Settling:
             run.close_task(task, f"{run.collection.name}: {wait.describe()}", failed=failed)
 
     def _refuse_older_ledger(self) -> None:
-        """Raise StoreError if the store is ahead of the ledger, which is then an older one that was restored."""
+        """Raise StoreError if the store is ahead of the ledger, which is then an older copy that was restored."""
         checkpoint, last_number = self._version_store.checkpoint(), self._run.ledger.attempts.last_number()
         if checkpoint > last_number:
             raise StoreError(
@@ -119,7 +119,7 @@ class Settling:
             )
 
     def _compare_versions(self) -> None:
-        """Store the step's version in an empty store; record a task with a warning if another version filled it."""
+        """Store the step's version in an empty store. Record a task with a message if another version filled it."""
         run, store, step = self._run, self._version_store, self._step
         if not isinstance(store, VersionedStore):
             return
@@ -131,12 +131,11 @@ class Settling:
             run.close_task(run.open_task(run.collection.phase(step.phase)), message)
 
     def _pulse(self) -> bool:
-        """Renew the lease and show progress; return whether to continue."""
         self._run.tick()
         return not self._run.stopping()
 
     def _settle_all(self) -> None:
-        """Settle new attempts page by page; before a page whose step must be repeated, wait until the pool is free."""
+        """Settle new attempts page by page. A page whose step must be repeated waits until the pool is free."""
         attempts = self._due_attempts()
         while not self._run.stopping():
             deferred: list[tuple[list[SettledAttempt], StoredAnswers]] = []
@@ -153,7 +152,7 @@ class Settling:
                 return
 
     def _settle_unread(self, attempts: list[int]) -> None:
-        """Settle the given attempts, which an earlier run could not read; their documents are read one by one."""
+        """Settle attempts that an earlier run could not read. Their documents are read one by one."""
         for start in range(0, len(attempts), PAGE_SIZE):
             # Attempts that this run has settled already are not in `_unread` any more.
             unread_numbers = [attempt for attempt in attempts[start : start + PAGE_SIZE] if attempt in self._unread]
@@ -161,7 +160,7 @@ class Settling:
                 self._settle_late(self._take_again(page, self._stored_answers(page)))
 
     def _read_alone(self, attempts: list[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Read attempts one by one while the pool does nothing else; an attempt without bytes has the result None."""
+        """Read attempts one by one while the pool does nothing else. An attempt without bytes has the result None."""
         for recorded in attempts:
             if self._run.stopping():
                 return
@@ -173,7 +172,7 @@ class Settling:
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
-        """Yield the attempts after the checkpoint until the run is stopped, without services' answers to this step."""
+        """Yield the attempts after the checkpoint until the run is stopped, without answers to this step's requests."""
         run = self._run
         for recorded in due_attempts(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
@@ -182,13 +181,12 @@ class Settling:
                 yield recorded
 
     def _read_in_pool(self, attempts: Iterable[RecordedAttempt]) -> Iterator[SettledAttempt]:
-        """Yield attempts in order with the step's results; the pool reads the attempts whose bytes must be read."""
         places = ((attempt, self._place_to_read(attempt)) for attempt in attempts)
         pairs = ((attempt, self._make_job(attempt, place) if place else None) for attempt, place in places)
         yield from starmap(SettledAttempt, self._run.pool.resolve(pairs, pulse=self._run.tick))
 
     def _place_to_read(self, recorded: RecordedAttempt) -> ArchivePlace | None:
-        """Return the place of an attempt's bytes, or None if it did not keep any or they need not be read."""
+        """Return the place of an attempt's bytes, or None if it has none or they need not be read."""
         attempt, response, store = recorded.attempt, recorded.attempt.kept, self._content_store
         if response is None:
             return None
@@ -200,7 +198,7 @@ class Settling:
         return self._place_of(attempt, response)
 
     def _is_known(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        """Return whether the store has the content of a response's bytes already, so that they need not be read."""
+        """Return whether the bytes of a response need not be read, because the store has their content."""
         name_payload = self._step.name_payload
         if self._content_store is None:  # the step must observe again that a record exists
             return False
@@ -208,7 +206,7 @@ class Settling:
         return self._content_store.same(recorded.attempt.url, content_name)
 
     def _must_reread(self, recorded: RecordedAttempt, response: model.KeptResponse) -> bool:
-        """Return whether the header of a response that repeats known bytes requires the step to read them again."""
+        """Return whether the header of a revisit requires the step to read the known bytes again."""
         if self._step.rereads_original is None:
             return False
         try:
@@ -222,7 +220,6 @@ class Settling:
         return self._run.place_of(attempt) or response.place
 
     def _make_job(self, recorded: RecordedAttempt, place: ArchivePlace) -> Job:
-        """Return the job that runs the step on an attempt, whose bytes are at `place`."""
         response = recorded.attempt.kept
         digest = response.digest if response else ""
         item = Item(recorded.seq, self._run.collection.name, "attempt", recorded.attempt.url, digest=digest)
@@ -257,14 +254,13 @@ class Settling:
                 return
 
     def _pending_asks(self, store: WaitingStore) -> Iterator[Sequence[PendingAsk]]:
-        """Yield, for each attempt that waits for answers, the requests that it waits for."""
         last_attempt = 0
         while waiting := store.waiting(last_attempt):
             last_attempt = max(waiting)
             yield from waiting.values()
 
     def _repeat_with_answers(self, answers: StoredAnswers) -> Iterator[SettledAttempt]:
-        """Repeat the step for attempts with the answers that they wait for; it fails if it only asks again."""
+        """Repeat the step for attempts with their answers. It fails if it only makes answered requests again."""
         attempts = self._run.ledger.attempts.by_numbers([*answers])
         places = ((recorded, self._place_to_read(recorded)) for recorded in attempts)
         lost_bytes = Reading(Reason.NOT_FOUND)
@@ -280,7 +276,7 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """Return answers that have only a reason, for attempts whose records no service is to be asked about."""
+        """If services must not be asked about an attempt's records, return answers for it that only have a reason."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
@@ -295,12 +291,12 @@ class Settling:
         }  # fmt: skip
 
     def _take_again(self, page: list[SettledAttempt], answers: StoredAnswers) -> list[SettledAttempt]:
-        """Return a page with the step repeated for attempts that have answers; the pool must have no other jobs."""
+        """Return a page with the step repeated for attempts that have answers. The pool must not have other jobs."""
         retaken = {settled.recorded.seq: settled for settled in self._repeat_with_answers(answers)} if answers else {}
         return [retaken.get(settled.recorded.seq, settled) for settled in page]
 
     def _make_entries(self, page: list[SettledAttempt]) -> list[Any]:
-        """Store the requests of a page's steps to services on the ledger; return each attempt's entry for the store.
+        """Store a page's requests to services on the ledger, and return the attempts' entries for the version store.
 
         An attempt with an invalid request gets a failed reading, also in `page`.
         """
@@ -338,7 +334,6 @@ class Settling:
         return entries
 
     def _without_taken_down(self, entry: AttemptObservations) -> AttemptObservations:
-        """Return an entry in which Skips replace the observations of addresses that were taken down."""
         results = tuple(
             Skip(Reason.FORGOTTEN, result.key)
             if isinstance(result, Observation) and self._taken_down.contains(result.url)
@@ -348,7 +343,7 @@ class Settling:
         return entry._replace(results=results)
 
     def _missing_results(self, recorded: RecordedAttempt) -> list[Observation | Skip]:
-        """Return the step's results for the offers missing from the complete listing that ends with this attempt."""
+        """Return the step's results for the offers missing from a complete listing that ends with this attempt."""
         if self._step.missing is None or (listing := self._run.ledger.requests.whole_listing(recorded.seq)) is None:
             return []
         source = self._sources.get(recorded.source)
@@ -357,7 +352,7 @@ class Settling:
         return [*self._step.missing(complete_listing)] if complete_listing.missing else []
 
     def _settle_in_order(self, page: list[SettledAttempt]) -> None:
-        """Write a page of attempts; a transaction begins before each attempt that ends a complete listing."""
+        """Write a page of attempts. A new transaction begins before each attempt that ends a complete listing."""
         start = 0
         for index, settled in enumerate(page if self._step.missing else ()):
             if start < index and self._run.ledger.requests.whole_listing(settled.recorded.seq):
@@ -366,9 +361,9 @@ class Settling:
         self._settle_page(page[start:], page[-1].recorded.seq)
 
     def _settle_late(self, page: list[SettledAttempt]) -> None:
-        """Write attempts from before the checkpoint, then settle again the later listings that lack their records.
+        """Write attempts from before the checkpoint. Then settle again the later listings that lack their records.
 
-        When such a listing was settled, the store did not have the records that it lacks.
+        When these listings were settled, the store did not have the records.
         """
         ledger, name, checkpoint = self._run.ledger, self._run.collection.name, self._version_store.checkpoint()
         listings = find_later_listings(ledger, name, page, checkpoint) if self._step.missing else []
@@ -380,7 +375,6 @@ class Settling:
             self._settle_page(self._take_again([settled], self._stored_answers([settled])), checkpoint)
 
     def _settle_page(self, page: list[SettledAttempt], checkpoint: int) -> None:
-        """Write a page of attempts and the checkpoint to the store; record which attempts could not be read."""
         entries = self._make_entries(page)
         # Unread attempts are recorded first: once the store is written, they are before the checkpoint.
         reasons = {settled.recorded.seq: reason for settled in page if (reason := self._why_unread(settled))}
@@ -414,13 +408,12 @@ class Settling:
                     writer.addresses.make_due_by(settled.recorded, until)
 
     def _valid_until(self, settled: SettledAttempt) -> int | None:
-        """Return the UNIX time until which a result is valid; None if it stays valid until the bytes change."""
+        """Return the UNIX time until which a result is valid, or None if it does not expire."""
         if self._step.expires is None or settled.result is None or isinstance(settled.result, Reading):
             return None
         return self._step.expires(settled.result)
 
     def _count_results(self, page: list[SettledAttempt]) -> None:
-        """Count the results in the sources' tasks and the progress, and record which attempts were read."""
         run, failures = self._run, 0
         with run.ledger.writing() as writer:
             if not run.harvest.reread:  # a replay may be stopped, and then the old store is not replaced
@@ -437,7 +430,7 @@ class Settling:
         run.tick()
 
     def _reading_fault(self, result: Any) -> Reason | None:
-        """Return the reason of a failed reading, or the first of OWN_FAULTS in another result; otherwise None."""
+        """Return the reason of a failed reading, or the first reason in OWN_FAULTS of any other result, or None."""
         if isinstance(result, Reading):
             return result.reason
         if not self._step.takes_answers:
@@ -449,16 +442,15 @@ class Settling:
         )
 
     def _own_fault(self, result: Any) -> Reason | None:
-        """Return the reason why a document was not read if it is one of OWN_FAULTS; otherwise None."""
+        """Return why windrow failed to read a document, or None if it was read or is itself at fault."""
         reason = self._reading_fault(result)
         return reason if reason in OWN_FAULTS else None
 
     def _why_unread(self, settled: SettledAttempt) -> Reason | None:
-        """Return the reason with which a document is recorded as unread (one of OWN_FAULTS, or CAPPED), or None."""
+        """Return why a document was not read completely, or None if it was or is itself at fault."""
         return self._own_fault(settled.result) or (Reason.CAPPED if settled.is_capped else None)
 
     def _read_again(self) -> None:
-        """Read again the attempts that the store lists, and write their new entries to it."""
         run, store = self._run, self._content_store
         while store is not None and not run.stopping() and (to_read := store.to_read_again(PAGE_SIZE)):
             attempts = run.ledger.attempts.by_numbers(to_read)
@@ -466,14 +458,12 @@ class Settling:
             run.tick()
 
     def _readings(self, attempts: list[RecordedAttempt]) -> Iterator[tuple[int, Any]]:
-        """Yield the number and the new entry of each attempt whose reading does not fail."""
         pairs = ((recorded, self._job_again(recorded)) for recorded in attempts)
         for recorded, result in self._run.pool.resolve(pairs, pulse=self._run.tick):
             if not isinstance(result, Reading):
                 yield recorded.seq, self._step.make_entry(recorded, result)
 
     def _job_again(self, recorded: RecordedAttempt) -> Job | None:
-        """Return the job to read an attempt again, or None if its bytes are not needed."""
         response = recorded.attempt.kept
         if response is None or not (self._step.needs_body(recorded) or self._place_to_read(recorded)):
             return None
@@ -481,14 +471,14 @@ class Settling:
 
 
 def settle_step(run: HarvestRun, step: Settle) -> None:
-    """Run a Settle step for every attempt after the version store's checkpoint; do nothing if there is no store."""
+    """Run a Settle step on the attempts that are due. Without a version store, nothing is done."""
     if run.harvest.version_store is not None:
         with rare_gc():
             Settling(run, step, run.harvest.version_store).run()
 
 
 def _until_deferred(attempts: Iterable[RecordedAttempt], deferred: Sequence[object]) -> Iterator[RecordedAttempt]:
-    """Yield attempts until `deferred`, to which the caller adds pages meanwhile, is not empty."""
+    """Yield attempts until the caller has added a page to `deferred`."""
     for attempt in attempts:
         yield attempt
         if deferred:

@@ -1,4 +1,4 @@
-"""Run a step on the items that are due, page by page: run it in the pool, write to the store, then to the ledger.
+"""Run a step on the items that are due, page by page: in the pool, then write to the store, then to the ledger.
 
 Each source has a task of its own in a phase, with the counts of its documents.
 """
@@ -28,28 +28,27 @@ from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
-"""The number of unusable documents from which on a source has failed if no document was usable."""
+"""The number of unusable documents with which a source has failed, if no document was usable."""
 
 
 @dataclass(slots=True)
 class _Task:
     """The counts of a source's documents in a task."""
 
-    number: int  # of the task, on the ledger
+    number: int  # the number of the task on the ledger
     done: int = 0
     refused: int = 0  # documents with a reason
     faults: int = 0  # documents that were refused because windrow failed to read them
     first_fault: str = ""  # why it failed to read the first of them
     usable: int = 0  # documents with a usable result
-    unusable: Counter[Reason] = field(default_factory=Counter)  # documents that should have had one, by reason
+    unusable: Counter[Reason] = field(default_factory=Counter)  # documents that should have been usable, by reason
 
     @property
     def has_nothing_usable(self) -> bool:
-        """Whether at least MIN_UNUSABLE documents were unusable, and no document was usable."""
         return not self.usable and self.unusable.total() >= MIN_UNUSABLE
 
     def comment(self, source: str, error: WindrowError | None) -> str:
-        """Return the comment with which a source's task ends; `error` is the one that ended the phase, or None."""
+        """Return the comment for a source's task. `error` is the error that ended the phase, or None."""
         comment = f"{source}: {self.done} done, {self.refused} refused"
         if self.has_nothing_usable:
             comment += f"; none of the documents read in this run was usable: {join_counts(self.unusable)}"
@@ -59,7 +58,7 @@ class _Task:
 
 @dataclass(slots=True)
 class PhaseTasks:
-    """The tasks of the sources in the phase `name`; a source's task begins with its first document."""
+    """The tasks of the sources in the phase `name`. A source's task begins with its first document."""
 
     run: HarvestRun
     name: str
@@ -73,7 +72,7 @@ class PhaseTasks:
 
     @contextmanager
     def working(self, total: int) -> Iterator[None]:
-        """Show the progress of a block of code, in `total` documents, then end every task.
+        """Show the progress while a block of code processes `total` documents, then end every task.
 
         If the block raises StoreError or ReaderFailed, all tasks have failed.
         """
@@ -97,9 +96,10 @@ class PhaseTasks:
     def count(
         self, writer: LedgerWriter, source: str, reason: Reason | None, use: tuple[bool, Reason | None], message: str
     ) -> None:
-        """Count a document of a source, which was refused if it has a `reason`, explained by `message`.
+        """Count a document of a source.
 
-        `use` has whether the document was usable, and the reason if it was not and should have been; otherwise None.
+        If it was refused, `reason` says why, and `message` explains it. `use` is a pair: whether the document was
+        usable, and the reason if it was not usable but should have been, otherwise None.
         """
         self.open(writer, source)
         task, has_fault = self._tasks[source], reason in OWN_FAULTS
@@ -114,13 +114,12 @@ class PhaseTasks:
             task.first_fault = message
 
     def count_left_out(self, source: str, skips: Iterable[Skip], url: str) -> None:
-        """Count what `skips` left out of the document at `url`: by cap if the reason is CAPPED, otherwise by reason."""
+        """Count what was read of the document at `url` but not kept: by cap if it is CAPPED, otherwise by reason."""
         for skip in skips:
             rule = skip.message if skip.reason is Reason.CAPPED else skip.reason.meaning
             self._left_out.setdefault(source, LeftOutCounter()).add(skip.reason, rule, skip.number, url)
 
     def _close(self, error: WindrowError | None = None) -> None:
-        """Record the end of every task; if there was an `error`, all tasks have failed."""
         with self.run.ledger.writing() as writer:
             for source, counter in self._left_out.items():
                 counter.record(writer, self.run.session, self.run.collection.name, source, self.phase)
@@ -131,22 +130,22 @@ class PhaseTasks:
 
 
 def first_finding(result: object) -> str:
-    """Return the message of the first finding if a result is a failed reading, or an empty text otherwise."""
+    """Return the message of the first finding of a failed reading, or "" for any other result."""
     return result.findings[0].message if isinstance(result, Reading) and result.reason and result.findings else ""
 
 
 AnyItemStep = Read | Load | Judge | Summarise
 
 PAGE_SIZE = 256
-"""The most items whose step begins in one transaction, and the most documents that a Read step records in one."""
+"""The maximum number of items whose step begins, or whose Read results are recorded, in one transaction."""
 LOAD_BATCH_SIZE = 8
-"""Jobs of a Load or Judge step that are sent to a worker together."""
+"""The number of jobs of a Load or Judge step that are sent to a worker together."""
 READ_AHEAD = 4096
-"""The most items that are read from the ledger before all of them are recorded: this bounds memory."""
+"""The maximum number of items that are read from the ledger before all of them are recorded, which bounds memory."""
 
 
 def take_step(run: HarvestRun, step: AnyItemStep) -> None:
-    """Run a step for every item that is due, and for items that earlier runs could not read and that are due again.
+    """Run a step for every item that is due, including items that earlier runs could not read.
 
     A page is written to the store first, then to the ledger: after a crash between the two, its items are due again.
     Without a store, only a Read step is run.
@@ -167,9 +166,10 @@ def take_step(run: HarvestRun, step: AnyItemStep) -> None:
 
 
 def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: PhaseTasks) -> Iterator[tuple[Due, Any]]:
-    """Return an iterator over items with the step's results; the `unread` items are read one by one.
+    """Return an iterator over items with the step's results.
 
-    A Read step reads these last; Load and Judge read them first.
+    The items in `unread` are read one by one. A Read step reads them after the other items, Load and Judge read them
+    before.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
@@ -186,7 +186,6 @@ def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: Phas
 def _read_in_pool(
     run: HarvestRun, step: Read | Load | Judge, items: Iterator[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Any]]:
-    """Yield items in order with the step's results; if a Read step read the same bytes before, that reading is used."""
     while not run.stopping() and (batch := list(islice(items, READ_AHEAD))):
         pairs: Iterator[tuple[Due, Any]] = _make_jobs(run, step, batch, tasks)
         if isinstance(step, Read):
@@ -198,7 +197,7 @@ def _read_in_pool(
 def _make_jobs(
     run: HarvestRun, step: Read | Load | Judge, items: Iterable[Due], tasks: PhaseTasks
 ) -> Iterator[tuple[Due, Job]]:
-    """Yield items with their jobs for the pool, and record, for hundreds of items together, that their step began."""
+    """Yield items with their jobs. One transaction records for a page of items that their step began."""
     step_index = run.collection.steps.index(step)
     options = {name: str(value) for name, value in run.harvest.options.items()}
     stream = iter(items)
@@ -217,7 +216,7 @@ def _make_jobs(
 
 
 def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
-    """Return, as one text, what a reading depends on besides the bytes: the step's version, resources and `step.by`."""
+    """Return as one text what a reading depends on besides the bytes: the step's version, resources and `step.by`."""
     if isinstance(step, Summarise):
         return step.version
     resources = run.harvest.resources
@@ -227,7 +226,7 @@ def _reading_version(run: HarvestRun, step: AnyItemStep, item: Item) -> str:
 
 
 def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
-    """Return the items that are due again because earlier runs could not read them, for a cause not in the items."""
+    """Return the items that are due again because earlier runs could not read them for a cause outside the items."""
     collection = run.collection
     earlier = {document.number: document for document in run.ledger.unread.items(collection.name, step.phase)}
     now = run.clock()
@@ -241,7 +240,7 @@ def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
 
 
 def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
-    """Return the step's earlier reading of the same bytes; None if it did not read them, or if windrow failed."""
+    """Return the step's earlier reading of the same bytes, or None if there is none or windrow was at fault."""
     if not item.member or not item.digest:
         return None
     earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))
@@ -252,7 +251,6 @@ def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
 
 
 def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Reading]], tasks: PhaseTasks) -> None:
-    """Record a page of readings in one transaction, with their findings and members, and count them."""
     collection = run.collection
     next_step = collection.step_after(step.kind, step.phase)
     with run.ledger.writing() as writer:
@@ -276,7 +274,7 @@ def _record_page(run: HarvestRun, step: AnyItemStep, page: list[tuple[Due, Readi
 
 
 def derive_step(run: HarvestRun, step: Derive) -> None:
-    """Run the harvest's derivation for the step's phase as a task; do nothing if the harvest does not have one."""
+    """Run the harvest's derivation for the step's phase as a task. Without a derivation, nothing is done."""
     derivation = run.harvest.derivations.get(step.phase)
     if derivation is None:
         return

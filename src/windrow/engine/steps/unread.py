@@ -1,4 +1,4 @@
-"""Documents that a step could not read, for a cause outside them: decide when later runs read them again."""
+"""Documents that a step could not read for a cause outside them: decide when later runs read them again."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from windrow.ledger.typed.unread import UnreadDocument
 from windrow.reasons import TRANSIENT_REASONS, Reason
 
 FOLLOWING_PHASE = 1
-"""The phase in which responses are followed: it is not a step, and belongs to the requests."""
+"""The phase in which responses are followed. It is not a step, and belongs to the requests."""
 
 LONGEST_PAUSE = timedelta(days=30)
 
@@ -28,7 +28,7 @@ def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedel
 
 
 def next_try(document: UnreadDocument) -> datetime | None:
-    """Return when a document is read again; None if only another version of its step, or a retry, reads it again."""
+    """Return when a document is read again, or None if only another version of its step or a retry reads it again."""
     return (
         document.at + pause_after(document.times)
         if document.reason in TRANSIENT_REASONS or not document.version
@@ -37,7 +37,7 @@ def next_try(document: UnreadDocument) -> datetime | None:
 
 
 def is_due(document: UnreadDocument, version: str, now: datetime) -> bool:
-    """Return whether a run reads a document again now; `version` is that of its step in this run."""
+    """Return whether a run reads a document again now. `version` is the version of its step in this run."""
     due_at = next_try(document)
     return document.version != version or (due_at is not None and due_at <= now)
 
@@ -45,8 +45,8 @@ def is_due(document: UnreadDocument, version: str, now: datetime) -> bool:
 class UnreadCount(NamedTuple):
     """How many documents of a collection a step could not read for a cause outside them, and why.
 
-    `due` is the time from which a run reads the first of them again; None if they are read again only by another
-    version of the step, or after `windrow retry`.
+    `due` is when the first of them is due again, or None if they wait for another version of the step or for `windrow
+    retry`.
     """
 
     collection: str
@@ -80,7 +80,10 @@ class UnreadAttempts:
     """The attempts that a step could not read for a cause outside them, in earlier runs and in this one."""
 
     def __init__(self, ledger: Ledger, collection: str, phase: int, version: str) -> None:
-        """Load the attempts that earlier runs could not read in a phase; `version` is that of its step in this run."""
+        """Load the attempts that earlier runs could not read in a phase.
+
+        `version` is the version of its step in this run.
+        """
         self._collection = collection
         self._phase = phase
         self._version = version
@@ -92,7 +95,7 @@ class UnreadAttempts:
         return attempt in self._unread and attempt not in self._waiting
 
     def reason(self, attempt: int) -> Reason:
-        """Return why an attempt is unread; raises KeyError if it is not."""
+        """Return why an attempt is unread. Raises KeyError if it is not unread."""
         return self._unread[attempt].reason
 
     def due(self) -> list[int]:
@@ -101,7 +104,7 @@ class UnreadAttempts:
         return [document.number for document in self._unread.values() if is_due(document, self._version, now)]
 
     def record_unread(self, writer: LedgerWriter, reasons: Mapping[int, Reason]) -> None:
-        """Record that attempts could not be read, and why; a new version of the step counts failures from 1 again."""
+        """Record why attempts could not be read. A new version of the step counts failures from 1 again."""
         documents, now = [], clock.now()
         for attempt, reason in reasons.items():
             earlier = self._unread.get(attempt)
@@ -112,18 +115,18 @@ class UnreadAttempts:
         self._waiting -= {*reasons}
 
     def record_unfinished(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that attempts are to be read again, so that the next run reads them if this one does not."""
+        """Record that attempts must be read again, so that the next run reads them if this one does not."""
         documents = [UnreadDocument(attempt, "", Reason.STOPPED, 0, writer.at) for attempt in attempts]
         writer.unread.put(self._collection, self._phase, documents)
         self._unread |= {document.number: document for document in documents}
 
     def record_waiting(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that unread attempts now wait for services; the step is repeated with their answers."""
+        """Record that unread attempts now wait for services. The step is repeated when they have answered."""
         waiting = [attempt for attempt in attempts if attempt in self]
         self._waiting.update(waiting)
         writer.unread.remove((self._phase, number) for number in waiting)
 
     def record_read(self, writer: LedgerWriter, attempts: Iterable[int]) -> None:
-        """Record that attempts are not unread any more; attempts that were not unread are ignored."""
+        """Record that attempts have been read. Attempts that were not unread are ignored."""
         read_numbers = [attempt for attempt in attempts if self._unread.pop(attempt, None) is not None]
         writer.unread.remove((self._phase, number) for number in read_numbers)

@@ -13,7 +13,7 @@ from windrow.ledger.typed.requests import WholeListingRow
 from windrow.model import Source
 
 MAX_LISTINGS = 99
-"""The most listings of a source that are examined for a missing offer, or for a record."""
+"""The maximum number of listings of a source that are examined for a missing offer or a record."""
 
 
 def find_missing_offers(
@@ -21,8 +21,8 @@ def find_missing_offers(
 ) -> WholeListing:
     """Return a complete listing with the offers that are missing from it, except records that were gone before it.
 
-    `ended_at` is the time of the listing's last response. Later attempts are ignored, so that settling it again has the
-    same result. `source` is None if it is not configured any more.
+    `ended_at` is the time of the listing's last response. Later attempts are ignored, so settling the listing again has
+    the same result. `source` is None if it is not configured any more.
     """
     keys = ledger.requests.missing(listing)
     current_values = store.latest(keys, listing.ended) if keys and isinstance(store, ValueStore) else {}
@@ -39,9 +39,9 @@ def find_missing_offers(
 
 
 def find_later_listings(ledger: Ledger, collection: str, page: Sequence[SettledAttempt], checkpoint: int) -> list[int]:
-    """Return the last attempts, up to `checkpoint`, of complete listings after attempts whose records they lack.
+    """Find complete listings that lack records of earlier attempts in `page`, and return their last attempts.
 
-    Only the records of the attempts in `page` are looked for, in the last MAX_LISTINGS listings of their sources.
+    The last MAX_LISTINGS listings of each source up to `checkpoint` are examined.
     """
     attempts_by_source: dict[str, dict[str, int]] = {}  # number of the attempt by key, by source
     for settled in page:

@@ -1,4 +1,4 @@
-"""A worker process: it runs pure steps on archived bytes, one document at a time, within limits of time and memory."""
+"""A worker process: run pure steps on archived bytes, one document at a time, within limits of time and memory."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from windrow.reasons import Reason
 
 
 class CaptureJob(Protocol):
-    """A job about captures, such as to run rules on index lines; the worker loads its module when it arrives."""
+    """A job about captures, such as to run rules on index lines. The worker loads its module when it arrives."""
 
     def run(self, limits: Limits) -> Any:
         """Run the job, and return its result."""
@@ -38,17 +38,17 @@ class CaptureJob(Protocol):
 AnyJob = Job | FollowJob | CaptureJob
 
 _MESSAGE_BYTES = 1 << 16
-"""The most bytes of results that are joined into one message."""
+"""The maximum number of bytes of results that are joined into one message."""
 _SMALL_RESULT = 64
-"""A result is small if it has fewer findings, members and lookups than this together."""
+"""A result is small if the number of its findings, members and lookups is below this."""
 _GC_THRESHOLD = 20_000
-"""New objects before the next garbage collection; it is high since there are few cycles to collect."""
+"""The number of new objects before the next garbage collection. It is high, since there are few cycles to collect."""
 
 REFUSED_RIGHT = (
-    "processes that read documents may open captures, but no other files or sockets; run.sandbox = false allows it"
+    "processes that read documents may not open sockets, or files other than captures; run.sandbox = false allows it"
 )
 MIN_MEMORY = 32 << 20
-"""The least memory for documents, in bytes, with which a worker starts: with less, every document would fail."""
+"""The minimum memory for documents, in bytes, with which a worker starts. With less, every document would fail."""
 
 
 class WorkerConfig(NamedTuple):
@@ -63,7 +63,7 @@ class WorkerConfig(NamedTuple):
 
 
 class CaptureReader:
-    """Opens captures; the last one stays open, since the members of a file are read one after the other."""
+    """Opens captures. The last one stays open, since the members of a file are read one after another."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -81,7 +81,7 @@ class CaptureReader:
         return self._capture
 
     def fields(self, place: ArchivePlace, earlier: Mapping[str, str]) -> Mapping[str, str]:
-        """Return a response's header fields; those of a 304 are added to `earlier`, the fields of its original."""
+        """Return the header fields of a response. Those of a 304 are added to `earlier`, the fields of the original."""
         answer = open_response(self._folder, place)
         answer.view.close()
         return {**earlier, **answer.fields} if answer.status == NOT_MODIFIED else answer.fields
@@ -109,13 +109,12 @@ class JobRunner:
             return Reading(Reason.STEP_FAILED, (self._finding_of(error),))
 
     def _finding_of(self, error: Exception) -> Finding:
-        """Return the finding of an error; if the sandbox may be the cause, with the setting that switches it off."""
+        """Return the finding of an error. If a right may be missing, the message names the setting that gives it."""
         finding = _finding_of(error)
         is_refusal = isinstance(error, OSError) or isinstance(error.__cause__, PermissionError)
         return replace(finding, message=f"{finding.message}; {REFUSED_RIGHT}") if is_refusal else finding
 
     def _follow_answer(self, job: FollowJob) -> FollowedAnswer:
-        """Run the discovery on a response, and return its result."""
         answer = job.answer
         assert answer.place is not None
         view, fields, _ = self._reader.open(answer.place)
@@ -124,7 +123,6 @@ class JobRunner:
         return follow(self._config.collection, job, view, fields, self._config.limits)
 
     def _take_step(self, job: Job) -> Any:
-        """Run a step on a document with its header fields, answers and resources, and return its result."""
         collection, limits = self._config.collection, self._config.limits
         step = collection.steps[job.step]
         answers = {name: self._open_answer(answer) for name, answer in job.answers.items()}
@@ -143,7 +141,7 @@ class JobRunner:
         return step.run(task)
 
     def _open_answer(self, answer: KeptAnswer) -> Answer:
-        """Return a service's answer with its body in memory; an answer with a `reason` has an empty body."""
+        """Return a service's answer with its body in memory. An answer with a `reason` has an empty body."""
         content, reason = io.BytesIO(), answer.reason
         fields: Mapping[str, str] = {}
         if answer.place is not None:
@@ -159,13 +157,12 @@ class JobRunner:
 
 
 def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str, Resource]:
-    """Return the resources that a step names; Settle, Summarise and Derive steps have none."""
     names = () if isinstance(step, Settle | Summarise | Derive) else step.resources
     return {name: resources[name] for name in names if name in resources}
 
 
 class Outbox:
-    """The pickled results of a batch of jobs; small results are pickled together, a large one alone and at once."""
+    """The pickled results of a batch of jobs. Small results are pickled together, a large one alone and at once."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self._config = config
@@ -173,7 +170,7 @@ class Outbox:
         self._pickles: list[bytes] = []
 
     def add_result(self, result: Any, began: float) -> None:
-        """Add the result of a job that began at monotonic time `began`, or a failure if it is too large to pickle."""
+        """Add the result of a job that began at the monotonic time `began`, or a failure if it cannot be pickled."""
         done = Done(result, time.monotonic() - began)
         if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _SMALL_RESULT:
             self._small.append(done)
@@ -184,7 +181,6 @@ class Outbox:
         self._pickles.append(content)
 
     def _pack_one(self, done: Done) -> bytes:
-        """Pickle one result, or the failure to pickle it."""
         try:
             return pack_values([done])
         except MemoryError:
@@ -202,7 +198,7 @@ class Outbox:
             self._small.clear()
 
     def messages(self) -> Iterator[bytes]:
-        """Yield the messages to send in the order of the jobs; each has one or several pickled lists of `Done`."""
+        """Yield the messages to send, in the order of the jobs. Each has one or more pickled lists of `Done`."""
         self._pickle_small()
         part: list[bytes] = []
         size = 0
@@ -229,10 +225,11 @@ def _finding_of(error: BaseException) -> Finding:
 
 
 def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
-    """Run batches of jobs until the pipe is closed; `current_job`, from `counter`, shows the engine which job is run.
+    """Run batches of jobs until the pipe is closed. `current_job`, from `counter`, tells the engine which job is run.
 
-    The kernel limits memory and CPU time. If a job exceeds the time, the kernel ends the process, even in a library; a
-    busy or suspended machine does not end it. The engine sees from `current_job` at which document it ended.
+    The kernel limits memory and CPU time. If a job exceeds the time, the kernel ends the process, even within a
+    library. A busy or suspended machine does not end it. From `current_job` the engine knows at which document it
+    ended.
     """
     end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -268,21 +265,21 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
 def receive_results(pipe: Pipe, count: int, packages: AbstractSet[str], max_bytes: int) -> list[Done]:
     """Receive and return the results of a batch of `count` jobs, in their order.
 
-    For `packages` and `max_bytes` see `receive_values`. Raises MessageRefused if a message contains something else, and
-    EOFError or OSError if the process is dead.
+    `packages` and `max_bytes` are explained at `receive_values`. Raises MessageRefused if a message contains something
+    else, and EOFError or OSError if the process is dead.
     """
     results: list[Done] = []
     while len(results) < count:
         results += receive_values(pipe, packages, max_bytes)
     if len(results) != count or not all(type(done) is Done and type(done.seconds) is float for done in results):
-        raise MessageRefused("a process that reads documents sent other values than the results of its jobs")
+        raise MessageRefused("a process that reads documents sent values that are not the results of its jobs")
     return results
 
 
 def _limit_memory(max_bytes: int) -> int:
-    """Allow this process `max_bytes` more memory, or less if the system requires it, and return that number of bytes.
+    """Allow this process `max_bytes` more memory, or less if the system requires it. Return the number of bytes.
 
-    The process ends if it is less than MIN_MEMORY, or than `max_bytes` if that is smaller.
+    The process ends if the number is less than MIN_MEMORY, or than `max_bytes` if that is smaller.
     """
     current = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     granted = lower_limit(resource.RLIMIT_AS, current + max_bytes) - current
@@ -295,5 +292,5 @@ def _limit_memory(max_bytes: int) -> int:
 
 
 def counter() -> Any:
-    """Return a number in shared memory, in which a worker counts its jobs: 0 for its first job, -1 before it."""
+    """Return a number in shared memory with which a worker counts its jobs: -1 before the first job, 0 at the first."""
     return CONTEXT.Value(c_longlong, -1, lock=False)

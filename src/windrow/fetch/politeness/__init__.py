@@ -1,1 +1,1 @@
-"""Rules for requests to any origin: robots.txt, pace, private IP addresses and user agent, as pure functions."""
+"""Rules for requests to any origin, as pure functions: robots.txt, pace, private IP addresses and user agent."""

@@ -1,7 +1,7 @@
-"""Decide to which IP addresses windrow may connect: public ones, and those that a source allows.
+"""Decide to which IP addresses windrow may connect: public addresses, and addresses that a source allows.
 
-Each IP address is checked just before the connection to it is opened, so that a host name that resolves to a public
-address first and to a private one later (DNS rebinding) is refused. The tables are our own: `is_global` of Python's
+Each IP address is checked just before the connection to it is opened. So a host name that resolves to a public address
+first and to a private one later (DNS rebinding) is refused. The tables are our own, since `is_global` of Python's
 `ipaddress` differs between versions, counts multicast and unassigned addresses as global, and does not find the IPv4
 addresses that IPv6 addresses contain.
 """
@@ -23,10 +23,10 @@ _SPECIAL_IPV4 = tuple(map(IPv4Network, (
     "192.0.2.0/24", "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24",
     "224.0.0.0/3",  # multicast, reserved, broadcast
 )))  # fmt: skip
-"""The blocks of IANA's registry of special-purpose IPv4 addresses; the few public ones in them have no documents."""
+"""The blocks of IANA's registry of special-purpose IPv4 addresses. The few public ones in them have no documents."""
 
 _ASSIGNED_IPV6 = IPv6Network("2000::/3")
-"""The block from which IANA assigns public addresses; all others are loopback, local, multicast or unassigned."""
+"""The block from which IANA assigns public addresses. All others are loopback, local, multicast or unassigned."""
 
 _SPECIAL_IPV6 = tuple(map(IPv6Network, ("2001::/23", "2001:db8::/32", "3fff::/20")))
 """Special blocks within `_ASSIGNED_IPV6`: for protocols such as Teredo and ORCHID, and for documentation."""
@@ -47,7 +47,7 @@ _NOT_EMBEDDED = frozenset({IPv6Address("::"), IPv6Address("::1")})
 
 
 def refusal(host_name: str, resolved: str, allowed: Allowed = ONLY_PUBLIC) -> Reason | None:
-    """Return why windrow may not connect to a host at the IP address `resolved` of its name, or None if it may.
+    """Return why windrow may not connect to a host at the IP address `resolved`, or None if it may.
 
     >>> refusal("example.org", "93.184.215.14"), refusal("example.org", "10.0.0.1")
     (None, <Reason.PRIVATE_ADDRESS: 'private_address'>)
@@ -95,8 +95,8 @@ def is_loopback(host_name: str) -> bool:
 def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
     """Read the setting `private_hosts`: networks (`10.1.0.0/16`, `fd00::/8`) and host patterns (`.lan.example`).
 
-    The host of the source, `own_host`, is allowed as well if it is an IP address or this machine, since the user named
-    it. Raises ConfigError for a text that is neither a network nor a host pattern.
+    The host of the source, `own_host`, is also allowed if it is an IP address or this machine, since the user named it.
+    Raises ConfigError for a text that is neither a network nor a host pattern.
 
     >>> read_allowed(["127.0.0.1", "wiki.example"], "localhost").hosts
     ('wiki.example', 'localhost')
@@ -117,7 +117,7 @@ def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
 
 
 def describe_refusal(host_name: str, reason: Reason) -> str:
-    """Return a message on why windrow does not connect to a host, and by which setting the user may allow it.
+    """Return a message that says why windrow does not connect to a host, and which setting allows it.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
     'to allow it, add to its source: private_hosts = ["fd00::1"]'
@@ -136,7 +136,6 @@ def _is_public(address: IPv4Address | IPv6Address) -> bool:
 
 
 def _embedded_ipv4(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
-    """Return the IPv4 address that an IPv6 address contains; any other address is returned unchanged."""
     if isinstance(address, IPv6Address) and address not in _NOT_EMBEDDED:
         for network, shift in _IPV4_NETWORKS:
             if address in network:
@@ -154,7 +153,6 @@ def _normal_host(host_name: str) -> str:
 
 
 def _ip_address_of(normal_host: str) -> str:
-    """Return the IP address that a host in normal form stands for, or an empty text for a name to be resolved."""
     if normal_host == "localhost" or normal_host.endswith(".localhost"):  # loopback by RFC 6761
         return "127.0.0.1"
     try:
@@ -167,7 +165,7 @@ _HOST_PATTERN = re.compile(r"(?:\*|\.?[^\s/:*?#@\[\]]+|\[[0-9a-fA-F:.]+\])")
 
 
 def host_pattern(text: str, setting: str) -> str:
-    """Return the normal form of a host pattern, or raise ConfigError about the setting `setting` if it is not valid.
+    """Return the normal form of a host pattern. Raises ConfigError about the setting `setting` if it is not valid.
 
     `example.org` means this host, `.example.org` this host and all hosts below it, `*` any host.
 

@@ -2,7 +2,7 @@
 
 The wait lasts from the end of a response to the beginning of the next request. It is the longest of
 
-- the minimum delay: the Crawl-delay in robots.txt (180 seconds at most), or without one that of the configuration;
+- the minimum delay: the Crawl-delay in robots.txt (180 seconds at most), or the configured delay if it has none;
 - the duration of the last request times 2 to the power p. p is 2 at first, and each response with a status below 400
   lowers it by a tenth, to 0 at least. A 429 raises p by 1; after that, p is not lowered in the run;
 - after a 429, the longest of these waits since then, so that the waits do not become shorter in the run;
@@ -21,16 +21,16 @@ from windrow.formats.moment import read_utc_time
 from windrow.reasons import Reason
 
 MAX_RETRY_AFTER_SECONDS = 86_400.0
-"""Longest Retry-After that is obeyed, in seconds."""
+"""The longest Retry-After that is obeyed, in seconds."""
 
 MIN_RECORDED_PAUSE_SECONDS = 1.0
-"""Shortest pause in seconds that is recorded for the next run: a shorter one ends before that run begins."""
+"""The shortest pause that is recorded for the next run, in seconds. A shorter one ends before that run begins."""
 
 MAX_UNAVAILABLE, MAX_LIMITED, MAX_FAILED = 3, 8, 10
-"""How many 503, 429, and requests without a response, in a row, end the requests to an origin in a run."""
+"""How many in a row end the requests to an origin in a run: status 503, status 429, requests without a response."""
 
 UNREACHED = frozenset({Reason.DNS_FAILED, Reason.CONNECT_FAILED, Reason.TLS_FAILED, Reason.TIMEOUT, Reason.INTERRUPTED})
-"""Reasons why a request got no response, but may get one later."""
+"""Reasons why a request got no response but may get one later."""
 
 REASONS_TO_RETRY_AT_ONCE = frozenset({Reason.CONNECT_FAILED, Reason.INTERRUPTED})
 _INITIAL_TENTHS = 20  # tenths of p
@@ -52,18 +52,18 @@ class Pace(NamedTuple):
     (1.0, True)
     """
 
-    tenths: int = _INITIAL_TENTHS  # p, in tenths
+    tenths: int = _INITIAL_TENTHS  # the exponent p, in tenths
     is_held: bool = False  # whether p does not fall any more, after a 429
-    floor: float = 0.0  # shortest wait in seconds, after a 429
-    seconds: float = 0.0  # duration of the last request
+    floor: float = 0.0  # the shortest wait after a 429, in seconds
+    seconds: float = 0.0  # the duration of the last request
     retry_after: float = 0.0  # of the last response, in seconds from its end
-    unavailable: int = 0  # 503 in a row
-    limited: int = 0  # 429 in a row
-    failed: int = 0  # requests in a row without a response
+    unavailable: int = 0  # the number of 503 in a row
+    limited: int = 0  # the number of 429 in a row
+    failed: int = 0  # the number of requests in a row without a response
 
     @property
     def p(self) -> float:
-        """The exponent p of the module's docstring."""
+        """The exponent p that the module's docstring explains."""
         return self.tenths / 10
 
     @property
@@ -76,7 +76,7 @@ class Pace(NamedTuple):
         return max(minimum, self.seconds * 2**self.p, self.floor, self.retry_after)
 
     def after_answer(self, answer: AnswerTiming, minimum: float) -> Pace:
-        """Return the state after a request with the result `answer`; `minimum` is the minimum delay in seconds."""
+        """Return the state after a request with the result `answer`. `minimum` is the minimum delay in seconds."""
         status = answer.status
         is_limited = status == 429
         tenths = self.tenths

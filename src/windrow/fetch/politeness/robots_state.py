@@ -1,10 +1,10 @@
 """Decide which robots.txt is in force at an origin after each attempt to fetch it (RFC 9309, section 2.3).
 
 - 2xx: the file is in force for 30 minutes.
-- 3xx: the redirect is followed, five times at most and to any origin; one more counts as 4xx.
+- 3xx: the redirect is followed, five times at most and to any origin; a sixth redirect counts as 4xx.
 - 4xx except 429: the origin has no robots.txt, so everything is allowed for 30 minutes.
-- 429, 5xx, and no response: a file that was read in the last 24 hours stays in force; without one, nothing may be
-  requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
+- 429, 5xx, and no response: a file that was read in the last 24 hours stays in force; without such a file, nothing may
+  be requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from windrow.formats.url import normalise
 from windrow.reasons import Reason
 
 MAX_AGE_SECONDS = 1800.0
-"""Seconds after which a robots.txt is fetched again."""
+"""The time after which a robots.txt is fetched again, in seconds."""
 
 MAX_STALE_SECONDS = 86_400.0
-"""Seconds for which a robots.txt stays in force, from when it was read, while it cannot be fetched again."""
+"""The time for which a robots.txt stays in force after it was read if it cannot be fetched again, in seconds."""
 
 MAX_REDIRECTS = 5
-"""The most redirects of robots.txt that are followed."""
+"""The maximum number of redirects of robots.txt that are followed."""
 
 DENY_ALL = Robots(refusal=Reason.ROBOTS_UNREACHABLE)
 _FIRST_RETRY_SECONDS = 60.0
@@ -30,22 +30,22 @@ _FIRST_RETRY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RobotsState:
-    """The robots.txt in force at an origin, and when to fetch it next; times are in seconds of one clock."""
+    """The robots.txt in force at an origin, and when to fetch it next. Times are in seconds of one clock."""
 
     robots: Robots
     due: float
-    read: float | None = None  # when the file in force was read; None: `robots` was not read from a file
-    failures: int = 0  # attempts in a row that failed
+    read: float | None = None  # when the file in force was read, None if `robots` is not from a file
+    failures: int = 0  # the number of failed attempts in a row
 
 
 NEW_STATE = RobotsState(DENY_ALL, 0.0)
-"""The state before the first attempt: only robots.txt itself may be requested."""
+"""The state before the first attempt, in which only robots.txt itself may be requested."""
 
 
 def update_state(before: RobotsState, *, status: int | None, content: bytes, agent: str, now: float) -> RobotsState:
-    """Return the state after an attempt to fetch robots.txt that ended at `now`; `before` is the state until then.
+    """Return the state after an attempt to fetch robots.txt that ended at `now`. `before` is the state until then.
 
-    `status` is None if no response came, and 3xx for a redirect that is not followed. `agent` is our user agent.
+    `status` is None if there was no response, and 3xx for a redirect that is not followed. `agent` is our user agent.
 
     >>> update_state(NEW_STATE, status=404, content=b"", agent="x-crawler", now=0.0).robots.decide("/a").allowed
     True
@@ -65,7 +65,7 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
     """Return the normal form of the URL to which a redirect of robots.txt leads, or "" if it is not followed.
 
-    `location` is its Location, `base` the URL that was requested, `hops` how many redirects were followed before.
+    `location` is its Location, `base` the URL that was requested, `hops` the number of redirects followed before.
 
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
     'https://example.org/r.txt'

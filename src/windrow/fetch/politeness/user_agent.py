@@ -34,7 +34,6 @@ def user_agent(operator: str, contact: str, text: str = "") -> str:
 
 
 def _check_custom(text: str) -> str:
-    """Return a configured user agent; raises ConfigError unless it begins with a name and contains a contact."""
     if not _LINE.fullmatch(text) or not _OPERATOR_NAME.match(text):
         raise ConfigError("user_agent: expected a letter, then at most 249 ASCII characters in one line", hint=_HINT)
     if not names_contact(text):
@@ -52,7 +51,6 @@ def names_contact(agent: str) -> bool:
 
 
 def _is_contact(contact: str) -> bool:
-    """Return whether a text is the address of a public web page or a mailbox."""
     if _MAIL_ADDRESS.fullmatch(contact):
         return True
     if not contact.startswith(("http://", "https://")) or not _LINE.fullmatch(contact) or re.search(r"[\s()]", contact):

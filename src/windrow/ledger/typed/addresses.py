@@ -23,7 +23,7 @@ class HostRow(NamedTuple):
 class DueAddress(NamedTuple):
     """An address to request, with the validators of its last response with a body.
 
-    `last` is the digest of that body, or empty if there is none; `at` is the date of the archive record with the body.
+    `last` is the digest of that body, or empty; `at` is the date of the archive record with the body.
     """
 
     digest: int
@@ -39,16 +39,16 @@ class DueAddress(NamedTuple):
 
 
 class FoundAddress(NamedTuple):
-    """An address, and its `position`, a number that increases in the order in which addresses were found."""
+    """An address and its `position`, a number that increases in the order in which addresses were found."""
 
     position: int
     url: str
 
 
 class AddressCount(NamedTuple):
-    """Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), failing and due.
+    """Counts of a source's addresses of one kind: `known`, `pages` (fetched at the last attempt), `failing` and `due`.
 
-    `next_due` is the next time when one is due, without addresses that were never requested, or None.
+    `next_due` is the next time when one of them is due. Addresses that were never requested do not count for it.
     """
 
     collection: str
@@ -77,10 +77,11 @@ class DueCount(NamedTuple):
 
 
 class AddressRow(NamedTuple):
-    """An address, its origin and source, and `via`, the digest of the address at which it was found (0 for a seed).
+    """An address with its origin and source.
 
-    `due` is 0 if it was never requested, 1 if it is next, and None if it is never due. `interval` is in seconds, or
-    `ELSEWHERE` if the address is only known from a WARC file of another program.
+    `via` is the digest of the address at which it was found, or 0 for a seed. `due` is 0 if it was never requested, 1
+    if it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is only known
+    from a WARC file of another program.
     """
 
     digest: int
@@ -163,7 +164,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts", collection)
 
     def hosts_crawled(self, collection: str) -> list[HostRow]:
-        """Return the hosts of a collection, without those known only from WARC files of other programs."""
+        """Return the hosts of a collection that are not known only from WARC files of other programs."""
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
@@ -174,7 +175,7 @@ class TypedAddresses(LedgerQueries):
     def due_between(self, host: int, first: int, last: int, below: int, limit: int) -> list[DueAddress]:
         """Return addresses of a host that are due from `first` to `last`, in the order of due time and `place`.
 
-        Only addresses with a `place` (order number) less than `below` are returned. If the last response was a revisit,
+        Only addresses with a `place` (order number) below `below` are returned. If the last response was a revisit,
         `at` is the date of the record with the bytes. An address whose kind has changed since then has no validators.
         """
         return self._database.rows(_make_due_address, "addresses.due_between", host, first, last, below, limit)
@@ -184,21 +185,24 @@ class TypedAddresses(LedgerQueries):
         return dict(self._database.rows(tuple, "addresses.rests", now))
 
     def found_after(self, collection: str, after: int, limit: int) -> list[FoundAddress]:
-        """Return a collection's addresses in the order in which they were found, after the position `after`."""
+        """Return a collection's addresses after the position `after`, in the order in which they were found."""
         return self._database.rows(FoundAddress._make, "addresses.found_after", collection, after, limit)
 
     def count_upto(self, collection: str, position: int) -> int:
-        """Count a collection's addresses up to and including a position (`FoundAddress`), without those taken down."""
+        """Count a collection's addresses up to and including a position (`FoundAddress`).
+
+        Addresses that were ever taken down are left out.
+        """
         value: int = self._database.value("addresses.count_upto", collection, position)
         return value
 
     def last_position(self) -> int:
-        """Return the position of the address found last, in any collection, or 0 if there are no addresses."""
+        """Return the position of the address that was found last, in any collection, or 0."""
         value: int = self._database.value("addresses.last_position")
         return value
 
     def by_source(self, now: int) -> list[AddressCount]:
-        """Count the addresses of each source by kind; due addresses are those due at the time `now`."""
+        """Count the addresses of each source by kind. Those due at the time `now` are counted as due."""
         return self._database.rows(AddressCount._make, "addresses.by_source", now)
 
     def never_requested(self, host: int) -> NeverRequested:
@@ -207,11 +211,11 @@ class TypedAddresses(LedgerQueries):
         return row
 
     def due_by_host(self, collection: str, until: int) -> list[DueCount]:
-        """Count the addresses of each host of a collection that are due until `until` (included)."""
+        """Count the addresses of each host of a collection that are due at the time `until` or before."""
         return self._database.rows(DueCount._make, "addresses.due_by_host", until, collection)
 
     def next_of_source(self, collection: str, source: str, until: int, limit: int) -> list[str]:
-        """Return the addresses of a source that are due until `until` (included), host by host, by due time."""
+        """Return the addresses of a source that are due at the time `until` or before, by host and due time."""
         return self._database.column("addresses.next_of_source", until, collection, source, limit)
 
     def is_known(self, collection: str, digest: int) -> bool:
@@ -227,9 +231,10 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(AddressRow._make, "addresses.of_sources", collection, digest)
 
     def host_states(self, source: str, host_name: str, now: int) -> list[HostState]:
-        """Return the hosts of a source, or those with a host name and any port; their addresses are counted at `now`.
+        """Return the hosts of a source, or the hosts with a host name and any port.
 
-        One of `source` and `host_name` may be empty, which means any.
+        One of `source` and `host_name` may be empty, which means any. Addresses are counted as due or not at the time
+        `now`.
         """
         return self._database.rows(_make_host_state, "addresses.host_states", now, source, host_name)
 
@@ -238,7 +243,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(ChosenAddress._make, "addresses.chosen", collection, json.dumps([*digests]))
 
     def failing(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return addresses whose last attempt failed; an empty `source` or `reason` means any source or reason."""
+        """Return the addresses of a source whose last attempt failed for `reason` (empty: any source or reason)."""
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
@@ -253,11 +258,14 @@ class TypedAddresses(LedgerQueries):
         return self._database.stream(InconsistentAddress._make, "addresses.inconsistent")
 
     def next_due(self, host: int) -> int | None:
-        """Return the time when the next address of a host is due, or None if all its addresses are never due."""
+        """Return the time when the next address of a host is due, or None if its addresses are never due."""
         value: int | None = self._database.value("addresses.next_due", host)
         return value
 
     def request_rows(self, host: int, digests: Sequence[int]) -> dict[int, RequestRow]:
-        """Return the requests at a host's addresses with these digests that are not a plain GET, by digest."""
+        """Return the stored requests of a host's addresses with these digests, by digest.
+
+        An address without a stored request is requested by a plain GET.
+        """
         rows = self._database.rows(RequestRow._make, "addresses.request_rows", host, json.dumps([*digests]))
         return {row[0]: row for row in rows}

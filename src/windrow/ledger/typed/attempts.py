@@ -15,10 +15,10 @@ from windrow.reasons import Reason
 
 
 class AttemptRow(NamedTuple):
-    """An attempt to fetch an address, or a file that a source lists.
+    """An attempt to fetch an address or a listed file.
 
-    `at` is when its beginning was written, and `started` the date of its archive record. `end`, the number of the fact
-    of its end, and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
+    `at` is when its beginning was written, and `started` the date of its archive record. `end` (the number of the fact
+    of its end) and `ended` are None if it is running or was interrupted. `warc` is empty if nothing was kept.
     """
 
     seq: int
@@ -59,8 +59,8 @@ class OpenAttempt(NamedTuple):
 class AttemptCount(NamedTuple):
     """The number of attempts at a source with the same outcome, and the bytes that they received.
 
-    `listed` is true for listed files; for addresses, `kind` is the collection's own number for their kind. `earlier` is
-    true if the address had a body before, `taken` if a capture was used instead of a request.
+    `listed` is true for listed files. For addresses, `kind` is the collection's own number for their kind. `earlier` is
+    true if the address had a body before, and `taken` if a capture was used instead of a request.
     """
 
     collection: str
@@ -78,7 +78,7 @@ class AttemptCount(NamedTuple):
 
 
 class LatestCapture(NamedTuple):
-    """The latest complete capture of a file: its digest, and date and address of the record with the bytes."""
+    """The latest complete capture of a file: its digest, and the date and address of the record with the bytes."""
 
     file: int
     digest: str
@@ -87,7 +87,7 @@ class LatestCapture(NamedTuple):
 
 
 class FailedSessions(NamedTuple):
-    """The number of sessions that failed to fetch a file, and when the last of the failed attempts ended."""
+    """The number of sessions that failed to fetch a file, and when the last failed attempt ended."""
 
     file: int
     number: int
@@ -240,19 +240,19 @@ class TypedAttempts(LedgerQueries):
         return self._database.rows(_make_attempt_row, "attempts.of_address", address, host)
 
     def get(self, attempt: int) -> AttemptRow | None:
-        """Return one attempt, or None if there is no attempt with this number."""
+        """Return one attempt, or None if no attempt has this number."""
         return self._database.first(_make_attempt_row, "attempts.get", attempt)
 
     def open(self) -> list[OpenAttempt]:
-        """Return attempts at files that were interrupted before their end, if no other attempt at the file followed."""
+        """Return interrupted attempts at listed files, if no other attempt at the file followed."""
         return self._database.rows(OpenAttempt._make, "attempts.open")
 
     def ended_between(self, facts: tuple[int, int]) -> list[AttemptCount]:
-        """Count the attempts that ended between two facts by outcome, without requests for robots.txt."""
+        """Count by outcome the attempts that ended between two facts, without requests for robots.txt."""
         return self._database.rows(_make_attempt_count, "attempts.ended_between", facts[0], facts[1])
 
     def latest_captures(self, files: Sequence[int]) -> dict[int, LatestCapture]:
-        """Return the latest complete capture of each file that has one, by file."""
+        """Return the latest complete capture of each file, by file. Files without one are left out."""
         rows = self._database.rows(_make_latest_capture, "attempts.latest_captures", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
@@ -262,12 +262,12 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
-        """Count the sessions that failed to fetch each file since an operator last ordered a retry, by file."""
+        """Count by file the sessions that failed to fetch it since an operator last ordered a retry."""
         rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
     def captures_by_session(self, collection: str) -> list[SessionCapture]:
-        """Return the complete captures of the listed files of a collection, by session, without cancelled files."""
+        """Return the complete captures of a collection's listed files, by session, without cancelled files."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:
@@ -275,7 +275,7 @@ class TypedAttempts(LedgerQueries):
         return self._database.rows(recorded, "attempts.after", collection, after, limit)
 
     def logged_after(self, collection: str, after: int, limit: int) -> list[LoggedAttempt]:
-        """Return the attempts of a collection after the attempt `after`, requests for robots.txt included."""
+        """Return the attempts of a collection after the attempt `after`, with requests for robots.txt."""
         return self._database.rows(logged, "attempts.logged_after", collection, after, limit)
 
     def by_numbers(self, attempts: Sequence[int]) -> list[RecordedAttempt]:
@@ -288,7 +288,7 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def last_number(self) -> int:
-        """Return the number of the last attempt at any address, not at a listed file; 0 if there is none."""
+        """Return the number of the last attempt at any address, or 0. Attempts at listed files do not count."""
         value: int = self._database.value("attempts.last_number")
         return value
 
@@ -298,7 +298,10 @@ class TypedAttempts(LedgerQueries):
         return value
 
     def rules_failed_between(self, facts: tuple[int, int], collection: str, kind: int) -> list[RulesFailure]:
-        """Return the last request for each robots.txt between two facts if it failed; `kind` is that of robots.txt."""
+        """Return the last request for each robots.txt between two facts if it failed.
+
+        `kind` is the kind of a request for robots.txt.
+        """
         return self._database.rows(
             _make_rules_failure, "attempts.rules_failed_between", facts[0], facts[1], collection, kind
         )
@@ -308,7 +311,10 @@ class TypedAttempts(LedgerQueries):
         return dict(self._database.rows(tuple, "attempts.seconds_by_origin", collection))
 
     def of_rules(self, origin: str, collection: str, kind: int, limit: int) -> list[RobotsAttempt]:
-        """Return the last requests for the robots.txt of an origin, the latest first; `kind` is that of robots.txt."""
+        """Return the last requests for the robots.txt of an origin, the latest first.
+
+        `kind` is the kind of a request for robots.txt.
+        """
         return self._database.rows(_make_robots_attempt, "attempts.of_rules", origin, collection, kind, limit)
 
     def outcomes(self, host: int) -> list[AttemptOutcome]:

@@ -27,7 +27,7 @@ class CaptureRow(NamedTuple):
 
 
 class HeldCapture(NamedTuple):
-    """A record with its own bytes; `key` is the key of the file, or the address, that it is a capture of."""
+    """A record with its own bytes. `key` is the key of the captured file, or the captured address."""
 
     warc: str
     offset: int
@@ -38,7 +38,11 @@ class HeldCapture(NamedTuple):
 
 
 class IndexRow(NamedTuple):
-    """How far a source has read an index: up to the position `place`; `seen` lines were read, `taken` captures used."""
+    """How far a source has read an index.
+
+    `place` is the position up to which it was read, `seen` the number of lines read, `taken` the number of captures
+    taken.
+    """
 
     id: int
     collection: str
@@ -60,7 +64,7 @@ class RuleRow(NamedTuple):
 
 
 class FailedRow(NamedTuple):
-    """A wanted index line, as JSON, whose record could not be read; `address` is the digest of its address."""
+    """A wanted index line, as JSON, whose record could not be read. `address` is the digest of its address."""
 
     found_in: int
     warc: str
@@ -102,11 +106,11 @@ class TypedCaptures(LedgerQueries):
     """The queries of captures.sql."""
 
     def of_digest(self, digest: str) -> ArchivePlace | None:
-        """Return the place of the bytes of a fetched file, or None if no file has this digest."""
+        """Return the place of a fetched file's bytes with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
-        """Return the first place of an address's bytes with this digest, or None; later revisits refer to it."""
+        """Return the first place of an address's bytes with this digest, or None. Later revisits refer to it."""
         return self._database.first(ArchivePlace._make, "captures.original", address, digest)
 
     def payload(self, digest: str) -> ArchivePlace | None:
@@ -114,7 +118,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.first(ArchivePlace._make, "captures.payload", digest)
 
     def promised(self) -> dict[str, int]:
-        """Return, by file of the archive, the length that it must have at least: the end of its last record.
+        """Return the minimum length of each file of the archive, by file: the end of its last record.
 
         Erased records do not count if their responses were not archived.
         """
@@ -125,7 +129,7 @@ class TypedCaptures(LedgerQueries):
         return self._database.column("captures.sessions")
 
     def of_session(self, session: int) -> Iterator[CaptureRow]:
-        """Yield the captures recorded from the beginning of one session to that of the next."""
+        """Yield the captures that were recorded from the beginning of a session to that of the next one."""
         return self._database.stream(_make_capture_row, "captures.of_session", session)
 
     def held(self) -> Iterator[HeldCapture]:
@@ -137,9 +141,9 @@ class TypedCaptures(LedgerQueries):
     ) -> list[RecordedAttempt]:
         """Return the responses kept after an attempt, and the responses 304 for which known bytes are kept, in order.
 
-        `origins` are pairs of collection and source whose responses are wanted, with an empty source for all of the
-        collection. Responses with a status in `statuses` are wanted too, although they have no document. To continue,
-        pass the last `seq` as `attempt`.
+        `origins` has pairs of the collection and source whose responses are wanted; an empty source means any.
+        Responses with a status in `statuses` are wanted too, although they have no document. To continue, pass the last
+        `seq` as `attempt`.
         """
         return self._database.rows(
             recorded, "captures.after", attempt, json.dumps([*statuses]), json.dumps([*origins]), limit
@@ -158,22 +162,25 @@ class TypedCaptures(LedgerQueries):
         return self._database.rows(IndexRow._make, "captures.indexes", collection, source)
 
     def left_out(self, index: int) -> list[RuleRow]:
-        """Return the counts of lines that each rule left out of an index, the greatest first."""
+        """Return how many lines of an index each rule left out, the greatest number first."""
         return self._database.rows(_make_rule_row, "captures.left_out", index)
 
     def taken(self, collection: str, place: ArchivePlace) -> int:
-        """Return the attempt in which a collection used the record at a place, or 0 if it did not."""
+        """Return the attempt in which a collection took the record at a place, or 0."""
         value: int = self._database.value("captures.taken", collection, place.warc, place.offset)
         return value
 
     def captured(self, attempt: int) -> CapturedRow | None:
-        """Return whose capture an attempt used, or None if it made a request of its own."""
+        """Return the capture that an attempt took, or None if it made a request of its own."""
         return self._database.first(captured_row, "captures.captured", attempt)
 
     def failed(
         self, collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int
     ) -> list[FailedRow]:
-        """Return lines after a (WARC file, offset) whose record failed for one of these reasons or is due again."""
+        """Return the index lines after the place `after` whose record could not be read.
+
+        A line is returned if that failed for one of `reasons`, or if the address is due again.
+        """
         return self._database.rows(
             _make_failed_row, "captures.failed", collection, source, after[0], after[1], json.dumps([*reasons]), limit
         )
@@ -183,23 +190,23 @@ class TypedCaptures(LedgerQueries):
         return dict(self._database.rows(tuple, "captures.failed_by_source"))
 
     def failure(self, collection: str, place: tuple[str, int]) -> str:
-        """Return the reason why the record at a (WARC file, offset) could not be read, or an empty text."""
+        """Return the reason why the record at a place could not be read, or ""."""
         value: str = self._database.value("captures.failure", collection, place[0], place[1])
         return value
 
     def failed_line(self, collection: str, place: tuple[str, int]) -> str:
-        """Return the index line, as JSON, of the unreadable record at a (WARC file, offset), or an empty text."""
+        """Return the index line, as JSON, of the record at a place that could not be read, or ""."""
         value: str = self._database.value("captures.failed_line", collection, place[0], place[1])
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return the lines that contain this digest, or whose failure has a message that contains it."""
+        """Return unreadable index lines that contain a digest, or whose failure's message contains it."""
         return self._database.rows(_make_failed_claim, "captures.failed_of_digest", collection, digest, limit)
 
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:
         """Return the latest response that another collection kept from an address after the fact `since`, or None.
 
-        If `since` is the number of a session, two collections on one site request each page once in it.
+        If `since` is the number of a session, two collections on one site request each page once in the session.
         """
         return self._database.first(recorded, "captures.newest", address, since, collection)
 

@@ -10,7 +10,7 @@ from windrow.model import KeptResponse
 
 
 class ImportRow(NamedTuple):
-    """An imported WARC file: all its records before `offset` are on the ledger."""
+    """An imported WARC file. All its records before `offset` are on the ledger."""
 
     seq: int
     source: str
@@ -45,11 +45,11 @@ class TypedImports(LedgerQueries):
         return self._database.first(kept_response, "imports.payload", spelled)
 
     def resolved(self, after: tuple[int, int], limit: int) -> list[ResolvedRevisit]:
-        """Return revisits whose bytes were imported meanwhile, after the file and offset `after`."""
+        """Return the revisits after the place `after` (file, offset) whose bytes have been imported meanwhile."""
         return self._database.rows(ResolvedRevisit._make, "imports.resolved", after[0], after[1], limit)
 
     def count_waiting(self, source: str) -> int:
-        """Count the revisits in a source's files whose bytes are not imported yet."""
+        """Count the revisits in a source's files whose bytes have not been imported."""
         value: int = self._database.value("imports.count_waiting", source)
         return value
 
@@ -58,7 +58,7 @@ class TypedImports(LedgerQueries):
         return self._database.rows(ImportSource._make, "imports.sources")
 
     def count_waiting_in(self, intake: int) -> int:
-        """Count the revisits in one file whose bytes are not imported yet."""
+        """Count the revisits in one file whose bytes have not been imported."""
         value: int = self._database.value("imports.count_waiting_in", intake)
         return value
 
@@ -71,5 +71,5 @@ class TypedImports(LedgerQueries):
         return self._database.rows(ItemKey._make, "imports.named", name)
 
     def by_tail(self, tail: str, limit: int) -> list[ItemKey]:
-        """Return the files of which a name ends with `tail`."""
+        """Return the files with a name that ends with `tail`."""
         return self._database.rows(ItemKey._make, "imports.by_tail", tail, limit)

@@ -17,7 +17,7 @@ from windrow.reasons import Reason
 class DueRow(NamedTuple):
     """A listed file or a member that waits for a step or failed at it, and the capture that contains it.
 
-    The capture's digest, size and source are empty or None if there is no capture.
+    The digest, the size and the source of the capture are empty or None if there is none.
     """
 
     item: int
@@ -46,7 +46,7 @@ class PendingStep(NamedTuple):
 
 
 class KnownReading(NamedTuple):
-    """The result of a step for some bytes, with the item that it read."""
+    """The result of a step for some bytes, and the item that it read."""
 
     seq: int
     item: int
@@ -74,7 +74,7 @@ class StepCount(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """The number of items of a kind whose name is valid, or was refused for the same reason."""
+    """The number of items of a kind whose names were refused for the same reason, or (None) are valid."""
 
     kind: str
     reason: Reason | None
@@ -99,8 +99,8 @@ class ReasonCountRow(NamedTuple):
 class ItemRow(NamedTuple):
     """An item, and the step that it waits for, failed at or was ended before (None if all are done).
 
-    `file` is the file that contains a member, and None for other items. `attempt` is the one that fetched the member,
-    or 0; `latest` is the attempt that fetched the member or, for a file, the last attempt at it.
+    `file` is the file that contains a member, and None for other items. `attempt` is the attempt that fetched the
+    member, or 0. `latest` is that attempt or, for a file, the last attempt at it.
     """
 
     seq: int
@@ -124,7 +124,10 @@ class ItemRow(NamedTuple):
 
 
 class ReadingRow(NamedTuple):
-    """The result of a step for an item: a reason if it failed, and `number`, a count such as that of rows."""
+    """The result of a step for an item.
+
+    `reason` is why it failed, or None. `number` is a count, such as that of rows.
+    """
 
     seq: int
     at: datetime
@@ -151,7 +154,7 @@ class FindingRow(NamedTuple):
 
 
 class DecisionRow(NamedTuple):
-    """A decision about an item, of an operator or because a listing changed: `act` is retried or cancelled."""
+    """A decision about an item, by an operator or because a listing changed. `act` is retried or cancelled."""
 
     seq: int
     at: datetime
@@ -161,7 +164,7 @@ class DecisionRow(NamedTuple):
 
 
 class StartRow(NamedTuple):
-    """A step that has begun to read an item: it is running, or was interrupted."""
+    """A step that has begun to read an item. It is running, or was interrupted."""
 
     seq: int
     at: datetime
@@ -173,7 +176,7 @@ class ItemEvent(NamedTuple):
     """An event that changed the state of an item.
 
     `event` is attempt, end (of an attempt), start (of a step), reading or decision. `reason` is why the attempt or the
-    reading failed, or the decision; `checksum` is empty if the bytes were not compared with a side-car.
+    reading failed, or the decision. `checksum` is empty if the bytes were not compared with a side-car.
     """
 
     item: int
@@ -187,8 +190,8 @@ class ItemEvent(NamedTuple):
 class SeenItem(NamedTuple):
     """An item, the reason if its name was refused, and its pending step.
 
-    `file` is the file that contains a member, and `attempt` the one that fetched it. `step` and `status` are those of
-    the step that the item waits for, failed at or was ended before, and None if all steps are done.
+    `file` is the file that contains a member, and `attempt` the attempt that fetched the member. `step` and `status`
+    are those of the step that the item waits for, failed at or was ended before, or None if all steps are done.
     """
 
     item: int
@@ -202,7 +205,7 @@ class SeenItem(NamedTuple):
 
 
 class KindCount(NamedTuple):
-    """The number of items of a kind with this pending step; `step` is None if all steps are done."""
+    """The number of items of a kind with this pending step. `step` is None if all steps are done."""
 
     collection: str
     kind: str
@@ -353,9 +356,9 @@ class TypedItems(LedgerQueries):
     """The queries of items.sql."""
 
     def due(self, collection: str, step: str, status: Status, after: tuple[str, int], limit: int) -> list[DueRow]:
-        """Return items that wait for a step (or failed at it, by `status`) in the order of their ranks.
+        """Return the items that wait for a step, or failed at it (`status`), in the order of their ranks.
 
-        `after` is the rank and the number of the item after which the result begins.
+        `after` is the rank and the number of the item before the first one returned.
         """
         return self._database.rows(_make_due_row, "items.due", collection, step, status, after[0], after[1], limit)
 
@@ -364,7 +367,7 @@ class TypedItems(LedgerQueries):
         return dict(self._database.rows(tuple, "items.count_due", collection))
 
     def pending(self, item: int) -> PendingStep | None:
-        """Return the step that an item waits for, failed at or was ended before; None if all its steps are done."""
+        """Return the step that an item waits for, failed at or was ended before, or None if all its steps are done."""
         return self._database.first(_make_pending_step, "items.pending", item)
 
     def reading(self, digest: str, step: str, version: str) -> KnownReading | None:
@@ -376,7 +379,7 @@ class TypedItems(LedgerQueries):
         return self._database.rows(finding, "items.findings_in_phase", item, phase)
 
     def number(self, collection: str, key: str, attempt: int) -> int | None:
-        """Return the number of the item with a key that an attempt fetched, or None; `attempt` is 0 for a file."""
+        """Return the number of the item with a key that an attempt fetched, or None. `attempt` is 0 for a file."""
         value: int | None = self._database.value("items.number", collection, key, attempt)
         return value
 
@@ -393,7 +396,10 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_named_count, "items.named_between", facts[0], facts[1], collection)
 
     def ended_between(self, collection: str, facts: tuple[int, int]) -> dict[int, str]:
-        """Return the last decision (retried, cancelled) between two facts about each item of a collection, by item."""
+        """Return the last decision about each item of a collection between two facts, by item.
+
+        It is "retried" or "cancelled".
+        """
         return dict(self._database.rows(tuple, "items.ended_between", facts[0], facts[1], collection))
 
     def found_between(self, facts: tuple[int, int]) -> list[FindingCountRow]:
@@ -401,14 +407,14 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_finding_count_row, "items.found_between", facts[0], facts[1])
 
     def by_reason(self) -> list[ReasonCountRow]:
-        """Count the items that failed or were ended, and refused entries, by reason: a reason may be returned twice.
+        """Count failed and ended items, and refused entries, by reason. A reason may be returned twice.
 
         Of the members of a file, only those of its latest attempt count.
         """
         return self._database.rows(_make_reason_count_row, "items.by_reason")
 
     def get(self, item: int) -> ItemRow | None:
-        """Return an item, or None if there is no item with this number."""
+        """Return an item, or None if no item has this number."""
         return self._database.first(_make_item_row, "items.get", item)
 
     def named(self, keys: Sequence[str]) -> list[ItemKey]:
@@ -416,11 +422,11 @@ class TypedItems(LedgerQueries):
         return self._database.rows(ItemKey._make, "items.named", json.dumps([*keys]))
 
     def by_tail(self, tail: str, limit: int) -> list[ItemKey]:
-        """Return the items whose key, or whose path at a source, ends with `tail`."""
+        """Return the items with a key, or a path at a source, that ends with `tail`."""
         return self._database.rows(ItemKey._make, "items.by_tail", tail, limit)
 
     def by_owner(self, owner: str, limit: int) -> list[ItemKey]:
-        """Return the items of a centre (their `owner`) or, for WARC files, of a source, without regard to case."""
+        """Return the items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter."""
         return self._database.rows(ItemKey._make, "items.by_owner", owner, limit)
 
     def count_by_owner(self, owner: str) -> int:

@@ -13,7 +13,11 @@ from windrow.reasons import Reason
 
 
 class KnownFile(NamedTuple):
-    """A listed file: the step at which it failed, if it did ('' if its name is refused), and its last attempt, or 0."""
+    """A listed file.
+
+    `failed_step` is the step at which it failed, "" if its name was refused, or None. `attempt` is its last attempt, or
+    0.
+    """
 
     key: str
     file: int
@@ -22,7 +26,7 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched, or failed for a reason; `compared` is true if they had a checksum file."""
+    """The number of files that were fetched, or failed for a reason. `compared` is true if they had a checksum file."""
 
     reason: Reason | None
     compared: bool
@@ -63,7 +67,7 @@ class TypedListedFiles(LedgerQueries):
         return self._database.rows(ItemKey._make, "listed_files.of_attempt", attempt)
 
     def keys_by_status(self, collection: str, statuses: tuple[Status, Status], source: str, reason: str) -> list[str]:
-        """Return the keys of files in one of two statuses; an empty `source` or `reason` means any source or reason.
+        """Return the keys of files in one of two statuses, at a source and with a reason (empty: any).
 
         A file without a pending step has the statuses of the members that its latest attempt fetched.
         """

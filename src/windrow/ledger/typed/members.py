@@ -22,7 +22,7 @@ class LoadedRow(NamedTuple):
 class PassedCount(NamedTuple):
     """The number of files of which all members passed a step, or of which a member failed.
 
-    `failed` is set only if no member of the file failed before. An empty step stands for the check of names.
+    `failed` is true only if no member of the file failed before. An empty step is the check of names.
     """
 
     step: str
@@ -32,7 +32,7 @@ class PassedCount(NamedTuple):
 
 
 class BroughtMember(NamedTuple):
-    """A member, with the step that it waits for, failed at or was ended before, and the reason."""
+    """A member, the step that it waits for, failed at or was ended before, and the reason."""
 
     member: int
     key: str

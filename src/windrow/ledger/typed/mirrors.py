@@ -13,7 +13,7 @@ from windrow.reasons import Reason
 
 
 class Mirror(NamedTuple):
-    """A listed file at a source, as last listed; `present` is true if the source still lists it."""
+    """A listed file at a source, as it was last listed. `present` is true if the source still lists the file."""
 
     file: int
     key: str
@@ -88,7 +88,7 @@ class ListedChange(NamedTuple):
 
 
 class UncomparedMirror(NamedTuple):
-    """A source that lists a file whose bytes, with this digest, were fetched from `held_from`."""
+    """A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes."""
 
     file: int
     key: str
@@ -174,15 +174,15 @@ class TypedMirrors(LedgerQueries):
         return self._database.rows(_make_refusal_row, "mirrors.refused", name)
 
     def refused_at(self, source: str, limit: int) -> list[RefusalRow]:
-        """Return at most `limit` entries of a source's listings that were refused, the last ones first."""
+        """Return the refused entries of a source's listings, the last ones first."""
         return self._database.rows(_make_refusal_row, "mirrors.refused_at", source, limit)
 
     def listings(self, file: int) -> list[ListingRow]:
-        """Return what listings showed of a file (listed, changed, gone ...), in order."""
+        """Return what listings showed of a file, in order."""
         return self._database.rows(_make_listing_row, "mirrors.listings", file)
 
     def inconsistent(self) -> Iterator[InconsistentMirror]:
-        """Yield mirrors of which `present` does not agree with the last event of a listing."""
+        """Yield the mirrors whose `present` does not agree with the last event of their listings."""
         return self._database.stream(InconsistentMirror._make, "mirrors.inconsistent")
 
     def changes(self, collection: str, facts: tuple[int, int]) -> Iterator[ListedChange]:
@@ -190,5 +190,5 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
-        """Return mirrors of fetched files at other sources, with the same size, that are still to be compared."""
+        """Return mirrors of fetched files at other sources, with the same size, that must still be compared."""
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)

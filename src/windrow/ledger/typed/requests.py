@@ -16,7 +16,7 @@ from windrow.reasons import Reason
 
 
 class DailyYield(NamedTuple):
-    """A day (YYYY-MM-DD) with responses of a list, and the fewest things that one of its responses offered then."""
+    """The fewest things that any answer of a list offered on a day (YYYY-MM-DD)."""
 
     day: str
     fewest: int
@@ -32,7 +32,7 @@ class WholeListingRow(NamedTuple):
 
 
 class RequestAttempt(NamedTuple):
-    """An attempt at a request; `kept` is true if the bytes of its answer are still stored."""
+    """An attempt at a request. `kept` is true if the bytes of its answer are still stored."""
 
     attempt: int
     source: str
@@ -67,7 +67,7 @@ class TypedRequests(LedgerQueries):
     """The queries of requests.sql."""
 
     def followed_upto(self, collection: str, source: str) -> int:
-        """Return the last answer of a source that was followed, or 0 if there is none."""
+        """Return the last answer of a source that was followed, or 0."""
         value: int = self._database.value("requests.followed_upto", collection, source)
         return value
 
@@ -82,7 +82,10 @@ class TypedRequests(LedgerQueries):
     def daily_yields(
         self, collection: str, source: str, address: int, before: int, since: datetime
     ) -> list[DailyYield]:
-        """Return a list's daily yields by its responses since a time and before an attempt, without drifted ones."""
+        """Return the daily yields of a source's list, from its answers before an attempt.
+
+        Answers that drifted are left out.
+        """
         return self._database.rows(
             DailyYield._make, "requests.daily_yields", address, before, spell(since), collection, source
         )
@@ -106,7 +109,7 @@ class TypedRequests(LedgerQueries):
         return self._database.rows(offering, "requests.offers", attempt)
 
     def known(self, collection: str, source: str, keys: Sequence[str]) -> set[str]:
-        """Return those of `keys` that a source has ever offered."""
+        """Return the `keys` that a source has ever offered."""
         return {*self._database.column("requests.known", collection, source, json.dumps([*keys]))}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:
@@ -125,14 +128,14 @@ class TypedRequests(LedgerQueries):
         )
 
     def listed(self, listing: WholeListingRow) -> int:
-        """Count the different keys that were offered in a complete listing."""
+        """Return the number of different keys that were offered in a complete listing."""
         value: int = self._database.value(
             "requests.listed", listing.collection, listing.source, listing.began, listing.ended
         )
         return value
 
     def missing(self, listing: WholeListingRow) -> list[str]:
-        """Return the keys that a source offered before a complete listing and did not offer in it."""
+        """Return the keys that a source offered before a complete listing, but not in it."""
         return self._database.column(
             "requests.missing", listing.collection, listing.source, listing.began, listing.ended
         )
@@ -153,5 +156,5 @@ class TypedRequests(LedgerQueries):
         return self._database.rows(UnarchivedAnswer._make, "requests.unarchived", collection)
 
     def files_needed(self, files: Sequence[str]) -> set[str]:
-        """Return the files, among these files of the archive, with bytes that the ledger refers to."""
+        """Return the `files` of the archive with bytes that the ledger refers to."""
         return {*self._database.column("requests.files_needed", json.dumps([*files]))}

@@ -14,7 +14,7 @@ from windrow.reasons import Reason
 
 
 class LeaseRow(NamedTuple):
-    """The lease of a workspace: its holder, since when it is held, and when it expires unless renewed."""
+    """The lease of a workspace: its holder, since when it is held, and when it expires unless it is renewed."""
 
     token: str
     holder: str
@@ -38,9 +38,10 @@ class TaskRow(NamedTuple):
 
 
 class SourceSession(NamedTuple):
-    """A session at one source: how many of its tasks failed or never ended, and when the latest of its tasks ended.
+    """A session at one source.
 
-    `first_phase` is the least phase of its tasks. It is that of a step if the session fetched nothing.
+    `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended.
+    `first_phase` is the lowest phase of its tasks; it is that of a step if the session fetched nothing.
     """
 
     source: str
@@ -135,12 +136,12 @@ class TypedSessions(LedgerQueries):
     """The queries of sessions.sql."""
 
     def last_at(self) -> str:
-        """Return when the last session began or ended, as the ledger writes times; empty if there is none."""
+        """Return when the last session began or ended, as the ledger writes times, or ""."""
         value: str = self._database.value("sessions.last_at")
         return value
 
     def lease(self) -> LeaseRow | None:
-        """Return the lease, or None if there is none; a killed run leaves its lease behind."""
+        """Return the lease, or None. A killed run leaves its lease behind."""
         return self._database.first(_make_lease_row, "sessions.lease")
 
     def get(self, session: int) -> SessionRow | None:
@@ -157,7 +158,7 @@ class TypedSessions(LedgerQueries):
         return dict(self._database.rows(tuple, "sessions.numbers"))
 
     def first(self) -> str:
-        """Return when the first session began and its holder, which identify the ledger; empty if there is none.
+        """Return when the first session began and its holder, which identify the ledger, or "".
 
         The archive is marked with this text.
         """
@@ -170,7 +171,7 @@ class TypedSessions(LedgerQueries):
         return value
 
     def tasks(self, facts: tuple[int, int]) -> list[TaskRow]:
-        """Return the tasks that began between two facts (first, last), in order; later ends are left out."""
+        """Return the tasks that began between two facts (first, last), in order. Later ends are left out."""
         return self._database.rows(_make_task_row, "sessions.tasks", facts[0], facts[1])
 
     def errors_of_no_source(self, before: int) -> list[str]:
@@ -198,12 +199,12 @@ class TypedSessions(LedgerQueries):
         return bool(self._database.value("sessions.has_task", facts[0], facts[1]))
 
     def last_reported_before(self, session: int) -> int:
-        """Return the number of the fact that ended the last session with a task before a session, or 0."""
+        """Return the fact that ended the last session with a task before a session, or 0."""
         value: int = self._database.value("sessions.last_reported_before", session)
         return value
 
     def collection_of(self, source: str) -> str:
-        """Return the collection for which a source was last harvested; empty if it never was."""
+        """Return the collection for which a source was last harvested, or ""."""
         value: str = self._database.value("sessions.collection_of", source)
         return value
 
@@ -216,7 +217,7 @@ class TypedSessions(LedgerQueries):
         return bool(self._database.value("sessions.has_ended", session))
 
     def ended(self, sessions: Sequence[int]) -> list[SessionEnd]:
-        """Return the times when these sessions ended; sessions that have not ended are left out."""
+        """Return the times when these sessions ended. Sessions that have not ended are left out."""
         return self._database.rows(_make_session_end, "sessions.ended", json.dumps([*sessions]))
 
     def running(self) -> bool:

@@ -27,7 +27,7 @@ class TombstoneRow(NamedTuple):
 
 
 class OpenTombstone(NamedTuple):
-    """A takedown that has begun and is not done; a `shared` address is due again when the takedown is done."""
+    """A takedown that has begun and is not done. A `shared` address is due again when the takedown is done."""
 
     seq: int
     collection: str
@@ -38,7 +38,7 @@ class OpenTombstone(NamedTuple):
 
 
 class SharedRecord(NamedTuple):
-    """An attempt whose record belongs to another attempt too; collection and source are those of the other attempt."""
+    """An attempt whose record is also that of another attempt. `collection` and `source` are those of the other one."""
 
     attempt: int
     same_address: bool
@@ -80,7 +80,7 @@ class AskedRequest(NamedTuple):
 class SharedRequest(NamedTuple):
     """A request to a service that steps made for several documents.
 
-    `attempt` is the first attempt that is not taken down; attachments are JSON.
+    `attempt` is the first attempt that is not taken down. `attachments` are JSON.
     """
 
     digest: int
@@ -128,8 +128,8 @@ class TypedTakedowns(LedgerQueries):
     def open(self) -> list[OpenTombstone]:
         """Return the takedowns that have begun and are not done, for example because a run was killed.
 
-        This includes those that were lifted by the session that began them: their address also has other documents, so
-        that it is due again when the takedown is done.
+        This includes takedowns that were lifted by the session that began them: their address also has other documents,
+        so it is due again when the takedown is done.
         """
         return self._database.rows(_make_open_tombstone, "takedowns.open")
 
@@ -157,7 +157,7 @@ class TypedTakedowns(LedgerQueries):
         return {*self._database.column("takedowns.lent", json.dumps([*attempts]), json.dumps([*gone]))}
 
     def shared(self, attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
-        """Return those of `attempts` whose record in the archive is also that of an attempt not in `gone`."""
+        """Return the `attempts` whose record in the archive is also that of an attempt not in `gone`."""
         return self._database.rows(
             _make_shared_record, "takedowns.shared", json.dumps([*attempts]), json.dumps([*gone])
         )
@@ -178,7 +178,7 @@ class TypedTakedowns(LedgerQueries):
     def taken_down(self) -> list[TakenDown]:
         """Return the addresses and origins whose tombstones are not lifted.
 
-        A tombstone for the addresses of one source at an origin, and not for the whole origin, is left out.
+        Tombstones for the addresses of one source at an origin, and not for the whole origin, are left out.
         """
         return self._database.rows(TakenDown._make, "takedowns.taken_down")
 
@@ -191,5 +191,5 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(SharedRequest._make, "takedowns.asked_too", json.dumps([*attempts]))
 
     def endings(self, attempts: Sequence[int]) -> list[str]:
-        """Return the messages in which following the answers of these attempts ended."""
+        """Return the messages of the discovery (`Followed.ending`) about the answers of these attempts."""
         return self._database.column("takedowns.endings", json.dumps([*attempts]))

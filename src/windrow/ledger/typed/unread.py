@@ -23,7 +23,7 @@ class UnreadDocument(NamedTuple):
 
 
 class UnreadAddress(NamedTuple):
-    """An attempt that is to be read again, the phase of the step, and the address."""
+    """An attempt that must be read again, the phase of the step, and the address."""
 
     attempt: int
     phase: int
@@ -42,13 +42,13 @@ class TypedUnread(LedgerQueries):
     def attempts(self, collection: str, phase: int) -> list[UnreadDocument]:
         """Return the attempts that the step of a phase failed to read, in order.
 
-        An attempt with the reason `capped` is left out if a later attempt at its address has other bytes, or has it
-        too.
+        An attempt of which a cap left out a part is not returned if a later attempt has other bytes of its address, or
+        if a part of the later one is left out too.
         """
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 
     def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:
-        """Return the items that failed at a step for one of these reasons, with the last reading of each."""
+        """Return the items that failed at a step for one of these reasons, with the last reading of each item."""
         return self._database.rows(
             _make_unread_document, "unread.items_failed", collection, step, json.dumps([*reasons])
         )
