@@ -2,7 +2,7 @@
 
 -- row: KnownFile
 -- A listed file.
--- `failed_step` is failed_step step at which it failed, "" if its name was refused, or None. `attempt` is its last attempt, or
+-- `failed_step` is the step at which it failed, "" if its name was refused, or None. `attempt` is its last attempt, or
 -- 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]

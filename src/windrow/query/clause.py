@@ -138,7 +138,7 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
     """Return the clause of `word_sequence` for a leaf; for a word, it also finds the other forms in `word_forms`.
 
-    A form is searched in documents of its language, and in documents of an unknown language. Other and prefixes do
+    A form is searched in documents of its language, and in documents of an unknown language. Phrases and prefixes do
     not have forms.
     """
     sequence = word_sequence(leaf, fields)

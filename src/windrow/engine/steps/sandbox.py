@@ -148,7 +148,7 @@ def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
 
 
 def _restrict_calls(libc: ctypes.CDLL, *, signals: bool) -> bool:
-    """Refuse the system calls _CALL_NUMBERS network and programs, and if `signals`, _CALL_NUMBERS signals. Return whether that works."""
+    """Refuse the system calls for network and programs, and if `signals`, for signals. Return whether that works."""
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return False
