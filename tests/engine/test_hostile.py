@@ -22,37 +22,41 @@ def gzip_answer(body, level=9):
     return answer(gzip.compress(body, level), more="Content-Encoding: gzip\r\n")
 
 
-HOSTILE = {
-    "status-spaces": b"HTTP/1.1 200" + b" " * 60_000 + b"\r\r\n\r\n",
-    "open-tags": answer(b"<a" * 200_000),
-    "charset": answer(b"<p>x", kind="text/html; charset=" + " " * 60_000),
-    "link-quotes": answer_with_head("Link: <a>" + '; a="' * 40 + "\r\n"),
-    "link-long": answer_with_head("Link: " + "<a>; rel=next, " * 4_000 + "\r\n"),
-    "robots-tag": answer_with_head("X-Robots-Tag: " + "unavailable_after: 1, " * 2_500 + "\r\n"),
-    "formats": answer(b"<p>" + b"".join(b"<b id=%d>" % at for at in range(3_000)) + b"<p>x" * 9_000),
-    "formats-packed": gzip_answer(b"<p>" + b"".join(b"<i id=%d>" % at for at in range(3_000)) + b"<p>x" * 150_000),
-    "paragraphs": answer(b"<p>" * 1_200_000),
-    "nested": answer(b"<div>" * 150_000),
-    "options": answer(b"<select>" + b"<option>x<optgroup>" * 100_000),
-    "comments": answer(b"<!--" * 450_000),
-    "metas": answer(b"<meta name=robots content=noarchive>" * 70_000),
-    "links": gzip_answer(b"".join(b"<a href=http://h%d.example/>" % at for at in range(200_000))),
-    "attributes": gzip_answer(b"<a " + b"".join(b"a%d=1 " % at for at in range(300_000)) + b">"),
-    "feed": answer(b"<rss><channel>" + b"<item><link>/ok</link></item>" * 100_000, kind="application/rss+xml"),
-    "feed-half": answer(b"<rss><channel><item><link>&#xD800;</link></item>", kind="application/rss+xml"),
-    "feed-locations": answer(b"<feed><entry>" + b"<link/>" * 500_000, kind="application/atom+xml"),
-    "json": answer(b'{"version":"https://jsonfeed.org/version/1","items":' + b"[" * 900_000, kind="application/feed+json"),
-    "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n"
-    + b"1\r\nx\r\n" * 500_000 + b"0\r\n\r\n",
-    "later": answer(b"", "503 Busy", more="Retry-After: Sat, 21 Nov 99999999999 12:00:00 +99999999\r\n"),
-    "dates": answer_with_head("Date: Sat, 21 Nov 99999999999 12:00:00 GMT\r\nLast-Modified: Sat, 21 Nov -1 12:00:00 GMT\r\n"
-                       "Expires: 99999999999\r\n"),
-    "folds": b"HTTP/1.1 200 OK\r\nA: b" + b"\r\n " * 20_000 + b"\r\n\r\n",
-    "bomb": gzip_answer(bytes(200 << 20), 6),
-    "part": answer(b"<a href=/unseen>x</a>", "206 Partial Content", more="Content-Range: bytes 0-20/9999\r\n"),
-    "coded": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Type: text/html\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
-    "bare": b'HTTP/1.1 200 OK\nContent-Type: text/html\nETag: "bare"\nConnection: close\n\n<a href=/found>x</a>',
-}  # fmt: skip
+def make_hostile_answers():
+    """Return answers by name; some take a second to make, which each process of a test run would spend."""
+    return {
+        "status-spaces": b"HTTP/1.1 200" + b" " * 60_000 + b"\r\r\n\r\n",
+        "open-tags": answer(b"<a" * 200_000),
+        "charset": answer(b"<p>x", kind="text/html; charset=" + " " * 60_000),
+        "link-quotes": answer_with_head("Link: <a>" + '; a="' * 40 + "\r\n"),
+        "link-long": answer_with_head("Link: " + "<a>; rel=next, " * 4_000 + "\r\n"),
+        "robots-tag": answer_with_head("X-Robots-Tag: " + "unavailable_after: 1, " * 2_500 + "\r\n"),
+        "formats": answer(b"<p>" + b"".join(b"<b id=%d>" % at for at in range(3_000)) + b"<p>x" * 9_000),
+        "formats-packed": gzip_answer(b"<p>" + b"".join(b"<i id=%d>" % at for at in range(3_000)) + b"<p>x" * 150_000),
+        "paragraphs": answer(b"<p>" * 1_200_000),
+        "nested": answer(b"<div>" * 150_000),
+        "options": answer(b"<select>" + b"<option>x<optgroup>" * 100_000),
+        "comments": answer(b"<!--" * 450_000),
+        "metas": answer(b"<meta name=robots content=noarchive>" * 70_000),
+        "links": gzip_answer(b"".join(b"<a href=http://h%d.example/>" % at for at in range(200_000))),
+        "attributes": gzip_answer(b"<a " + b"".join(b"a%d=1 " % at for at in range(300_000)) + b">"),
+        "feed": answer(b"<rss><channel>" + b"<item><link>/ok</link></item>" * 100_000, kind="application/rss+xml"),
+        "feed-half": answer(b"<rss><channel><item><link>&#xD800;</link></item>", kind="application/rss+xml"),
+        "feed-locations": answer(b"<feed><entry>" + b"<link/>" * 500_000, kind="application/atom+xml"),
+        "json": answer(b'{"version":"https://jsonfeed.org/version/1","items":' + b"[" * 900_000, kind="application/feed+json"),
+        "chunks": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Type: text/html\r\n\r\n"
+        + b"1\r\nx\r\n" * 500_000 + b"0\r\n\r\n",
+        "later": answer(b"", "503 Busy", more="Retry-After: Sat, 21 Nov 99999999999 12:00:00 +99999999\r\n"),
+        "dates": answer_with_head("Date: Sat, 21 Nov 99999999999 12:00:00 GMT\r\nLast-Modified: Sat, 21 Nov -1 12:00:00 GMT\r\n"
+                           "Expires: 99999999999\r\n"),
+        "folds": b"HTTP/1.1 200 OK\r\nA: b" + b"\r\n " * 20_000 + b"\r\n\r\n",
+        "bomb": gzip_answer(bytes(200 << 20), 6),
+        "part": answer(b"<a href=/unseen>x</a>", "206 Partial Content", more="Content-Range: bytes 0-20/9999\r\n"),
+        "coded": b"HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\nContent-Type: text/html\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+        "bare": b'HTTP/1.1 200 OK\nContent-Type: text/html\nETag: "bare"\nConnection: close\n\n<a href=/found>x</a>',
+    }  # fmt: skip
+
+
 RULES = b"User-agent: *\n" + b"Disallow" + b" " * 490_000 + b"x\nSitemap: /map.xml\n"
 MAP = b"<urlset>" + b"<url><loc>/ok</loc><lastmod>99999999999-01-01</lastmod></url>" * 600_000
 REASONS = {
@@ -63,8 +67,9 @@ REASONS = {
 
 def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a_good_one(tmp_path):
     answers = {(GOOD, f"/{number}"): answer(b"<a href=/%d>x</a>" % (number + 1)) for number in range(PAGES)}
-    answers |= {(BAD, f"/{name}"): bad for name, bad in HOSTILE.items()}
-    answers[BAD, "/"] = answer(b"".join(b"<a href=/%s>x</a>" % name.encode() for name in HOSTILE))
+    hostile_answers = make_hostile_answers()
+    answers |= {(BAD, f"/{name}"): bad for name, bad in hostile_answers.items()}
+    answers[BAD, "/"] = answer(b"".join(b"<a href=/%s>x</a>" % name.encode() for name in hostile_answers))
     with serve_answers(answers) as server:
         answers[BAD, "/robots.txt"] = answer(
             RULES.replace(b"/map", server.origin(BAD).encode() + b"/map"), kind="text/plain"
@@ -76,10 +81,10 @@ def test_a_host_that_answers_with_all_that_is_bad_is_crawled_to_its_end_beside_a
         "SELECT a.url, v.status, v.reason, v.message, v.etag FROM attempt v JOIN address a ON a.digest = v.address",
     )
     seen = {url.rpartition("/")[2]: rest for url, *rest in rows}
-    assert set(HOSTILE) <= set(seen)
+    assert set(hostile_answers) <= set(seen)
     assert {f"{number}" for number in range(PAGES)} <= set(seen)
     assert {name: seen[name][1] for name in REASONS} == REASONS
-    assert {name for name in HOSTILE if seen[name][1] in {"step_failed", "worker_died"}} == set(), seen
+    assert {name for name in hostile_answers if seen[name][1] in {"step_failed", "worker_died"}} == set(), seen
     assert seen["bare"][3] == '"bare"'
     assert "found" in seen
     assert "unseen" not in seen

@@ -137,14 +137,14 @@ def test_a_host_that_does_not_tell_its_rules_is_left_with_its_addresses(tmp_path
 @pytest.mark.parametrize(
     "rules",
     [
-        answer(gzip.compress(bytes(64 << 20), 1), more="Content-Encoding: gzip\r\n"),
+        lambda: answer(gzip.compress(bytes(64 << 20), 1), more="Content-Encoding: gzip\r\n"),
         answer(b"\x1f\x8b broken", more="Content-Encoding: gzip\r\n"),
         answer(b"User-agent: *", more="Content-Encoding: unheard-of\r\n"),
         b"what?\r\n\r\n",
     ],
 )
 def test_rules_that_cannot_be_read_allow_nothing(tmp_path, rules):
-    events, asked = walk(tmp_path, {"/robots.txt": [rules]})
+    events, asked = walk(tmp_path, {"/robots.txt": [rules() if callable(rules) else rules]})
     assert {path for _, path in asked} == {"/robots.txt"}
     assert how_it_ended(events) == (Reason.ROBOTS_UNREACHABLE, 1)
 

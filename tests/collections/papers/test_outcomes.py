@@ -126,41 +126,45 @@ def test_tei_is_kept_and_the_json_of_both_shapes_is_made_from_it_without_grobid(
 
 LOL = "".join(f'<!ENTITY a{n} "{f"&a{n - 1};" * 10}">' for n in range(1, 10))
 HEAD, TAIL = TEI.split(b"<p>short</p>")
-BOMBS = {
-    "entities": (200, f'<!DOCTYPE TEI [<!ENTITY a0 "ha">{LOL}]><TEI xmlns="http://www.tei-c.org/ns/1.0">&a9;</TEI>'.encode(), XML),
-    "file": (200, b'<!DOCTYPE TEI [<!ENTITY x SYSTEM "file:///etc/passwd">]><TEI xmlns="http://www.tei-c.org/ns/1.0">&x;</TEI>', XML),
-    "deep": (200, HEAD + b"<p>" * 200_000 + b"</p>" * 200_000 + TAIL, XML),
-    "wide": (200, HEAD + b"<p/>" * 900_000 + TAIL, XML),
-    "letters": (200, HEAD + b"\xff\xfe\x00" + TAIL, XML),
-    "nul": (200, HEAD + b"\0" + TAIL, XML),
-    "large": (200, HEAD + b"x" * 5_000_000 + TAIL, XML),
-    "packed": (200, b"\x1f\x8b" + bytes(99), {**XML, "Content-Encoding": "gzip"}),
-    "bomb": (200, gzip.compress(HEAD + bytes(64 << 20) + TAIL), {**XML, "Content-Encoding": "gzip"}),
-    "bomb-error": (500, gzip.compress(b"[TAGGING_ERROR] " + bytes(64 << 20)), {**XML, "Content-Encoding": "gzip"}),
-    "packed-error": (500, b"\x1f\x8b" + bytes(99), {**XML, "Content-Encoding": "gzip"}),
-    "html": (200, b"<html><body>proxy error</body></html>", {"Content-Type": "text/html"}),
-    "empty": (200, b"", XML),
-    "error": (500, b"[TAGGING_ERROR] " + b"\x1b[31m\0" * 9_000, XML),
-    "code": (500, b"[" + b"A" * 100_000, XML),
-    "teapot": (418, b"short and stout", XML),
-    "authors": (200, HEAD + TAIL.replace(b"<body>", b"<body>" + b"<figure><p>x</p></figure>" * 20_000), XML),
-}  # fmt: skip
+
+
+def make_bombs():
+    return {
+        "entities": (200, f'<!DOCTYPE TEI [<!ENTITY a0 "ha">{LOL}]><TEI xmlns="http://www.tei-c.org/ns/1.0">&a9;</TEI>'.encode(), XML),
+        "file": (200, b'<!DOCTYPE TEI [<!ENTITY x SYSTEM "file:///etc/passwd">]><TEI xmlns="http://www.tei-c.org/ns/1.0">&x;</TEI>', XML),
+        "deep": (200, HEAD + b"<p>" * 200_000 + b"</p>" * 200_000 + TAIL, XML),
+        "wide": (200, HEAD + b"<p/>" * 900_000 + TAIL, XML),
+        "letters": (200, HEAD + b"\xff\xfe\x00" + TAIL, XML),
+        "nul": (200, HEAD + b"\0" + TAIL, XML),
+        "large": (200, HEAD + b"x" * 5_000_000 + TAIL, XML),
+        "packed": (200, b"\x1f\x8b" + bytes(99), {**XML, "Content-Encoding": "gzip"}),
+        "bomb": (200, gzip.compress(HEAD + bytes(64 << 20) + TAIL), {**XML, "Content-Encoding": "gzip"}),
+        "bomb-error": (500, gzip.compress(b"[TAGGING_ERROR] " + bytes(64 << 20)), {**XML, "Content-Encoding": "gzip"}),
+        "packed-error": (500, b"\x1f\x8b" + bytes(99), {**XML, "Content-Encoding": "gzip"}),
+        "html": (200, b"<html><body>proxy error</body></html>", {"Content-Type": "text/html"}),
+        "empty": (200, b"", XML),
+        "error": (500, b"[TAGGING_ERROR] " + b"\x1b[31m\0" * 9_000, XML),
+        "code": (500, b"[" + b"A" * 100_000, XML),
+        "teapot": (418, b"short and stout", XML),
+        "authors": (200, HEAD + TAIL.replace(b"<body>", b"<body>" + b"<figure><p>x</p></figure>" * 20_000), XML),
+    }  # fmt: skip
 
 
 def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_path, monkeypatch):
     monkeypatch.setattr(
         crawling, "MAX_SERVICE_WAIT", 1.0
     )  # what is unreadable each time is asked for with growing pauses
-    papers = {name: pdf(f"The paper called {name} by everybody") for name in [*BOMBS, "good"]}
+    bombs = make_bombs()
+    papers = {name: pdf(f"The paper called {name} by everybody") for name in [*bombs, "good"]}
     names = {content: name for name, content in papers.items()}
-    server = Server(lambda asked: BOMBS.get(names[asked.form()["input"][2]], (200, TEI, XML)))
+    server = Server(lambda asked: bombs.get(names[asked.form()["input"][2]], (200, TEI, XML)))
     shelf_of(tmp_path, papers).index(tmp_path / "one.cdx")
     workspace = library(tmp_path, f'grobid = "{server.url}"')
     workspace.run()
     server.close()
     rows = {name: decode_row(workspace.rows().get(f"sha1:{sha1(content)}", {})) for name, content in papers.items()}
     assert rows["good"]["grobid0:status"] == {"status": "success"}
-    for name in BOMBS:
+    for name in bombs:
         columns = [column for column in rows[name] if column.startswith(("grobid0:", "text0:"))]
         if not columns and name == "packed":  # it is requested again
             continue
@@ -171,7 +175,7 @@ def test_hostile_answers_of_grobid_end_in_a_reason_each_and_the_run_goes_on(tmp_
         assert "root:" not in json.dumps(rows[name], default=str)
         if status["status"] != "success":
             assert rows[name]["text0:tinfo"]["title"] == f"The paper called {name} by everybody"
-    assert BOMBS["letters"][1] in rows["letters"].values(), "the bytes are kept as they came"
+    assert bombs["letters"][1] in rows["letters"].values(), "the bytes are kept as they came"
     assert rows["large"]["grobid0:status"]["status"] == "oversize"
     for name in ("bomb", "bomb-error"):
         assert rows[name]["grobid0:status"] == {"status": "oversize", "reason": "BOMB_RATIO"}
