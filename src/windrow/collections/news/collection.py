@@ -18,11 +18,11 @@ from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, cho
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
-"""The kinds of sites, the most reliable first; the directories of a run are in this order."""
+"""The kinds of sites, the most reliable first."""
 
 
 def _read_day(setting: Any, _root: Path) -> str:
-    """Return the day in a setting as YYYY-MM-DD, or an empty text for an empty one; otherwise raise ConfigError."""
+    """Return a day as YYYY-MM-DD, or an empty text for an empty setting."""
     if isinstance(setting, date):
         return setting.isoformat()[:10]
     if setting == "":
@@ -34,7 +34,6 @@ def _read_day(setting: Any, _root: Path) -> str:
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
-    """Return the IANA name of a zone in a setting, or an empty text for an empty one; otherwise raise ConfigError."""
     if setting == "":
         return ""
     try:
