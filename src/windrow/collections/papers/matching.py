@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
 
 MAX_TITLE_CHARACTERS = 1023
-"""The longest title by which a paper or work is matched."""
+"""The maximum number of characters of a title by which papers and works are matched."""
 _MIN_SLUG_CHARACTERS = 8
 
 _GREEK_NAMES = (
@@ -66,7 +66,7 @@ def unify_letters(title: str) -> str:
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug of a title, or an empty text if it is too short or in `stubs`, the slugs of common headings.
+    """Return the slug of a title; empty if it is too short or in `stubs`, the slugs of common headings.
 
     >>> slug("HELLO:there", frozenset()), slug("short", frozenset()), slug("Book Reviews", frozenset({"bookreviews"}))
     ('hellothere', '', '')
@@ -76,7 +76,7 @@ def slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug by which a paper or work is matched, or an empty text if its title is too long or has no slug."""
+    """Return the slug by which a paper or work is matched; empty if the title is too long or has no slug."""
     return slug(unify_letters(title), stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
 
 
@@ -94,8 +94,8 @@ def title_score(first: str, second: str) -> int:
 def edit_distance(first: str, second: str) -> int:
     """Return the Levenshtein distance of two texts, in characters.
 
-    The algorithm is that of Myers (1999) and Hyyrö (2003). Bit vectors have the differences between neighbours in a
-    column of the table of distances; bit N is the difference at letter N of `first`.
+    The algorithm is that of Myers (1999) and Hyyrö (2003). Bit vectors represent the differences between neighbours in
+    a column of the table of distances; bit N is the difference at letter N of `first`.
 
     >>> edit_distance("kitten", "sitting"), edit_distance("", "abc"), edit_distance("same", "same")
     (3, 3, 0)
@@ -124,7 +124,7 @@ ACCEPTED = (EXACT, STRONG)
 """The statuses with which a paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
-"""If more works than this have the slug of a paper, none of them is accepted because of its title."""
+"""If more works than this have the slug of a paper, no work is accepted because of its title."""
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
@@ -139,7 +139,7 @@ _OTHER_WORK_WORDS = frozenset({
     "part", "preface", "protocol", "rejoinder", "reply", "response", "retraction", "review", "supplement",
     "supplementary", "volume",
 })  # fmt: skip
-"""Words of a subtitle which show that it names another work, such as a comment on this one, or another part."""
+"""Words of a subtitle that show that it names another work, such as a comment on this one or another part."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -172,7 +172,7 @@ class _Candidate(NamedTuple):
 
 
 def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
-    """Return the properties of a paper with this slug from GROBID's metadata, or from `text0:tinfo`."""
+    """Return the properties of a paper with this slug from GROBID's metadata or from `text0:tinfo`."""
     authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
     journal = metadata.get("journal")
     date = str(metadata.get("date") or "")
@@ -186,7 +186,7 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper; `works` are the candidates."""
+    """Match a paper with the candidates `works`."""
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
@@ -206,13 +206,11 @@ def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
 
 
 def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
-    """Return a key that sorts candidates by status, similarity and name, the best one first."""
     similarity = candidate.parts["authors"] + 100 * (candidate.parts["year"] == 0) + 100 * candidate.parts["journal"]
     return -_ORDER_OF_STATUSES[candidate.status], -similarity, candidate.work.name
 
 
 def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
-    """Compare a paper with one work; the scores of title and authors are in thousandths."""
     same_identifiers = [name for name in paper.identifiers if name in work.identifiers]
     score = title_score(unify_letters(paper.title), unify_letters(work.title))
     author_share, is_complete = _share_of_authors(paper.authors, work.authors)
@@ -246,7 +244,7 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 
 def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
-    """Return keys by which works with nearly the same slug are found: each author with the slug's start and its end.
+    """Return keys that find works with nearly the same slug: each author with the start and the end of the slug.
 
     >>> near_keys("anefficientmeasureofthewholething", ["Ann Lee"])
     ['lee<anecientmeas', 'lee>hewholething']
@@ -264,7 +262,7 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that one of them lacks."""
+    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that one title lacks."""
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -288,7 +286,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether a title is one with the slug `main_slug`, and a subtitle that does not name another work."""
+    """Return whether `title` is one with the slug `main_slug` and a subtitle that does not name another work."""
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()
@@ -297,9 +295,9 @@ def _is_subtitle(title: str, main_slug: str) -> bool:
 
 
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
-    """Return the share of authors that paper and work have in common, and whether the paper has all that the work has.
+    """Return the share of authors that paper and work have in common, and whether the paper has all of the work's.
 
-    The share is in thousandths of the shorter list of authors; it is None if a list has no usable name.
+    The share is in thousandths of the shorter list of authors. It is None if a list has no usable name.
     """
     names = [words for name in paper_authors if (words := _name_words(name))]
     people = [(family_name, name) for name in work_authors if (family_name := _family_name(name))]
@@ -310,7 +308,7 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether the words of a name include `family_name`, and given names that fit those of `name`."""
+    """Return whether `words` include `family_name`, and given names that fit those of `name`."""
     if family_name not in words:
         return False
     given_names = _without(_name_words(name), family_name)
@@ -332,7 +330,7 @@ def _without(words: Sequence[str], word: str) -> list[str]:
 
 
 def _name_words(name: str) -> list[str]:
-    """Return the words of a name, given names first; initials that are written together, such as JA, are separated.
+    """Return the words of a name, given names first. Initials that are written together, such as JA, are separated.
 
     >>> _name_words("Smith JA"), _name_words("Østergård, S.-E."), _name_words("JANE SMITH")
     (['smith', 'j', 'a'], ['s', 'e', 'ostergard'], ['jane', 'smith'])
@@ -354,7 +352,7 @@ _NAME_PARTICLES = frozenset(
 
 
 def _family_name(name: str) -> str:
-    """Return the family name in a name: the last word (before a comma, if any) that is not an initial, or ""."""
+    """Return the last word of a name (before a comma, if any) that is not an initial; empty if there is none."""
     family_part, comma, _ = name.partition(",")
     words = _name_words(_NAME_SUFFIX.sub("", family_part if comma else name))
     return next((word for word in reversed(words) if len(word) > 1 or not word.isascii()), "")

@@ -41,7 +41,6 @@ class SqliteTable(SqliteStore):
         self._family_names = frozenset(self._families)
 
     def _create_table(self, families: Sequence[Family]) -> None:
-        """Store the name of the table and its families; raise ConfigError if the file has a table of another name."""
         run = self._connection.execute
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
         stored_name = run("SELECT name FROM named").fetchone()
@@ -92,7 +91,7 @@ class SqliteTable(SqliteStore):
         return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return whether a cell is compressed in the file, as 1 or 0, and the bytes to store."""
+        """Return the bytes to store for a cell, preceded by 1 if they are compressed, or else 0."""
         if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
             compressed = isal_zlib.compress(cell)
             if len(compressed) < len(cell):
@@ -100,7 +99,7 @@ class SqliteTable(SqliteStore):
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove these rows, and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
+        """Remove rows and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
@@ -148,7 +147,7 @@ def _group_cells(rows: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterat
 
 
 PORT = 9090
-"""The port of HBase's Thrift gateway if an address has no port."""
+"""The port of HBase's Thrift gateway for an address without a port."""
 
 
 def open_table(address: str, name: str, families: Sequence[Family]) -> SqliteTable | HbaseTable:
@@ -159,7 +158,7 @@ def open_table(address: str, name: str, families: Sequence[Family]) -> SqliteTab
 
 
 def parse_gateway(address: str) -> Gateway:
-    """Return the host and port of an address `hbase://HOST:PORT`; raise ConfigError for another address.
+    """Return the host and port of an address `hbase://HOST:PORT`; raise ConfigError for any other address.
 
     >>> parse_gateway("hbase://gateway.example")
     Gateway(host='gateway.example', port=9090)
