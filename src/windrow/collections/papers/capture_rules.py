@@ -58,7 +58,7 @@ def media_type(declared: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return a source's rule, which returns why a capture is not wanted, or None; raise ConfigError if it is faulty."""
+    """Return a source's rule, which returns None or why a capture is not wanted; raise ConfigError if it is invalid."""
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())

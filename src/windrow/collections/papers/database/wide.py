@@ -71,7 +71,7 @@ class SqliteTable(SqliteStore):
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows, in one transaction; return an empty dict, as SQLite refuses no valid row."""
+        """Set and clear cells in rows, in one transaction. The result is empty: SQLite accepts all valid rows."""
         run = self._connection.execute
         with self._writing():
             for row in rows:
