@@ -105,7 +105,7 @@ def _texts(page: PageMeasures) -> Sequence[str]:
 
 
 def _mean_word_length(page: PageMeasures) -> bytes:
-    """Return for each block the graded mean number of characters per word."""
+    """Return the graded mean number of characters per word."""
     return grade(map(truediv, map(len, _texts(page)), page.pick(page.outline.blocks.words)), LETTER_SCALE)
 
 
@@ -179,7 +179,7 @@ def _prose_share(page: PageMeasures, steps: int) -> bytes:
 
 
 def _depth_below(page: PageMeasures, boxes: Iterable[int]) -> bytes:
-    """Return, for each block, how many levels its own box is below the box that `boxes` has for it."""
+    """Return, for each block, the number of levels from the box that `boxes` has for it down to its own box."""
     depth = page.outline.boxes.depth
     return bytes(map(sub, page.pick_above[0](depth), map(depth.__getitem__, boxes)))
 
@@ -203,7 +203,8 @@ def _prose_box_share(page: PageMeasures, share: float) -> bytes:
 def _measure_path(page: PageMeasures, measure: str) -> bytes:
     """Return for each block a graded measure of all blocks whose boxes have the same path as its own box.
 
-    `measure` is `times` (their number), `words`, `density` (the share of linked words) or `mean` (words per block).
+    `measure` is `times` (the number of blocks), `words`, `density` (the share of linked words) or `mean` (words per
+    block).
     """
     times, words, linked = page.path_sums
     paths = page.pick_above[0](page.outline.boxes.path)
@@ -218,8 +219,8 @@ def _measure_path(page: PageMeasures, measure: str) -> bytes:
 def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
     """Return for each block a measure of the box that `BoxSurroundings.repeated_box` has for its own box.
 
-    `measure` is `depth` (the steps from the block's box up to it), `words` (a grade), or `share` (the graded share of
-    the page's words in its parent).
+    `measure` is `depth` (the number of steps from the block's box up to it), `words` (a grade), or `share` (the graded
+    share of the page's words in its parent).
     """
     words, parents = page.sums.words, page.outline.boxes.parent
     boxes = page.pick_above[0](page.surroundings.repeated_box)
@@ -231,7 +232,7 @@ def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
 
 
 def _least_density(page: PageMeasures) -> bytes:
-    """Return for each block the least graded share of linked words of its box and the boxes around it."""
+    """Return for each block the smallest graded share of linked words of its box and the boxes around it."""
     least_by_box = list(page.sums.link_density)
     for box, parent in enumerate(page.outline.boxes.parent[1:], 1):
         least_by_box[box] = min(least_by_box[box], least_by_box[parent])
@@ -239,7 +240,7 @@ def _least_density(page: PageMeasures) -> bytes:
 
 
 def _headline_level(page: PageMeasures) -> bytes:
-    """Return for each block the level of the headline that is its box or its box's parent; 0 if neither is one."""
+    """Return for each block the level of the headline that is its box or its box's parent; 0 if there is none."""
     levels, parent_levels = page.pick_above[0](page.headline_levels), page.pick_above[1](page.headline_levels)
     return bytes([level or parent_level for level, parent_level in zip(levels, parent_levels, strict=True)])
 
@@ -328,7 +329,6 @@ class Features:
     __slots__ = ("_bits", "_block_grades", "_likelihoods", "_page", "_page_grades", "count")
 
     def __init__(self, page: PageMeasures) -> None:
-        """Prepare the features of a page with at least one block."""
         self._page = page
         self._likelihoods: Likelihoods | None = None
         self._block_grades: dict[str, bytes] = {}
@@ -355,7 +355,7 @@ class Features:
         return page_grade
 
     def of_block(self, name: str) -> bytes:
-        """Return a feature of blocks or of their boxes, a grade for each block."""
+        """Return a feature of blocks or of their boxes: a grade for each block."""
         grades = self._block_grades.get(name)
         if grades is None:
             grades = self._of_bit(*BIT_FEATURES[name]) if name in BIT_FEATURES else self._measure(name)

@@ -131,7 +131,7 @@ def _texts(value: Any) -> list[str]:
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
-    """Return the first text that is not empty among these properties of an object, or an empty text."""
+    """Return the first non-empty text among these properties of an object; empty if there is none."""
     for name in names:
         for raw_text in _texts(node.get(name)):
             if text := _clean(raw_text):
@@ -145,7 +145,7 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    """Yield the names in a property of persons or organisations: texts, objects, references, or a list of these."""
+    """Yield the names in a property of persons or organisations: texts, objects, references, or a list of them."""
     for person in (persons if isinstance(persons, list) else [persons])[:100]:
         if isinstance(person, str):
             yield _clean(person)
@@ -162,16 +162,16 @@ def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[st
 
 
 DATE_SELECTOR = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
-"""Selects elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
+"""A selector of elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
 _MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
     """Yield possible dates of publication or empty texts, the most trusted first.
 
-    `elements` are those that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all on the
-    page are equal, since a list has one for each entry. A `time` in an article's header is used if the page has only
-    one article, or the header contains an `h1`. Any other `time` is used if all on the page are equal.
+    `elements` are those that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all such
+    dates on the page are equal, because a list has one for each entry. A `time` in an article's header is used if the
+    page has only one article, or the header contains an `h1`. Any other `time` is used if all on the page are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
@@ -190,7 +190,7 @@ def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date of the elements whose attribute contains this word, or an empty text if not all have the same."""
+    """Return the date of the elements whose attribute contains `word`; empty unless all have the same date."""
     dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
@@ -266,7 +266,7 @@ class FeedLink(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """A link to the page in another language, or to a page to choose a language from (`x-default`)."""
+    """A link to the page in another language, or to a page where the reader chooses one (`x-default`)."""
 
     language: str
     href: str
@@ -289,19 +289,19 @@ class PageHead(NamedTuple):
     language: str = ""
     """The `lang` of the root, as written."""
     canonical: str = ""
-    """The first canonical address; `canonicals` has all."""
+    """The first of `canonicals`."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """The address in `base`, against which relative addresses are resolved, or an empty text without one."""
+    """The address in `base`, against which relative addresses are resolved, or an empty text."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of every `meta` that may forbid search engines to show the page."""
+    """Name and content of each `meta` that may forbid search engines to show the page."""
     published: str = ""
-    """A date as written that `read_page_time` can read; so is `modified`."""
+    """A date as written that `read_page_time` can read; `modified` is like it."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of every `meta` that may name an author, in order."""
+    """Name and content of each `meta` that may name an author, in order."""
     metas: tuple[tuple[str, str], ...] = ()
     """Lower-case name and first content of each `meta` not in `open_graph`; for `robots`, all contents joined."""
     linked: StructuredData = StructuredData()
@@ -318,7 +318,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The authors in JSON-LD; without them, those in the most trusted `meta` elements, except web addresses."""
+        """The authors in JSON-LD, or else those in the most trusted `meta` elements, except web addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHOR_NAMES:
@@ -337,7 +337,7 @@ class PageHead(NamedTuple):
         return tuple(first_spelling.values())
 
     def property(self, name: str) -> str:
-        """Return the first property with this name in `open_graph`, such as `og:title`, or an empty text."""
+        """Return the first property with this name in `open_graph`, such as `og:title`; empty if there is none."""
         return next((value for key, value in self.open_graph if key == name and value), "")
 
 
@@ -396,17 +396,16 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
 
 
 def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the first readable date, of JSON-LD or of a `meta` with one of these names, or an empty text."""
+    """Return the first readable date, from JSON-LD or from a `meta` with one of these names; empty if there is none."""
     return first_date((linked_date, *filter(None, map(properties.get, names))))
 
 
 def first_date(texts: Iterable[str]) -> str:
-    """Return the first of the texts that `read_page_time` can read, or an empty text."""
+    """Return the first text that `read_page_time` can read; empty if there is none."""
     return next((text for text in texts if text and read_page_time(text)), "")
 
 
 def _media_type(attributes: _Attributes) -> str:
-    """Return the media type in an element's `type`, without parameters, in lower case."""
     return (attributes.get("type") or "").partition(";")[0].strip().lower()
 
 
@@ -422,9 +421,9 @@ def _add_meta(
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
 ) -> None:
-    """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`.
+    """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it names an author.
 
-    One whose name `metas` has already is added to `repeated_metas`.
+    If `metas` has its name already, it is added to `repeated_metas` instead.
     """
     content = attributes.get("content")
     if not content:
@@ -460,7 +459,7 @@ def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
 
 
 def read_refresh(attributes: _Attributes) -> str:
-    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3), or an empty text."""
+    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3); empty if there is none."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
     prefix, equals, address = (attributes.get("content") or "")[:_MAX_CHARACTERS].partition("=")

@@ -17,9 +17,9 @@ from windrow.content.measures import LEVELS_ABOVE, PageMeasures, grade_counts, m
 _GRADE_STEPS = 50  # grades between the likelihoods 0 and 1
 _NEAR_BLOCKS = 5  # blocks on each side that a mean includes
 _MIN_CERTAIN_LIKELIHOOD, _MIN_CERTAIN_WORDS = 0.7, 12
-"""The least likelihood and words of a block that counts as certainly main content."""
+"""The minimum likelihood and number of words of a block that counts as certainly main content."""
 TEXT_BOX_SHARES = (0.5, 0.8)
-"""Shares of the page's likely words; for each one, the text box is the innermost box with at least this share."""
+"""Shares of the page's likely words. For each share, the text box is the innermost box with at least this share."""
 _SIDE_BEFORE, _SIDE_AFTER = 1, 2
 
 
@@ -83,7 +83,8 @@ def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
 def _mean_of_path(likelihoods: Likelihoods) -> bytes:
     """Return for each block the graded mean likelihood of all judged blocks whose boxes have the path of its box.
 
-    A path is a number, the same for boxes whose tags and classes, and those of all boxes around them, are the same.
+    Boxes have the same path, which is a number, if their tags and classes, and those of all boxes around them, are the
+    same.
     """
     paths = likelihoods.page.pick_above[0](likelihoods.page.outline.boxes.path)
     words, likely_words = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
@@ -109,7 +110,7 @@ def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
 def _find_text_box(likely_words: Sequence[float], depth: Sequence[int], share: float) -> int:
     """Return the innermost box with at least this share of the page's likely words.
 
-    `likely_words` and `depth` have a number for each box, the body's first.
+    `likely_words` and `depth` have a number for each box, beginning with the body.
     """
     least_words = likely_words[0] * share
     return max((box for box, likely in enumerate(likely_words) if likely >= least_words), key=depth.__getitem__)
@@ -129,7 +130,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block after the text box the graded number of blocks from its end; 0 for all others."""
+    """Return for each block after the text box the graded number of blocks from its end; 0 for other blocks."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)
@@ -156,9 +157,10 @@ def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _distance_to_certain_block(likelihoods: Likelihoods, *, in_words: bool, backwards: bool) -> bytes:
-    """Return for each block the graded distance to the last block up to it that is certainly main content.
+    """Return for each block the graded distance to the nearest block before it that is certainly main content.
 
-    It is in words if `in_words`, otherwise in blocks; if `backwards`, it is the distance to the next such block.
+    A certain block has the distance 0. The distance is in words if `in_words`, and otherwise in blocks. If `backwards`,
+    blocks after it are searched instead.
     """
     distances = []
     distance = 9_999  # for blocks that no certain block precedes

@@ -100,7 +100,7 @@ _BACKTICKS = re.compile(r"`+")
 class Frame:
     """An open block element and what was written in it so far.
 
-    `kind` is a key of `WRITERS`, or `row` or `cell`; `tag` is its start tag without brackets.
+    `kind` is a key of `WRITERS`, or `row` or `cell`. `tag` is the start tag without brackets.
     """
 
     __slots__ = ("blocks", "is_implied", "kind", "rows", "tag", "texts")
@@ -145,7 +145,7 @@ def _write_quotation(frame: Frame) -> list[str]:
 
 
 def _write_preformatted(frame: Frame) -> list[str]:
-    """Return preformatted text as a fenced block with the language of its code, if it is named."""
+    """Return preformatted text as a fenced block, with the language of the code if it is named."""
     text = "".join(frame.texts).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return []
@@ -173,7 +173,7 @@ def _write_table_frame(frame: Frame) -> list[str]:
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item; a list that may follow text without an empty line is joined to it."""
+    """Return the blocks of an item; a list that may follow text without an empty line is joined to the text."""
     joined: list[str] = []
     for block in blocks:
         if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):
@@ -187,7 +187,7 @@ _ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph wi
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append a list that is directly in the list `parent` to the item before it; without one, add it as an item."""
+    """Append a list that is directly in the list `parent` to the last item; without an item, add it as one."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:
@@ -195,7 +195,7 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return a list, with other markers if it follows a list of its kind: otherwise they would be read as one list."""
+    """Return a list, with other markers if it follows a list of its kind, because both would be read as one list."""
     if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", new_list[0])]
     if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):
