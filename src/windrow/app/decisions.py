@@ -38,9 +38,9 @@ def decide(
 ) -> list[Chosen]:
     """Write a decision (`retry` or `cancel`) on items and addresses; return them with the states they had before.
 
-    Without `names`, the failed ones (retry) or the waiting ones (cancel) with this source and reason are chosen; an
-    empty `source` or `reason` selects all. With `dry_run` nothing is written. Raises UsageError for an unknown name or
-    reason, without any selection, and if a finished item is to be cancelled.
+    Without `names`, failed items (retry) or waiting items (cancel) with this source and reason are chosen. An empty
+    `source` or `reason` selects all; one of the three must be given. With `dry_run` nothing is written. Raise
+    UsageError for an unknown name or reason, without any selection, and if a finished item is to be cancelled.
     """
     if not names and not reason and not source:
         hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
@@ -84,10 +84,10 @@ def ask_again(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Have the next run ask a service again about the records in `names`, or about all; return them as waiting.
+    """Let the next run ask a service again about the records in `names`, or about all; return them as waiting.
 
-    This is a session of its own, which takes the lease. Raises UsageError if no installed collection can ask the
-    service again, if a source is given, or if the service has not answered about one of the names.
+    This is a session of its own, which takes the lease. Raise UsageError if no installed collection can ask the service
+    again, if a source is given, or if the service has not answered about one of the names.
     """
     if source:
         raise UsageError("--service and --source cannot be combined", hint="windrow retry --service NAME [RECORD]...")
@@ -128,7 +128,7 @@ def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> l
 
 
 def _refuse_finished(chosen_by_collection: Mapping[str, Sequence[Chosen]]) -> None:
-    """Raise UsageError if an item is finished: cancelling it would not remove its records."""
+    """Raise UsageError if an item is finished, because cancelling it would not remove its records."""
     finished = [item.key for items in chosen_by_collection.values() for item in items if item.is_done]
     if finished:
         raise UsageError(

@@ -48,8 +48,8 @@ class PhaseSpan(NamedTuple):
 def phase_span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
     """Return the part of a run from phase `first` to phase `last`, both included; an empty name sets no bound.
 
-    All phases before the collection's first step fetch; if it has no steps, only its first phase does. Raises
-    UsageError for an unknown phase, and if `first` comes after `last`.
+    All phases before the collection's first step fetch; if it has no steps, only its first phase does. Raise UsageError
+    for an unknown phase, and if `first` comes after `last`.
 
     >>> from windrow.collections.drops.collection import COLLECTION
     >>> phase_span(COLLECTION, "xsd", "upload") == PhaseSpan(False, frozenset({"xsd", "upload"}))
@@ -100,8 +100,8 @@ def preview(
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
     """Call `run` every `interval` seconds, or once if that is 0, and yield each exit code; end after 130 (stopped).
 
-    If `run` raises an error, such as that of a lock or of a database that is down, `report` is called with a message
-    and the next run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
+    If `run` raises an error, such as a lock or an unreachable database, `report` is called with a message, and the next
+    run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
     """
     while True:
         began = time.monotonic()
@@ -125,19 +125,19 @@ def _end_wait(_number: int, _frame: object) -> None:
 
 
 def refuse_without_fetching(spans: Iterable[PhaseSpan]) -> None:
-    """Raise UsageError for `--again` if one of the spans does not fetch."""
+    """Raise UsageError for `--again` if a span does not fetch."""
     if not all(span.fetch for span in spans):
         raise UsageError("--again fetches again, but --from skips fetching", hint="windrow replay")
 
 
 MAX_NOTIFY_SECONDS = 60.0
-"""The longest time that the command of `run.notify` may take, in seconds."""
+"""The maximum time that the command of `run.notify` may take, in seconds."""
 
 
 def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> str:
     """Run a command in a folder with `report` as JSON on its input; return an error message, empty if it succeeded.
 
-    The command's output is written to our standard error.
+    The command's output is written to windrow's standard error.
 
     >>> notify(["false"], {"session": 1}, Path("."))
     'the command of run.notify, false, ended with code 1'
@@ -160,7 +160,7 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
 
 
 def _standard_error() -> int:
-    """Return the descriptor of our standard error, or the null device if it is not a real file."""
+    """Return the descriptor of standard error, or the null device if it is not a real file."""
     try:
         return sys.stderr.fileno()
     except (OSError, AttributeError):
@@ -184,7 +184,7 @@ def run(
 ) -> SessionSummary:
     """Harvest the chosen sources in one session; pass its summary to the command of `run.notify`, and return it.
 
-    `command` is the command line that the ledger records. An interrupt ends the session with exit code 130.
+    `command` is the command line for the ledger. An interrupt ends the session with exit code 130.
     """
     with TemporaryDirectory(prefix="windrow-wacz-") as folder:
         imports = _import_harvest(config, arguments, Path(folder))
@@ -223,7 +223,6 @@ def _run_session(
 
 
 def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: RunArguments) -> None:
-    """Run the phases `span` of a collection's harvest."""
     if arguments.again:
         frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
     session.run_harvest(harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch, since=arguments.since)
@@ -232,7 +231,7 @@ def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: Run
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
     """Harvest each chosen collection; if the database of one cannot be reached, the others are still harvested.
 
-    Raises StoreUnreachable at the end if the database of every chosen collection cannot be reached.
+    Raise StoreUnreachable at the end if the database of every chosen collection cannot be reached.
     """
     unreachable: list[StoreUnreachable] = []
     for name, open_harvest in _harvests(config, arguments.names, spans):
@@ -250,7 +249,7 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
 def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
     """Return the names of the chosen sources by collection; `names` are collections and sources, empty means all.
 
-    Raises UsageError for an unknown name, and for a named source whose configured state forbids requests.
+    Raise UsageError for an unknown name, and for a named source whose configured state forbids requests.
     """
     collections_by_source = {source.name: source.collection for source in config.sources}
     unknown = [name for name in names if name not in collections_by_source and name not in collection_names()]
@@ -283,7 +282,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
     """Add a folder that is named in place of a source as a source of this run, if a collection adopts at `first_phase`.
 
-    Returns configuration, names and first phase, unchanged if none is adopted. Raises UsageError for further names.
+    Return configuration, names and first phase, unchanged if no folder is adopted. Raise UsageError for further names.
     """
     declared_names = {*collection_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in declared_names and Path(name).is_dir()]
@@ -306,7 +305,7 @@ def is_address(name: str) -> bool:
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Return the TOML table of a new source, by the source's name; the source requests only these addresses.
 
-    Raises UsageError for an address that is not valid.
+    Raise UsageError for an address that is not valid.
 
     >>> source_of_addresses(["https://example.org/a?b=1"])
     {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}
@@ -326,7 +325,7 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
     """Return a message, with the reason, for each chosen source that cannot be used.
 
-    A source whose collection is not known, as its file is not TOML, is chosen with every collection.
+    A source whose collection is not known, because its file is not TOML, is chosen with every collection.
     """
     chosen_names = {*names, ""} if any(name in collection_names() for name in names) else {*names}
     chosen = (source for source in config.sources if not names or {source.name, source.collection} & chosen_names)
@@ -338,7 +337,7 @@ def _harvests(
 ) -> Iterator[tuple[str, Callable[[], Harvest]]]:
     """Yield the name of each chosen collection, and a function that opens its stores and returns its harvest.
 
-    Before the first one, the adapters of all collections that fetch are asked whether they are ready.
+    First, all collections that fetch must be ready; their adapters raise an error otherwise.
     """
     chosen = choose_sources(config, names)
     for collection_name in chosen:
@@ -349,7 +348,6 @@ def _harvests(
 
 
 def _open_harvest(config: Workspace, collection_name: str, source_names: AbstractSet[str]) -> Harvest:
-    """Return the harvest of a collection's chosen sources, with its stores opened."""
     harvest: Harvest = adapter(collection_name).harvest(config)
     return replace(harvest, sources=tuple(source for source in harvest.sources if source.name in source_names))
 
@@ -372,7 +370,7 @@ def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) ->
 
 
 def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
-    """Return a session's summary with `unusable` among its errors, after passing it to the command of `run.notify`."""
+    """Return a session's summary, with `unusable` among its errors, and pass it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
     counts = content_counts(config, ledger)
     summary = summarise(ledger, number, phases(), tuple(session.repaired), content_counts=counts)

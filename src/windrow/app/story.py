@@ -24,17 +24,17 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_REFUSALS = 50
-"""The most refused entries of listings that the story of a source has: the last ones."""
+"""The maximum number of refused entries of listings in the story of a source; the last ones are shown."""
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
-"""The story of a zip has the findings of at most 50 documents, and at most 20 findings of each."""
+"""The story of a zip has the findings of at most 50 documents, and at most 20 findings of each document."""
 
 
 class Event(NamedTuple):
     """One event of a story; fields that do not apply are None or empty.
 
-    `number` is the fact's `seq` on the ledger; `event` is seen, listed, changed, compared, gone, refused, fetch,
-    capture, reading, start, finding, decision or task; `message` says what happened.
+    `number` is the fact's `seq` on the ledger. `event` is seen, listed, changed, compared, gone, refused, fetch,
+    capture, reading, start, finding, decision or task. `message` describes what happened.
     """
 
     at: datetime
@@ -61,9 +61,10 @@ class Event(NamedTuple):
 
 
 class Story(NamedTuple):
-    """The history of an item, a source or a refused name: its state, its members and its events in order.
+    """The history of an item, a source or a refused name: its state, its members, and its events in order.
 
-    `within` is the key of the zip that contains the item, `offered_by` the sources that list it.
+    `within` is the key of the zip that contains the item. `offered_by` are the sources that list it, and the names
+    under which it was imported.
     """
 
     number: int
@@ -93,7 +94,7 @@ class StoryAnswer(NamedTuple):
 
 
 def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
-    """Return what is known about a name or number. Raises WindrowError for an unknown or empty name."""
+    """Return what is known about a name or number; raise WindrowError for an unknown or empty name."""
     name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
     if not name:
         raise UsageError("the name is empty", hint="windrow why --help")
@@ -107,7 +108,7 @@ def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
 
 
 def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
-    """Replace the sessions of events, which are numbers of facts, by the numbers that people use: 1, 2, 3."""
+    """Replace the sessions of events, which are numbers of facts, by the numbers that users see: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
     if story := answer.story:
         events = tuple(event._replace(session=numbers.get(event.session, event.session)) for event in story.events)
@@ -116,7 +117,7 @@ def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
 
 
 def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Return the story of the item with this name, the candidates if several have it, or what `_answer_other` finds."""
+    """Return the story of the item with this name, or candidates if several items have it, or else `_answer_other`."""
     items = lookup.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
@@ -127,7 +128,7 @@ def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str)
 
 
 def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Return what is known about a name that no item has: of a page, site, refused file, source, service or owner."""
+    """Return what is known about a name that is not an item's: a page, site, refused file, source, service or owner."""
     adapters = capable(Explains, harvested_collections(workspace, ledger))
     explanations = (adapter.explain(workspace, ledger, name) for adapter in adapters.values())
     explained = tuple(explanation for explanation in explanations if explanation is not None)
@@ -151,7 +152,7 @@ def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name
 
 
 def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Return the story of the item that was fetched last of those in `numbers`, which have the same key."""
+    """Return the story of an item; `numbers` are items with the same key, of which the last one fetched is used."""
     items = [item for number in numbers if (item := ledger.items.get(number))]
     item = max(items, key=lambda item: (item.attempt, item.seq))
     number, collection_name = item.seq, item.collection
@@ -197,7 +198,7 @@ def _listing_events(ledger: Ledger, file: int) -> list[Event]:
 
 
 def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
-    """Return an event for the start of each attempt, and one for its end, in the phase `phase`, if it has ended."""
+    """Return an event for the start of each attempt and one for its end, if it has ended, with the phase `phase`."""
     events = []
     for attempt in attempts:
         source, address, session = attempt.source, attempt.url, attempt.session
@@ -232,7 +233,7 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
 
 
 def _reading_events(ledger: Ledger, item: int) -> list[Event]:
-    """Return an event for each reading of an item, and one for a step that has begun but not ended."""
+    """Return an event for each reading of an item, and for a step that has begun but not ended."""
     events = []
     for reading in ledger.items.readings(item):
         step, version, reason = reading.step, reading.version, reading.reason
@@ -258,7 +259,6 @@ def _reading_events(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
-    """Return an event for each finding in an item."""
     events = []
     for finding in ledger.items.findings(item):
         column = f" column {finding.column}" if finding.column is not None else ""
@@ -285,7 +285,6 @@ def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Me
 
 
 def _decision_events(ledger: Ledger, item: int) -> list[Event]:
-    """Return an event for each decision of an operator on an item."""
     events = []
     for decision in ledger.items.decisions(item):
         text = decision.act.meaning
@@ -306,7 +305,7 @@ def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
 
 
 def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
-    """Return the story of a file whose name was refused, so that it did not become an item."""
+    """Return the story of a file that did not become an item, because its name was refused."""
     events = tuple(map(_refusal_event, refusals))
     sources = tuple(dict.fromkeys(event.source for event in events))
     last_event = events[-1]
@@ -317,7 +316,6 @@ def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
 
 
 def _refusal_event(refusal: RefusalRow) -> Event:
-    """Return the event that an entry of a listing was refused."""
     return Event(
         refusal.at, refusal.seq, refusal.session, "refused",
         f"{refusal.source} offers {refusal.path}: {refusal.reason.meaning}",
@@ -326,9 +324,9 @@ def _refusal_event(refusal: RefusalRow) -> Event:
 
 
 def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> Story:
-    """Return the story of a source or service: its tasks and the last refused entries of its listings.
+    """Return the story of a source or service: its tasks, and the last refused entries of its listings.
 
-    Its state is that of the last task.
+    Its state is the state of the last task.
     """
     events = []
     for task in ledger.sessions.tasks_of_source(source):
