@@ -72,7 +72,7 @@ def _print_changes(
 
 
 def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...], *, styled: bool = False) -> list[str]:
-    """Return a line for each change, and after it indented lines with the difference if that is known."""
+    """Return a line for each change, followed by indented lines with the difference if it is known."""
     lines = []
     for change in changes:
         title = f"  {change.title}" if change.title and change.title not in change.key else ""

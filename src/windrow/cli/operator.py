@@ -21,7 +21,6 @@ _EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "c
 
 
 def _decide(decision: str, console: Console, names: tuple[str, ...], **selection: Any) -> int:
-    """Retry or cancel the selected items or records, print them, and return the exit code 0."""
     workspace = console.open()
     items = (workspace.retry if decision == "retry" else workspace.cancel)(names, **selection)
     for item in items:
@@ -189,7 +188,6 @@ def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> in
 
 
 def _check_sandbox(console: Console) -> int:
-    """Print how this machine's kernel restricts processes that read documents, and return the exit code."""
     from windrow.engine.steps.sandbox import try_sandbox  # noqa: PLC0415 `--help` needs no engine
 
     trial = try_sandbox()
@@ -207,7 +205,6 @@ def _check_sandbox(console: Console) -> int:
 
 
 def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
-    """Check a folder by a collection's standard, print the faults, and return the exit code."""
     from windrow.app.check import check_tree  # noqa: PLC0415 `--help` needs no collection
 
     file_count = fault_count = byte_count = 0

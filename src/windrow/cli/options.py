@@ -136,7 +136,6 @@ class SettingType(click.ParamType):  # type: ignore[type-arg]
     name = "value"
 
     def __init__(self, setting: Setting) -> None:
-        """Take the setting that the option sets."""
         self._kind = setting.kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:

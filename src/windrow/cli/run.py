@@ -33,7 +33,7 @@ SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
 """The sections of the options of `run` in the help."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
-"""The names of options in the recorded command line, and the arguments of the run that they set."""
+"""By option in the recorded command line, the argument of the run that it sets."""
 
 
 def _command_line(arguments: Mapping[str, Any]) -> str:
@@ -127,7 +127,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _expand_name(name: str) -> Iterable[str]:
-    """Return a name itself, or for - the names on standard input, one on each line; lines with # are comments."""
+    """Return the name itself, or for - the names on standard input, one on each line; lines with # are comments."""
     if name != "-":
         return [name]
     lines = (line.strip() for line in sys.stdin)
@@ -150,7 +150,7 @@ def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[
 
 
 def _report_missing_sources(console: Console, config: Workspace, names: Sequence[str]) -> None:
-    """Tell the user that there are no sources, and for which named collections nothing is done since they have none."""
+    """Print that there are no sources, or for which named collections nothing is done because they have none."""
     from windrow.app.warc_files import import_collection  # noqa: PLC0415
     from windrow.contract.registry import names as collection_names  # noqa: PLC0415
 
@@ -177,7 +177,7 @@ def print_summary(console: Console, summary: SessionSummary) -> None:
 
 
 def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
-    """Print what a run would do in each collection, and return the exit code 0."""
+    """Print what a run would do in each collection; return the exit code 0."""
     has_requests = any(source.asked for preview in previews for source in preview.sources)
     for number, preview in enumerate(previews):
         if console.json:
@@ -217,7 +217,7 @@ def _preview_lines(preview: Preview) -> list[str]:
 
 
 def _planned_size(preview: Preview, source: PlannedSource) -> str:
-    """Return the size of the items that would be fetched from a source, with "and more" if some sizes are unknown."""
+    """Return the size of the items that would be fetched from a source; "and more" if some sizes are unknown."""
     if source.waiting and not source.bytes:
         return "unknown"
     has_unknown = any(fetch.bytes is None for fetch in preview.waiting if fetch.source == source.source)

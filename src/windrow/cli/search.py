@@ -95,7 +95,7 @@ def _format_result(number: int, result: SearchResult, styled: bool) -> str:
 
 
 def _format_facet(name: str, numbers: Mapping[str, int]) -> str:
-    """Return a line with the numbers of a facet: the first `_SHOWN_VALUES`, and how many others there are."""
+    """Return a line with the numbers of a facet: the first `_SHOWN_VALUES`, and how many more there are."""
     values = [f"{escape_lines(value)} {number:,}" for value, number in numbers.items()]
     hidden_count = len(values) - _SHOWN_VALUES
     values[_SHOWN_VALUES:] = [f"and {hidden_count} more (--json has all)"] if hidden_count > 0 else []

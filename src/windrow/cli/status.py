@@ -19,7 +19,7 @@ SOURCES_FAILED = 3
 """The exit code of a session in which sources failed."""
 
 _CHANGES_SHOWN = 20
-"""The most changes that the text of a session's summary has."""
+"""The maximum number of changes in the text of a session's summary."""
 
 
 def summary_lines(summary: SessionSummary) -> list[str]:
@@ -65,13 +65,13 @@ def _summary_head(summary: SessionSummary) -> str:
 
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a list with a table of how many addresses each rule left out, or [] if no address was left out."""
+    """Return a list with a table of how many addresses each rule left out; empty if no address was left out."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if nothing failed, and no cap left out a part of a document.
+    """Describe how a session ended: "all well" if nothing failed and no cap left out a part of a document.
 
     Addresses that rules leave out are not failures.
     """
@@ -95,7 +95,7 @@ def describe_end(summary: SessionSummary) -> str:
 
 
 _RESTING_SHOWN = 20
-"""The most files to be requested again later that are listed."""
+"""The maximum number of files to be requested again later that are listed."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])
@@ -139,7 +139,7 @@ def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
 
 
 def _errors_of_no_source(summary: SessionSummary) -> list[str]:
-    """Return the errors of a session that are not those of a source, such as of a catalogue that is not readable."""
+    """Return the errors of a session that are not errors of a source, such as an unreadable catalogue."""
     source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
     return [line for line in summary.errors if not line.startswith(source_prefixes)]
 

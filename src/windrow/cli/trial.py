@@ -56,7 +56,7 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
 
 
 def _open_workspace(console: Console) -> Workspace | None:
-    """Return the workspace's configuration, or None outside a workspace if the option `--workspace` is not given."""
+    """Return the workspace's configuration; None outside a workspace, unless the option `--workspace` is given."""
     try:
         return console.open().config
     except NotAWorkspace:
@@ -156,7 +156,7 @@ def demo_command(console: Console, folder: Path) -> int:
 
 
 def _program_name() -> str:
-    """Return the command that runs windrow here: `windrow`, or its path if the shell would not find that."""
+    """Return the command that runs windrow here: `windrow`, or its path if the shell would not find it."""
     program = Path(sys.argv[0])
     return "windrow" if program.name != "windrow" or which("windrow") else str(program)
 

@@ -66,7 +66,7 @@ def _print_messages(console: Console, story: Story) -> None:
 
 
 def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: int, name: str) -> None:
-    """Print the items with this name; `more` is the number of further items that are not printed."""
+    """Print the items with this name; `more` is the number of items that are not listed."""
     if console.json:
         for candidate in candidates:
             console.message("candidate", candidate)
@@ -76,7 +76,6 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
 
 
 def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
-    """Return a table of items and their states."""
     head = ["number", "kind", "name", "owner", "state", "reason"]
     rows = [
         (str(item.number), item.kind, item.key, item.owner, f"{item.phase}: {item.status}", item.reason)
