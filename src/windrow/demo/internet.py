@@ -32,7 +32,7 @@ class RunningServer(NamedTuple):
 
 @contextmanager
 def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over FTP to `USER`; raises MissingExtra if pyftpdlib is not installed."""
+    """Serve a folder over FTP to `USER`; raise MissingExtra if pyftpdlib is not installed."""
     try:
         with warnings.catch_warnings():
             # On Python 3.11 it imports deprecated modules of the standard library.
@@ -67,7 +67,7 @@ def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over SFTP with a new host key, which its settings pin; raises MissingExtra without asyncssh."""
+    """Serve a folder over SFTP with a new host key, which its settings pin; raise MissingExtra without asyncssh."""
     try:
         import asyncssh  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -120,7 +120,7 @@ class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
-    """Serve a folder over HTTPS; write the CA's certificate into `workspace`. Raises MissingExtra without trustme."""
+    """Serve a folder over HTTPS; write the CA's certificate into `workspace`. Raise MissingExtra without trustme."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:

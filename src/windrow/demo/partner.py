@@ -90,7 +90,7 @@ def pack(members: dict[str, bytes]) -> bytes:
 def drop(centre: str, day: str, number: int, documents: int = 1, *, shift: float = 0.0) -> tuple[str, bytes]:
     """Return the name and bytes of a zip with `documents` specimen documents and as many experiment documents.
 
-    `day` (such as 2026-01-12) and `number` are parts of its name; `shift` is added to the values of experiments.
+    `day` (such as 2026-01-12) and `number` are parts of its name. `shift` is added to the values of experiments.
     """
     members = {}
     for index in range(1, documents + 1):

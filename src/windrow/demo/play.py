@@ -52,7 +52,7 @@ short_name = "Wtsi"
 full_name = "Wellcome Sanger Institute"
 """
 MARKER_FILE = ".windrow-demo"
-"""An empty file that marks a folder as that of an earlier demo, whose content may be deleted."""
+"""An empty file that marks the folder of an earlier demo, whose content may be deleted."""
 
 
 class DemoResult(NamedTuple):
@@ -65,8 +65,8 @@ class DemoResult(NamedTuple):
 def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
     """Play the demo in a folder that is new, is empty, or has an earlier demo.
 
-    `run(collection, again)` harvests a collection of the workspace in that folder, with `again` also addresses that are
-    not due yet, and returns the exit code; `say` prints a line for the user.
+    `run(collection, again)` harvests a collection of the workspace in that folder and returns the exit code; with
+    `again`, addresses that are not due yet are harvested, too. `say` prints a line for the user.
     """
     empty_folder(folder)
     internet = folder / "internet"
@@ -126,7 +126,7 @@ def _describe_missing(source: str, error: MissingExtra) -> str:
 
 
 def empty_folder(folder: Path) -> None:
-    """Create the folder, or empty it; raises UsageError if it has files that are not those of an earlier demo."""
+    """Create the folder, or empty it; raise UsageError if it has files but not MARKER_FILE."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
             raise UsageError(f"{folder} is not empty, and contains no earlier demo", hint="windrow demo ANOTHER_DIR")
