@@ -210,7 +210,6 @@ def _refuse_secrets(table: SourceTable, address: str) -> None:
 def _build_parser(
     table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, built_in: EventParser | None
 ) -> EventParser:
-    """Build a source's parser; its settings override those of `built_in`. Raise ConfigError if one is not valid."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
     if built_in is None and not configured.get("reader"):

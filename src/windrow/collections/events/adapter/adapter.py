@@ -164,7 +164,6 @@ class EventAdapter(RecordAdapter):
                         yield Fault(location, message, remedy)
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source with one of these addresses, or else what an adapter for records returns."""
         sources = map(_with_current_address, workspace.of(self._collection.name)) if workspace else ()
         source_at_address = next((source for source in sources if source.options[ADDRESS] in {url, first_url}), None)
         return source_at_address or super()._source_at(workspace, url, first_url)

@@ -103,7 +103,6 @@ class EventApi:
     def _select_events(
         self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str]
     ) -> ApiResponse:
-        """Return the response with the events in a range of a view; if `q` is given, only events with all its words."""
         words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
         one_more = view_range._replace(limit=view_range.limit + 1)
         fields: dict[str, str] = {}

@@ -106,7 +106,6 @@ class EventProjection:
                 yield f"{database}: {document['_id']}: differs from what was read, in {', '.join(sorted(names))}"
 
     def _describe_refused(self) -> dict[str, str]:
-        """Return a message for each source with refused documents, by the name of the source."""
         refused: dict[str, list[RefusedDocument]] = {}
         for document in self._records.refused_documents():
             refused.setdefault(document.source, []).append(document)

@@ -278,7 +278,6 @@ class RunLogs:
         )  # fmt: skip
 
     def _response_text(self, attempt: Attempt) -> str:
-        """Return the document of an attempt as text; empty if there is none, or if it cannot be read."""
         place = self._ledger.captures.place_of(attempt)
         if place is None:
             return ""

@@ -423,7 +423,6 @@ def _extra_keys(event: Any) -> dict[str, Any]:
 
 
 def _web_properties(event: Any, name: str) -> list[Any]:
-    """Return the properties `name` whose values are web addresses, not embedded files."""
     return [value for value in _as_list(event.get(name)) if web_address(str(value).strip())]
 
 

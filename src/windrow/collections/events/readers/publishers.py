@@ -98,7 +98,6 @@ def _next_week(document: SourceDocument) -> str:
 
 
 def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Request, ...]:
-    """Return the request that posts the form of a meeting's page for its XML; () if the page has no link to it."""
     link = page.css_first(f"a[href*='{_XML_BUTTON}'], a[id*='{_XML_BUTTON}']")
     if link is None:
         return ()
@@ -275,7 +274,6 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
 
 
 def _location_text(location: Any) -> str:
-    """Return a location of JSON-LD as text: its name and address, or its URL if it has neither."""
     if isinstance(location, list):
         return "; ".join(filter(None, map(_location_text, location[:5])))
     if not isinstance(location, dict):
