@@ -22,7 +22,6 @@ KINDS = ("wordpress", "townnews", "feed", "page")
 
 
 def _read_day(setting: Any, _root: Path) -> str:
-    """Return a day as YYYY-MM-DD, or an empty text for an empty setting."""
     if isinstance(setting, date):
         return setting.isoformat()[:10]
     if setting == "":

@@ -270,7 +270,6 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
-    """Return the `title` and `published` of a feed's entries, by address; nothing if the feed is not valid."""
     try:
         parsed = entries.read_feed(body)
     except StepError:

@@ -111,7 +111,6 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
 
 
 def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) for each violation in an optional field."""
     timestamp = article.get("publication_timestamp_gmt")
     if timestamp is not None and not _is_seconds(timestamp):
         yield "publication_timestamp_gmt", "is neither null nor a positive whole number of seconds"
@@ -158,7 +157,6 @@ def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
 
 
 def _refuse_constant(name: str) -> None:
-    """Raise StepError for NaN and infinity, which JSON does not have."""
     raise StepError(f"{name} is not a number in JSON")
 
 

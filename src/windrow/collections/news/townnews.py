@@ -55,7 +55,6 @@ class _Page(NamedTuple):
 
 
 def _page_request(source: Source, page: _Page, *, every: int | None = None, only_if_new: bool = False) -> Request:
-    """Return the request for a page of the search; `every` is in seconds."""
     query = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={page.offset}"
     for name, day in (("d1", source.options["since"]), ("d2", page.until or source.options["until"])):
         query += f"&{name}={day}" if day else ""

@@ -205,7 +205,6 @@ def _bounds_after(listing: PostList, posts: Sequence[Mapping[str, Any]]) -> tupl
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a response to a request by numbers, and remember which of the numbers exist."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
         refused = content if isinstance(content, RefusedResponse) else _NOT_A_LIST
@@ -280,7 +279,6 @@ def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -
 
 
 def _count_header(fields: Mapping[str, str], name: str) -> int:
-    """Return the number in a header field; -1 if it is missing or is not a number."""
     text = fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 

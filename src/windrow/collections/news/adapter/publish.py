@@ -162,18 +162,16 @@ class _RunWriter:
         return new_articles
 
     def _request_name(self, recorded: RecordedAttempt) -> str:
-        """Return the name that the discovery gave to the request of an attempt; empty if it gave none."""
         request = self._ledger.requests.of_attempt(recorded.seq)
         return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
     def _write_response(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
-        """Write a response to the directory of its kind of site, and its articles to the tree."""
         name = self._request_name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
             self._note_list_outcome(recorded, followed)
         if name == HOME:
-            kind = self._kind_of_home(recorded, followed)
+            kind = self._kind_of_front_page(recorded, followed)
         if kind not in KINDS:
             return
         raw_run = self._raw_run(kind, recorded)
@@ -191,7 +189,7 @@ class _RunWriter:
             outcome, detail = self._write_article(statement, recorded, kind)
             raw_run.count(outcome, detail, recorded.attempt.url)
 
-    def _kind_of_home(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
+    def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
         """Return the kind of a front page's site if the page lists articles, "page" if it failed, and otherwise ""."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
@@ -322,7 +320,7 @@ def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) ->
 def _already_written_revisions(
     existing: Mapping[str, Any], revisions: list[dict[str, Any]], content_hash: str
 ) -> list[dict[str, Any]] | None:
-    """Return the revisions in a file's metadata if a killed run has added `content_hash` to them, or else None."""
+    """Return the revisions in a file's metadata if a killed run has added one with `content_hash`, or else None."""
     metadata = existing.get("metadata")
     in_file = metadata.get("revisions") if isinstance(metadata, dict) else None
     count = len(revisions)
@@ -340,7 +338,6 @@ def _read_file(path: Path) -> str | None:
 
 
 def _parse_article(text: str | None) -> dict[str, Any]:
-    """Return the article in the text of a file; empty if the text is None or is not a JSON object."""
     try:
         article = json.loads(text or "")
     except (ValueError, RecursionError):
