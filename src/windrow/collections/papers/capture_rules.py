@@ -77,7 +77,6 @@ def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _pattern(name: str) -> Callable[[str], bool]:
-    """Return a function that matches SURTs with a named pattern or a regular expression."""
     if name in PATTERNS:
         return PATTERNS[name]
     try:

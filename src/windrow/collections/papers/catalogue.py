@@ -74,7 +74,6 @@ def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:  # noqa: PLR0911
 
 
 def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read a work of Crossref; raise StepError if its type is not matched with papers, or no author has a name."""
     kind = _text(record.get("type"))
     if kind not in _CROSSREF_TYPES:
         raise StepError(f"papers are not matched with records of type {kind[:40]!r}", Reason.NOT_WANTED)
@@ -186,7 +185,6 @@ def _whole_title(title: str, subtitle: str) -> str:
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
-    """Yield the valid identifiers of a work, each with its kind; an arXiv DOI also gives an arXiv identifier."""
     if doi := doi_of(doi):
         yield f"doi:{doi}"
         if doi.startswith("10.48550/arxiv."):

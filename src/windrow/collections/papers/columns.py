@@ -239,7 +239,6 @@ def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
 
 
 def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, Any], tei_shape: str) -> dict[str, Any]:
-    """Return the contents of `grobid0`: none without an outcome, or with a transient one."""
     if outcome is None or outcome["passing"]:
         return {}
     contents = {f"grobid0:{name}": outcome[name] for name in ("status_code", "status", "quality")}

@@ -137,7 +137,6 @@ def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
 
 
 def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
-    """Yield the names in at most four lines below the title, up to the first line with other text."""
     for line in lines[:4]:
         is_heading = _ABSTRACT_HEADING.match(line.text) or _NEXT_HEADING.match(line.text)
         if is_heading or _AFFILIATION.search(line.text):
@@ -149,7 +148,6 @@ def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
 
 
 def _guess_abstract(text: str) -> str:
-    """Return the text from the heading of the abstract to the next heading; empty if there is no abstract."""
     heading = _ABSTRACT_HEADING.search(text)
     if not heading:
         return ""
@@ -250,7 +248,6 @@ def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for 
 
 
 def _refine_type(detected_type: str, head: bytes) -> str:
-    """Return the media type of XHTML or JATS if the first bytes show it, or else the detected type."""
     start = head[:1024]
     if b"<htm" in start and b"http://www.w3.org/1999/xhtml" in start:
         return _XHTML_TYPE
@@ -342,7 +339,6 @@ def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
 
 
 def _interpret(task: Task, answer: Answer, md5: str) -> GrobidOutcome:
-    """Return the outcome of an answer. Its TEI is not parsed if the step was killed twice."""
     if len(task.stopped) > 1:
         return interpret_unparsed(answer, _stop_reason(task))
     return interpret_answer(answer, task.limits, md5)
@@ -430,7 +426,6 @@ def _main_fields(title: str | None, authors: list[str], doi: str | None) -> dict
 
 
 def _add_thumbnail(task: Task, extra: dict[str, Any]) -> None:
-    """Add the first page as JPEG in base 64, or why it could not be drawn, to `extra`."""
     task.view.seek(0)
     try:
         extra["thumbnail"] = b64encode(pdf.draw_first_page(task.view.read(), *_THUMBNAIL_SIZE)).decode()

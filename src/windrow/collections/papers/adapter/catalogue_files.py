@@ -105,7 +105,6 @@ def _files_in(location: Path) -> list[Path]:
 
 
 def _stamp(path: Path) -> str:
-    """Return the size and modification time of a file, or an empty text if they cannot be read."""
     try:
         stat = path.stat()
     except OSError:

@@ -98,7 +98,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and the columns of each row that has all of them (for `ungrobided`, and has no outcome)."""
+    """Yield the key and the columns of rows that have all of them; for `ungrobided`, only rows without an outcome."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
@@ -175,7 +175,6 @@ def _outcomes(cells: Cells) -> Iterator[str]:
 
 
 def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write the path, number of works, losses and problem of each file; return the number of files."""
     del form
     if not settings.catalogue_index.is_file():
         return 0
@@ -188,7 +187,6 @@ def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:
-    """Write the keys of the rows that have `f:c` but not `column`; return their number."""
     count = 0
     with open_rows(settings) as table:
         for key, cells in table.scan(("f:c", column)):

@@ -315,7 +315,6 @@ def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledg
 
 
 def _record_id(archive: Path, response: KeptResponse | None) -> str:
-    """Return the id of a capture's WARC record; empty if it is missing or not fit for the table."""
     if response is None or not response.place.warc:
         return ""
     with suppress(ArchiveError):

@@ -111,7 +111,6 @@ def _reference_rows(settings: PaperSettings) -> Iterator[TypedRow]:
 
 
 def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
-    """Yield the references in the TEI of a row, or else those that the embedded extractor found."""
     if "grobid0:tei_xml" in cells:
         yield from legacy_shape(read_tei(cells["grobid0:tei_xml"], Limits())).get("citations") or ()
         return
@@ -121,7 +120,6 @@ def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
 
 
 def _match_reference(reference: Mapping[str, Any], index: CatalogueIndex | None) -> TypedRow:
-    """Return the fields of a reference; match it if there is an index, and a usable title or identifier."""
     paper = read_paper(reference, matched_slug(reference.get("title") or "", STUBS))
     row: TypedRow = {
         "text": reference.get("unstructured"), "title": paper.title or None, "authors": [*paper.authors],

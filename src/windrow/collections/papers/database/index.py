@@ -144,7 +144,6 @@ class CatalogueIndex(SqliteStore):
             run("DELETE FROM file WHERE id = ?", (number,))
 
     def _import_work(self, work: RawWork, file_number: int, counts: Counter[str]) -> None:
-        """Import a record; count refused records by reason, and shortened works."""
         if isinstance(work, bytes) and not work.strip():
             return
         try:
@@ -194,7 +193,6 @@ class CatalogueIndex(SqliteStore):
         return [_parse_work(text) for text in works.values()]
 
     def _find_works(self, keys: Iterable[str]) -> dict[int, str]:
-        """Return the JSON of at most MAX_SAME_SLUG + 1 works for each key, by the ids of their rows."""
         query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
         works: dict[int, str] = {}
         for key in keys:
