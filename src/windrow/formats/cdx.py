@@ -362,7 +362,6 @@ _MAX_CHECKED_HOURS = 500_000  # hours that are cached: those of half a century
 
 
 def _are_timestamps(timestamps: Sequence[str]) -> bool:
-    """Return whether all texts are valid times of 14 digits; valid hours are cached."""
     if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES_AND_SECONDS:
         return False
     for hour in {timestamp[:10] for timestamp in timestamps} - _checked_hours:
@@ -406,7 +405,6 @@ def _is_date(timestamp: str) -> bool:
 
 
 def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
-    """Parse a line of CDXJ: key, time, and a JSON object whose values are strings or integers."""
     key, timestamp, json_text = line.split(None, 2)
     try:
         members = _decode_json(json_text.decode("utf-8", "surrogateescape").rstrip())

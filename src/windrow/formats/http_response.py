@@ -327,7 +327,6 @@ def _is_ambiguous(head: bytes) -> bool:
 
 
 def _read_length(text: bytes, address: str) -> int:
-    """Read Content-Length: one number of at most 18 digits, perhaps repeated."""
     if text.isdigit() and len(text) < 19:
         return int(text)
     length, *other_lengths = {*_split_words(text)}

@@ -70,7 +70,6 @@ def _text(element: Any) -> str:
 
 
 def _paragraphs(body: Any) -> str:
-    """Return the titles and paragraphs of a body, each on a line."""
     if body is None:
         return ""
     return "\n".join(text for element in body.iter("title", "p") if (text := _text(element)))

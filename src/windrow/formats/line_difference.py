@@ -52,7 +52,6 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 
 def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:
-    """Return the number of equal lines at the beginning of both texts."""
     for index, (left_line, right_line) in enumerate(zip(left, right, strict=False)):
         if left_line != right_line:
             return index

@@ -260,7 +260,6 @@ def refuse_too_large(size: int, address: str) -> None:
 
 
 def _read_size(text: str) -> int | None:
-    """Return the size in bytes that a text states in digits, perhaps with commas; None for any other text."""
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 
@@ -317,7 +316,6 @@ def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, 
 
 
 def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
-    """Return the first exact size in bytes and the first time in the texts, or None for a missing one."""
     size: int | None = None
     modified: datetime | None = None
     for text in texts:

@@ -120,7 +120,6 @@ def _read_numeric_date(text: str) -> datetime | None:
 
 
 def _read_english_date(text: str) -> datetime | None:
-    """Read a date with an English month name, and a time of day after it; return None if there is no date."""
     for pattern in _ENGLISH_DATES:
         if match := pattern.search(text):
             month = _MONTHS.index(match[1 if pattern is _ENGLISH_DATES[0] else 2][:3].lower()) + 1

@@ -357,7 +357,6 @@ def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
 
 
 def _read_language(document: PdfDocument) -> str:
-    """Return the language that the document declares; empty if it does not declare one."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     buffer = (ctypes.c_ushort * 40)()
@@ -370,7 +369,6 @@ def _read_language(document: PdfDocument) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the beginning of a text, at most `_MAX_TEXT_CHARACTERS`, without controls and with single spaces."""
     return " ".join(replace_controls(text[:_MAX_TEXT_CHARACTERS]).split())
 
 

@@ -93,8 +93,8 @@ def _spell_plainly(text: str) -> bytes:
 def _fill_lanes(hashes: list[int]) -> bytes:
     """Return for each lane a byte of the smallest hash that falls into it.
 
-    While a lane is empty, a further round mixes all hashes again, so that few shingles fill all lanes, too. A lane
-    keeps the hash of the first round in which it was not empty.
+    If a lane is empty, all hashes are mixed and tried again, so that a text with few shingles fills all lanes, too. A
+    lane keeps the hash of the first round in which it was not empty.
     """
     lanes: dict[int, int] = {}
     round_hashes = hashes

@@ -119,7 +119,6 @@ def _published_date(element: etree._Element) -> str | bool | None:
 
 
 def _author_names(element: etree._Element | None) -> list[Json]:
-    """Return the names of the authors that are persons."""
     names = []
     for person in _find_all(element, ".//author/persName") if element is not None else ():
         forename, surname = _text_at(person, "./forename") or None, _text_at(person, "./surname") or None
@@ -224,7 +223,6 @@ def _legacy_record(element: etree._Element, index: int | None) -> Json:
 
 
 def _legacy_author(element: etree._Element) -> Json | None:
-    """Return the fields of an author, or None if it is not a person."""
     person = _find_element(element, "./persName")
     if person is None:
         return None
@@ -260,7 +258,6 @@ def _legacy_editors(element: etree._Element) -> list[Json] | None:
 
 
 def _legacy_affiliation(element: etree._Element | None) -> Json | None:
-    """Return the fields of an affiliation, or None if it does not name an organisation."""
     if element is None:
         return None
     names = {
@@ -288,7 +285,6 @@ def _legacy_affiliation(element: etree._Element | None) -> Json | None:
 
 
 def _page_range(element: etree._Element) -> str | None:
-    """Return the first and last page as `1-9`, or the pages as they are written; None if they are missing."""
     pages = _find_element(element, './/biblScope[@unit="page"]')
     if pages is None:
         return None

@@ -120,12 +120,10 @@ def read_json_feed_items(content: bytes) -> Iterator[_Row]:
 
 
 def _first_member(members: dict[str, object], *names: str) -> str:
-    """Return the first of these members that is a non-empty string; empty if there is none."""
     return next((value for name in names if isinstance(value := members.get(name), str) and value), "")
 
 
 def _alternate_link(element: etree._Element) -> str:
-    """Return the address of an entry's page (RFC 4287, section 4.2.7); empty if it has none."""
     for link in element.iterchildren("{*}link"):
         if link.get("href") and link.get("rel", "alternate").strip().lower() == "alternate":
             return link.get("href", "")

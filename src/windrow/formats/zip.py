@@ -99,7 +99,6 @@ def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
 
 
 def _encode_name(name: str) -> set[bytes]:
-    """Return the two encodings of a name that a zip may use."""
     return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
 
 
@@ -405,7 +404,6 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
-    """Return why an entry must not be read, judging by its record, or None if it may be read."""
     kind = stat.S_IFMT(record.mode)
     faults = (
         (UNSAFE_NAME.search(record.name), Reason.UNSAFE_NAME),
