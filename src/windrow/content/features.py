@@ -105,7 +105,6 @@ def _texts(page: PageMeasures) -> Sequence[str]:
 
 
 def _mean_word_length(page: PageMeasures) -> bytes:
-    """Return the graded mean number of characters per word."""
     return grade(map(truediv, map(len, _texts(page)), page.pick(page.outline.blocks.words)), LETTER_SCALE)
 
 

@@ -113,7 +113,6 @@ def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> I
 
 
 def _strip_comment(script: str) -> str:
-    """Return a script without the delimiters of a comment or CDATA section around it."""
     if opening := _COMMENT_OPENING.match(script):
         script = script[opening.end() :]
     end = script.rstrip()
@@ -126,12 +125,10 @@ def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts in a value that is a text or a list."""
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
-    """Return the first non-empty text among these properties of an object; empty if there is none."""
     for name in names:
         for raw_text in _texts(node.get(name)):
             if text := _clean(raw_text):
@@ -145,7 +142,6 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    """Yield the names in a property of persons or organisations: texts, objects, references, or a list of them."""
     for person in (persons if isinstance(persons, list) else [persons])[:100]:
         if isinstance(person, str):
             yield _clean(person)
@@ -203,7 +199,6 @@ def _article_header_date(tree: LexborHTMLParser) -> str:
 
 
 def _read_date(element: LexborNode) -> str:
-    """Return an element's date: the first attribute that may have one, or else its text."""
     attributes = element.attributes
     date = (
         attributes.get("datetime")
@@ -396,7 +391,6 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
 
 
 def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the first readable date, from JSON-LD or from a `meta` with one of these names; empty if there is none."""
     return first_date((linked_date, *filter(None, map(properties.get, names))))
 
 
@@ -410,7 +404,6 @@ def _media_type(attributes: _Attributes) -> str:
 
 
 def _text(attributes: _Attributes, name: str) -> str:
-    """Return an attribute with single spaces, or an empty text if it is missing."""
     return " ".join((attributes.get(name) or "")[:_MAX_CHARACTERS].split())
 
 
@@ -467,7 +460,6 @@ def read_refresh(attributes: _Attributes) -> str:
 
 
 def _related_links(links: Sequence[_Link]) -> Iterator[Related]:
-    """Yield the related pages; feeds, translations, icons and the canonical address are left out."""
     for relations, attributes in links:
         if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
             continue

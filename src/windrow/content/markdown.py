@@ -269,7 +269,6 @@ class _Writer:
             line.append(trailing)
 
     def _write_link(self, inline: _OpenInline, content: str) -> str:
-        """Return an inline link, or only its content if the address cannot be resolved."""
         address = self._resolve_address(read_attribute(inline.tag, _HREF))
         if not address:
             return content
@@ -309,7 +308,6 @@ class _Writer:
     # Single elements.
 
     def _write_line_break(self, _tag: bytes) -> None:
-        """End the line; a second line break ends the paragraph."""
         line = self._line
         if not line:
             return
@@ -323,7 +321,6 @@ class _Writer:
         self._frames[-1].blocks.append("---")
 
     def _write_image(self, tag: bytes) -> None:
-        """Write an image, unless its address cannot be resolved, it is in code, or it is a tracking pixel."""
         source = read_attribute(tag, _SRC)
         if not source or source.startswith("data:"):
             lazy = (read_attribute(tag, opening).split(",")[0].split(" ")[0] for opening in _LAZY_SOURCES)
@@ -335,7 +332,6 @@ class _Writer:
         self._line.append(f"![{alt}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
 
     def _write_embedded(self, tag: bytes) -> None:
-        """Write embedded content, such as a video, as a link."""
         address = self._resolve_address(
             read_attribute(tag, _SRC) or read_attribute(tag, b' data="') or read_attribute(tag, b' data-src="')
         )

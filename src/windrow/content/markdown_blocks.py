@@ -67,7 +67,6 @@ def _build_grid(rows: Sequence[TableRow]) -> list[list[str]]:
 
 
 def _add_spanned_cells(line: list[str], spanned_rows: dict[int, int]) -> None:
-    """Add an empty cell to the line for each next column that a cell above spans."""
     while spanned_rows.get(len(line), 0) > 0:
         spanned_rows[len(line)] -= 1
         line.append("")
@@ -145,7 +144,6 @@ def _write_quotation(frame: Frame) -> list[str]:
 
 
 def _write_preformatted(frame: Frame) -> list[str]:
-    """Return preformatted text as a fenced block, with the language of the code if it is named."""
     text = "".join(frame.texts).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return []

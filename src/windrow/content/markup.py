@@ -156,7 +156,6 @@ def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
 
 
 def _box_meaning(tag: bytes, name: bytes) -> Meaning:
-    """Return the meaning of the tag of a box, a custom element, or an unknown element."""
     is_end = name.startswith(b"/")
     element_name = name[1:] if is_end else name
     if element_name in _BOX_ELEMENTS:

@@ -158,8 +158,8 @@ def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> No
 def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
     """Return the taken blocks without those after the box of the text, which are mostly teasers of other pages.
 
-    The box of the text is the innermost box with 60 % of the certain prose. On a page that is not mostly prose it is 90
-    %, because lists and products have a box for each of their texts. Without much certain prose, all blocks remain.
+    The box of the text is the innermost box with 60 % of the certain prose, or with 90 % on a page that is not mostly
+    prose, because lists and products have a box for each of their texts. Without much certain prose, all blocks remain.
     """
     boxes, blocks = outline.boxes, outline.blocks
     certain_words = [0] * len(blocks.words)

@@ -124,7 +124,6 @@ class _TextEnds:
     """Finds the figures before and after an article's text that belong to the text."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
-        """Find the box around the whole text, and the last headline of level 1 before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
         chosen_blocks = [block for block, is_chosen in enumerate(chosen) if is_chosen]
@@ -137,7 +136,6 @@ class _TextEnds:
         self._headline = headlines[-1] if headlines else self._text_start
 
     def _is_own_figure(self, box: int) -> bool:
-        """Return whether a figure is near the text, alone in its box, and not in a teaser or a link."""
         boxes, blocks = self._boxes, self._outline.blocks
         first, stop = boxes.first[box], boxes.stop[box]
         is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, stop))
@@ -194,7 +192,6 @@ def is_article(traits: PageTraits) -> bool:
 
 
 def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
-    """Yield for each block its number of words if it is chosen and prose, and otherwise 0."""
     for is_chosen, word_count, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
         yield word_count if is_chosen and word_count >= _MIN_PROSE_WORDS and linked * 3 < word_count else 0
 

@@ -196,7 +196,6 @@ def _limit_formats(raw: bytes, max_open: int) -> bytes:
 
 
 def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
-    """Return the bytes without the ranges in `cuts`, which are pairs of start and end in ascending order."""
     kept, position = [], 0
     for start, end in cuts:
         kept.append(raw[position:start])
