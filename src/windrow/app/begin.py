@@ -189,7 +189,6 @@ def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
 
 
 def _check_name(name: str) -> None:
-    """Raise UsageError if a name is not valid for a collection, is installed already, or is reserved."""
     if not _COLLECTION_NAME.fullmatch(name):
         suggestion = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:32].rstrip("_")
         raise UsageError(

@@ -215,7 +215,6 @@ def _link(change: SourceChange) -> str:
 
 
 def _find_address(change: SourceChange) -> str:
-    """Return the web address of a page or record that changed; empty if it has none."""
     return next((text for text in (change.url, change.key) if text.startswith(("http://", "https://"))), "")
 
 

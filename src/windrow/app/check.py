@@ -133,7 +133,6 @@ def lift_takedowns(
 
 
 def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
-    """Return, by collection, the adapters that support takedowns, for collections that have or had sources."""
     return capable(Forgets, harvested_collections(workspace, ledger))
 
 

@@ -128,7 +128,6 @@ def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> l
 
 
 def _refuse_finished(chosen_by_collection: Mapping[str, Sequence[Chosen]]) -> None:
-    """Raise UsageError if an item is finished, because cancelling it would not remove its records."""
     finished = [item.key for items in chosen_by_collection.values() for item in items if item.is_done]
     if finished:
         raise UsageError(

@@ -99,7 +99,6 @@ def exports_by_name(collections: Container[str] | None = None) -> dict[str, Expo
 
 
 def _with_csv(export: Export) -> Export:
-    """Return an export that can be written as CSV too, if it consists of lines of JSON."""
     if "jsonl" not in export.forms or "csv" in export.forms:
         return export
     write_selected = export.write_selected and partial(write_csv, export.write_selected)

@@ -43,7 +43,6 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
 
 
 def _extract_address(workspace: Workspace | None, address: str) -> Extract:
-    """Request an address with the workspace's user agent, follow redirects, and extract the returned page."""
     from windrow.engine.sample import sample_address  # noqa: PLC0415 not needed for a file
 
     url = normalise(address).url

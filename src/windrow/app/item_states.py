@@ -36,7 +36,6 @@ def _state_by_step(collection: str, kind: str, step: str | None, status: Status 
 
 
 def _last_phase(collection: Collection | None, kind: str) -> str:
-    """Return the phase of the last step for a kind of item; empty if the collection is not installed."""
     if collection is None:
         return ""
     phases = [step.phase for step in collection.steps if isinstance(step, ItemStep) and step.kind == kind]

@@ -160,7 +160,6 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
 
 
 def _standard_error() -> int:
-    """Return the descriptor of standard error, or the null device if it is not a real file."""
     try:
         return sys.stderr.fileno()
     except (OSError, AttributeError):
@@ -337,7 +336,7 @@ def _harvests(
 ) -> Iterator[tuple[str, Callable[[], Harvest]]]:
     """Yield the name of each chosen collection, and a function that opens its stores and returns its harvest.
 
-    First, all collections that fetch must be ready; their adapters raise an error otherwise.
+    Before the first one is yielded, the adapters of all collections that fetch raise an error unless they are ready.
     """
     chosen = choose_sources(config, names)
     for collection_name in chosen:

@@ -99,7 +99,6 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return how many addresses each rule left out, for each source in its last session in which any was left out."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 
@@ -171,7 +170,6 @@ def _source_states(
 
 
 def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
-    """Return the sources that are on the ledger but not declared, such as the sources of imported files."""
     declared = {source.name for source in workspace.sources}
     collections_by_source = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
     return [
@@ -192,7 +190,7 @@ def _source_state(
     sessions: Sequence[SourceSession],
     counts: tuple[SourceCount, FrontierCount, int | None],
 ) -> SourceState:
-    """Return the state of a source, with 0 as `failed`, which the caller sets.
+    """Return the state of a source; its `failed` is 0, and the caller sets it.
 
     `counts` are the counts of its last session, the counts of its frontier, and the number of its records (None if its
     collection does not count records).

@@ -117,17 +117,16 @@ def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
 
 
 def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Return the story of the item with this name, or candidates if several items have it, or else `_answer_other`."""
     items = lookup.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
         return StoryAnswer(name, _item_story(ledger, [number for number, _ in items]))
     if keys:
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
-    return _answer_other(workspace, ledger, lookup, name)
+    return _answer_without_item(workspace, ledger, lookup, name)
 
 
-def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
+def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
     """Return what is known about a name that is not an item's: a page, site, refused file, source, service or owner."""
     adapters = capable(Explains, harvested_collections(workspace, ledger))
     explanations = (adapter.explain(workspace, ledger, name) for adapter in adapters.values())
@@ -198,7 +197,6 @@ def _listing_events(ledger: Ledger, file: int) -> list[Event]:
 
 
 def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
-    """Return an event for the start of each attempt and one for its end, if it has ended, with the phase `phase`."""
     events = []
     for attempt in attempts:
         source, address, session = attempt.source, attempt.url, attempt.session
@@ -233,7 +231,6 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
 
 
 def _reading_events(ledger: Ledger, item: int) -> list[Event]:
-    """Return an event for each reading of an item, and for a step that has begun but not ended."""
     events = []
     for reading in ledger.items.readings(item):
         step, version, reason = reading.step, reading.version, reading.reason
@@ -295,7 +292,6 @@ def _decision_events(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
-    """Return the documents in the zip that an attempt fetched, with their states."""
     members = ledger.members.brought(attempt)
     states_by_number = states(ledger, [member.member for member in members])
     return tuple(
@@ -305,7 +301,6 @@ def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
 
 
 def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
-    """Return the story of a file that did not become an item, because its name was refused."""
     events = tuple(map(_refusal_event, refusals))
     sources = tuple(dict.fromkeys(event.source for event in events))
     last_event = events[-1]
@@ -348,7 +343,6 @@ def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> S
 
 
 def _describe_activity(ledger: Ledger, collection: str, phase: int) -> str:
-    """Return a word for the work of a source's task in a phase, such as "listing"."""
     installed_collection = installed().get(collection)
     activity = "listing" if installed_collection is None else frontier_of(ledger, installed_collection).activity(phase)
     return activity or phase_name(phases(), collection, phase)

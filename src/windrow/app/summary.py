@@ -280,7 +280,6 @@ def _count_outcomes(
 
 
 def _count_phases(stops: Sequence[ReachedCount], phases_by_collection: Phases) -> tuple[PhaseCount, ...]:
-    """Count the items of each kind that stopped in each phase, in the order of collections and phases."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for stop in stops:
         status = stop.status.name.lower()
