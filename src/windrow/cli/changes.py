@@ -112,7 +112,6 @@ def diff_command(console: Console, url: str, old: str, new: str, context: int) -
 
 
 def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
-    """Return a comparison as a unified diff, in colours if `styled`."""
     sides = (("---", comparison.old_seen, comparison.old_gone), ("+++", comparison.new_seen, comparison.new_gone))
     lines = [
         f"{sign} {escape_lines(comparison.url)}  {f'gone since {show(gone_since)}' if gone_since else show(seen_at)}"

@@ -165,8 +165,6 @@ class Option(click.Option):
 
 
 class _HelpLayout(click.Command):
-    """The layout of the help that commands and groups of commands share."""
-
     examples: Sequence[str] = ()
     with_declared_examples = False
     """Whether the help shows the examples that installed collections declare for it."""
@@ -253,8 +251,6 @@ class CommandGroup(_HelpLayout, click.Group):
 
 
 def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback that sets an attribute of the console to the option's value if the option is given."""
-
     def set_attribute(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
         if value:
             setattr(ctx.ensure_object(Console), attribute, value)
@@ -323,7 +319,6 @@ AnyCommand = TypeVar("AnyCommand", Command, CommandGroup)
 
 
 def _add_shared(command: AnyCommand, examples: Iterable[str]) -> AnyCommand:
-    """Add the examples, and the options that every command has; return the command."""
     command.examples = tuple(examples)
     command.params += shared_options()
     return command

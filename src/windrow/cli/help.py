@@ -68,7 +68,6 @@ def _print_page(console: Console, name: str, text: str) -> None:
 
 
 def _print_topics(console: Console, pages: dict[str, Path]) -> None:
-    """Print the name and the title, which is the first line, of each page of the manual."""
     rows = []
     for name, path in pages.items():
         with path.open(encoding="utf-8") as file:

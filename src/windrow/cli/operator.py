@@ -36,7 +36,6 @@ def _decide(decision: str, console: Console, names: tuple[str, ...], **selection
 
 
 def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command the argument and options that select items."""
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         option("--source", default="", metavar="SOURCE", shell_complete=complete_sources, section="Which",
@@ -149,7 +148,6 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
 
 
 def _confirm(count: int) -> None:
-    """Ask the user to confirm the takedown of `count` targets; raise UsageError without a terminal."""
     if not sys.stdin.isatty():
         message = "the takedown cannot be confirmed: standard input is not a terminal"
         raise UsageError(message, hint="windrow forget --yes, or --dry-run")

@@ -157,7 +157,6 @@ def _report_os_error(console: Console, error: OSError) -> int:
 
 
 def _reason_of(error: OSError) -> Reason | None:
-    """Return the reason for an error of files or disks; None for any other error of the system."""
     if error.errno in DISK_FULL_ERRNOS:
         return Reason.DISK_FULL
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
@@ -166,18 +165,15 @@ def _reason_of(error: OSError) -> Reason | None:
 
 
 def _guess_command(arguments: Sequence[str]) -> str:
-    """Return `windrow NAME` for the first argument that is a command's name; `windrow` if there is none."""
     return next((f"windrow {argument}" for argument in arguments if argument in _MODULES), "windrow")
 
 
 def _default_hint(error: WindrowError, arguments: Sequence[str]) -> str:
-    """Return a hint for an error without one: the command's help for a usage error or `try`, or `windrow status`."""
     path = _guess_command(arguments)
     return f"{path} --help" if error.exit_code == 2 or path == "windrow try" else "windrow status"
 
 
 def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsIsHelpError) -> int:
-    """Report that a subcommand is missing, with the names of all; return the exit code."""
     group = error.ctx.command if error.ctx else None
     subcommands = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
     path = error.ctx.command_path if error.ctx else "windrow"
@@ -186,7 +182,6 @@ def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsI
 
 
 def _report_usage(console: Console, error: click.ClickException, arguments: Sequence[str]) -> int:
-    """Print click's message in windrow's style, with the command's help as the hint; return the exit code."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else _guess_command(arguments)
     # Click stops at an unknown option, and does not see a `--json` after it.

@@ -37,7 +37,6 @@ _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limi
 
 
 def _command_line(arguments: Mapping[str, Any]) -> str:
-    """Return the command line of a run in the form that the ledger records."""
     words = ["run", *arguments["names"]]
     words += [f"--{option} {arguments[name]}" for option, name in _ARGUMENTS_BY_OPTION.items() if arguments[name]]
     words += ["--again"] if arguments["again"] else []
@@ -138,7 +137,6 @@ def _expand_name(name: str) -> Iterable[str]:
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
-    """Run a session with settings by name and the arguments of `Windrow.run`; print progress and summary."""
     from windrow.engine.progress import Progress, ProgressLines  # noqa: PLC0415
 
     progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
@@ -150,7 +148,6 @@ def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[
 
 
 def _report_missing_sources(console: Console, config: Workspace, names: Sequence[str]) -> None:
-    """Print that there are no sources, or for which named collections nothing is done because they have none."""
     from windrow.app.warc_files import import_collection  # noqa: PLC0415
     from windrow.contract.registry import names as collection_names  # noqa: PLC0415
 
@@ -177,7 +174,6 @@ def print_summary(console: Console, summary: SessionSummary) -> None:
 
 
 def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
-    """Print what a run would do in each collection; return the exit code 0."""
     has_requests = any(source.asked for preview in previews for source in preview.sources)
     for number, preview in enumerate(previews):
         if console.json:
@@ -196,7 +192,6 @@ def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
 
 
 def _preview_lines(preview: Preview) -> list[str]:
-    """Return a preview as tables: the sources, the items to fetch, and the documents to read."""
     tables: list[str] = []
     if preview.sources:
         rows = [
@@ -217,7 +212,6 @@ def _preview_lines(preview: Preview) -> list[str]:
 
 
 def _planned_size(preview: Preview, source: PlannedSource) -> str:
-    """Return the size of the items that would be fetched from a source; "and more" if some sizes are unknown."""
     if source.waiting and not source.bytes:
         return "unknown"
     has_unknown = any(fetch.bytes is None for fetch in preview.waiting if fetch.source == source.source)
@@ -246,7 +240,6 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
 
 
 def _print_replay(console: Console, result: ReplayResult, collection: str) -> None:
-    """Print how many versions of a collection's records differ after a replay, or which documents differ."""
     from windrow.contract.registry import phases  # noqa: PLC0415
 
     if (versions := result.versions) is not None:

@@ -95,7 +95,6 @@ def _format_result(number: int, result: SearchResult, styled: bool) -> str:
 
 
 def _format_facet(name: str, numbers: Mapping[str, int]) -> str:
-    """Return a line with the numbers of a facet: the first `_SHOWN_VALUES`, and how many more there are."""
     values = [f"{escape_lines(value)} {number:,}" for value, number in numbers.items()]
     hidden_count = len(values) - _SHOWN_VALUES
     values[_SHOWN_VALUES:] = [f"and {hidden_count} more (--json has all)"] if hidden_count > 0 else []
@@ -115,7 +114,6 @@ def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
 
 
 def _describe_page(answer: SearchAnswer, offset: int, limit: int) -> str:
-    """Return a line that says which results are shown, whether there are more, and how to see the next page."""
     if not answer.results:
         return "no more results" if offset else "no results"
     last_number = offset + len(answer.results)

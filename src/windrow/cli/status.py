@@ -131,7 +131,6 @@ def _status_head(state: WorkspaceState) -> str:
 
 
 def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
-    """Return table rows on documents that windrow failed to read, each with when or after what they are read again."""
     return [
         (*count[:4], count.due or f"a corrected version; windrow retry --reason {count.reason}")
         for count in state.unread
@@ -139,13 +138,11 @@ def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
 
 
 def _errors_of_no_source(summary: SessionSummary) -> list[str]:
-    """Return the errors of a session that are not errors of a source, such as an unreadable catalogue."""
     source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
     return [line for line in summary.errors if not line.startswith(source_prefixes)]
 
 
 def _status_lines(state: WorkspaceState) -> list[str]:
-    """Return the state of a workspace as tables: its sources, its items, and what it left out or could not read."""
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
         (source.source, source.owner, source.state, source.last_good, source.items,

@@ -56,7 +56,6 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
 
 
 def _open_workspace(console: Console) -> Workspace | None:
-    """Return the workspace's configuration; None outside a workspace, unless the option `--workspace` is given."""
     try:
         return console.open().config
     except NotAWorkspace:

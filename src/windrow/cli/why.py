@@ -55,7 +55,6 @@ def why_command(console: Console, name: str) -> int:
 
 
 def _print_messages(console: Console, story: Story) -> None:
-    """Print a story as lines of JSON: the story itself, then its events and members."""
     head = story._asdict()
     events, members = head.pop("events"), head.pop("members")
     console.message("story", head)
@@ -85,7 +84,6 @@ def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
 
 
 def _story_lines(story: Story) -> list[str]:
-    """Return a story as lines for people: its name and state, its events, and a table of its members."""
     kind = " ".join(filter(None, (story.collection, story.kind)))
     lines = [" ".join(filter(None, [story.key, f"({kind}{_number_suffix(story)}"]))]
     state = ": ".join(filter(None, [story.phase, story.status]))
