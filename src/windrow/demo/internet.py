@@ -94,7 +94,6 @@ def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def _run_in_thread(listen: Callable[[], Any]) -> Iterator[Any]:
-    """Run the asyncio server that the coroutine function `listen` starts, in a new thread; close it at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -110,8 +109,6 @@ def _run_in_thread(listen: Callable[[], Any]) -> Iterator[Any]:
 
 
 class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
-    """Serves files and lists of folders, and does not log requests."""
-
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name of the overridden

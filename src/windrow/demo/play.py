@@ -146,7 +146,6 @@ def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], 
 
 
 def _write_site_sources(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
-    """Write the file of a source for each site, and print each site's origin."""
     for name, origin in sites.origins.items():
         template = TOWN_SOURCES.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
         (folder / "sources" / f"{name}.toml").write_text(template.format(origin=origin))

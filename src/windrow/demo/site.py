@@ -238,7 +238,6 @@ def _published_slugs(day: int) -> tuple[str, ...]:
 
 
 def _feed(origin: str, slugs: tuple[str, ...], day: int) -> bytes:
-    """Return the newspaper's Atom feed of the articles `slugs`, the newest first, as it is on a day."""
     entries = ""
     for slug in slugs:
         title, _, published, _ = _NEWS_ARTICLES[slug]
