@@ -40,7 +40,7 @@ _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
 
 
 def _parse_json(setting: Any) -> Any:
-    """Parse a text, such as one from the environment, as JSON; return a setting that is not a text unchanged."""
+    """Parse a text as JSON, such as one from the environment. Return a setting unchanged if it is not a text."""
     if not isinstance(setting, str):
         return setting
     try:
@@ -185,7 +185,7 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _fill_site(built_in_url: str, url: str) -> str:
-    """Return the address of a source: its own `url`, the parser's, or the preset's with `url` filled in.
+    """Return the address of a source: its own `url`, its parser's address, or the preset's with `url` filled in.
 
     >>> _fill_site("{site}/events?top=9", "https://a.example/"), _fill_site("https://b.example/", "")
     ('https://a.example/events?top=9', 'https://b.example/')
@@ -198,7 +198,7 @@ def _fill_site(built_in_url: str, url: str) -> str:
 
 
 def _refuse_secrets(table: SourceTable, address: str) -> None:
-    """Raise ConfigError for an address with a key or password, because the ledger and exports contain addresses."""
+    """Raise ConfigError if an address has a key or a password, because the ledger and exports contain addresses."""
     names = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
     if names & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(

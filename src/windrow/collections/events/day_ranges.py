@@ -36,7 +36,7 @@ class DayRange(NamedTuple):
 
 
 def find_days(text: str) -> DayRange | None:
-    """Return the days of a text that is a range of days and nothing else; None for any other text.
+    """Return the days of a text that is a range of days and nothing else, or None.
 
     >>> [day.isoformat() for day in find_days("December 30 - January 2, 2027")]
     ['2026-12-30', '2027-01-02']

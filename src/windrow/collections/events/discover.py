@@ -24,17 +24,17 @@ from windrow.reasons import Reason, reason_of_status
 
 _CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
 _MIN_ANSWERS = 3
-"""The number of responses in a row that must have had events before a change counts as drift."""
+"""The number of consecutive responses that must have had events before a change counts as drift."""
 
 _MIN_SHARE_BEFORE, _MAX_SHARE_NOW = 0.8, 0.2
 """A field has drifted if at least 0.8 of the events had it in the earlier response, and at most 0.2 have it now."""
 
 _MIN_EVENTS = 3
-"""Fields of a response with fewer events are not examined for drift."""
+"""The minimum number of events in a response whose fields are examined for drift."""
 
 
 class DriftResult(NamedTuple):
-    """The statistics of an address for the next call of `detect_drift`, and a message for each drift."""
+    """The statistics of an address, for the next call of `detect_drift`, and a message for each drift."""
 
     statistics: dict[str, Any]
     drifts: tuple[str, ...]
@@ -75,19 +75,19 @@ def detect_drift(
 _MEDIA_PARTS = {
     "schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml",
 }  # fmt: skip
-"""By reader, a text that the media types of its documents contain."""
+"""By reader, a text that occurs in the media types of its documents."""
 
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
-"""The key in `learned` of whether a part of the current listing could not be assigned to an event."""
+"""The key in `learned` for whether a part of the current listing could not be assigned to an event."""
 
 _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the request for a source's address, or () if it has none; with the option ONCE it is sent only once."""
+    """Return the request for a source's address, or () if it has none. With the option ONCE, it is sent only once."""
     del learned
     if not source.options[ADDRESS]:
         return ()
@@ -150,7 +150,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule for a source's captures, which compares their media type with the reader of its last version."""
+    """Return the rule for a source's captures. It compares media types with the reader of the source's last version."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))
@@ -164,7 +164,7 @@ def check_capture(media_part: str, line: CdxLine) -> Skip | None:
 
 
 CHANGING_FIELDS = ("{day}", "{hour}")
-"""Fields with which an address changes each day or hour; each such address is requested once."""
+"""Fields that change an address each day or hour; each address with such a field is requested once."""
 
 _END_OF_LEGISLATIVE_DAY = timedelta(hours=6)
 

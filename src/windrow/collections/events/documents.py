@@ -1,4 +1,4 @@
-"""Make the documents of VotersDaily's databases: of events from their versions, and of the log from parser runs."""
+"""Make the documents of VotersDaily's databases: events from their versions, and the log from runs of parsers."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Sightings(NamedTuple):
-    """The versions that give the dates of an event's document, and its status if the source no longer lists it."""
+    """The versions from which an event's document gets its dates, and its status if its source no longer lists it."""
 
     first: EventVersion
     first_current: EventVersion  # the first one with the current content
@@ -153,7 +153,7 @@ def _is_standard_time(text: Any) -> TypeGuard[str]:
 
 
 def web_address(url: Any) -> str:
-    """Return an http or https address unchanged, or an empty text for anything else, such as `javascript:`.
+    """Return an http or https address unchanged, and an empty text for another text, such as `javascript:`.
 
     >>> web_address("https://a.example/"), web_address("javascript:alert(1)"), web_address(None)
     ('https://a.example/', '', '')
@@ -162,12 +162,12 @@ def web_address(url: Any) -> str:
 
 
 def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document with the length of its `source_text` instead of the text, for a store that refused its size."""
+    """Return a document with the length of `source_text` in place of the text, for a store that refused its size."""
     return {**document, "source_text": "", LEFT_OUT_KEY: len(document["source_text"])}
 
 
 def is_stored(stored: Mapping[str, Any] | None, document: Mapping[str, Any]) -> bool:
-    """Return whether `stored` has the content of `document`; `stored` is None if there is no such document."""
+    """Return whether `stored` has the content of `document`. `stored` is None if there is no such document."""
     return stored is not None and not differing_keys(stored, document)
 
 
@@ -188,12 +188,12 @@ def id_of(event: Mapping[str, Any]) -> str:
 
 
 def distinct_id(plain_id: str, uid: str) -> str:
-    """Return the id for an event's document if another event's document has its `plain_id`, which `id_of` returns."""
+    """Return the id for an event's document if another document has its `plain_id`, the result of `id_of`."""
     return f"{plain_id} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
 def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return [old value, new value] of each field that differs, with long texts cut."""
+    """Return [old value, new value] of each changed field; long texts are cut."""
     compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
     names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
     return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}
@@ -250,7 +250,7 @@ class ParserRun(NamedTuple):
 
 
 def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
-    """Return the log's document of a run. An `ordinal` above 1 is appended to the id, to make it unique."""
+    """Return the log's document of a run. An `ordinal` above 1 is appended to its id, to make the id unique."""
     first = run.addresses[0]
     failed = next((address for address in run.addresses if address.result), None)
     result_name, began = failed.result if failed else SUCCESS, format_utc(first.requested_at)
@@ -291,6 +291,6 @@ def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
 
 
 def _request_entry(address: RequestedAddress) -> dict[str, Any]:
-    """Return the log's entry for one of several requests. It has no response, which is in the archive."""
+    """Return the log's entry for one of several requests. It does not contain the response: the archive has it."""
     request = {"source_url": address.url, "access_datetime": format_utc(address.requested_at), "events": address.events}
     return request | {"insert_count": address.inserted, "result": address.result or SUCCESS, **address.facts}

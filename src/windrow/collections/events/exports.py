@@ -106,7 +106,7 @@ def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of an event's VEVENT, not folded yet."""
+    """Yield the lines of an event's VEVENT before they are folded."""
     yield "BEGIN:VEVENT"
     yield f"UID:{escape_value(event['uid'])}"
     yield f"DTSTAMP:{_ical_utc(event['changed'])}"
@@ -196,7 +196,7 @@ def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell_value(content: Any) -> Any:
-    """Return the value for a cell. An apostrophe is put before a text that a spreadsheet may run as a formula."""
+    """Return the value for a cell. A text that a spreadsheet may run as a formula gets an apostrophe at its start."""
     if isinstance(content, bool):
         return "true" if content else "false"
     if isinstance(content, str) and content.startswith(_FORMULA_STARTS):
@@ -217,7 +217,7 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
-"""The keys of an event that have a document's address, and the `note` for this document."""
+"""Keys of an event whose value is the address of a document, with the `note` for each document."""
 
 
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -285,7 +285,7 @@ _SLUG_SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert an event's document to a `Meeting` of City Scrapers, whose times have no zone.
+    """Convert an event's document to a `Meeting` of City Scrapers. Its times have no zone.
 
     The status is cancelled, confirmed or tentative; an event with an agenda is confirmed. It is never `passed`, which
     would depend on the present time.
@@ -355,7 +355,7 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _form_of_completed(media: str, write: EventWriter) -> EventForm:
-    """Return a format that completes documents of other programs, and leaves out those without a valid start."""
+    """Return a format that completes documents of other programs, and leaves out documents without a valid start."""
     return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 

@@ -21,7 +21,7 @@ ENTITIES = (
 
 
 def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
-    """Return a name that is in `known_names`; for any other raise ConfigError with the hint to add it to `setting`.
+    """Return a name that is in `known_names`; raise ConfigError for another name, with the hint to add it to `setting`.
 
     >>> check_name("Senate", ENTITIES, "events.entities")
     'Senate'
@@ -119,7 +119,7 @@ class SourceDocument(NamedTuple):
 
 
 def describe_left_out(event_count: int, read_count: int, limit: str) -> str:
-    """Return the message for a document that was not read completely; `limit` is a clause that says why."""
+    """Return the message for a document that was not read completely. `limit` is a clause that says why."""
     return f"the document has {event_count} events; only {read_count} were read, future ones first, as {limit}"
 
 

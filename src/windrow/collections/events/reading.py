@@ -1,4 +1,4 @@
-"""Read the events of a document by its parser's rules, and find the future events that complete listings lack."""
+"""Read the events of a document by its parser's rules, and find future events that complete listings lack."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LISTED_TWICE = "the document lists the event twice"
 """The message for an event that a document repeats with the same content, so that nothing is lost."""
 
 _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
-"""If a source's field has one of these statuses, title and description are not searched for a status."""
+"""If the status field of a source has one of these statuses, title and description are not searched for a status."""
 
 _SEARCHED_KEYS = ("title", "description", "location", "entity", "source_entity", "branch", "parser_name")
 
@@ -43,7 +43,7 @@ UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UT
 
 
 class ReadEvent(NamedTuple):
-    """An event by its uid, `PARSER/ID`; `aside` has the keys that are not compared between versions."""
+    """An event by its uid, `PARSER/ID`. `aside` has the keys that are not compared between versions."""
 
     uid: str
     value: dict[str, Any]
@@ -51,7 +51,7 @@ class ReadEvent(NamedTuple):
 
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text in which a search for an event looks for its words; it ends with the day of the event."""
+    """Return the text of an event that searches use; it ends with the day of the event."""
     day = str(event.get("local_datetime") or event["datetime"])[:10]
     return " ".join([*(str(event[name]) for name in _SEARCHED_KEYS if event.get(name)), day])
 
@@ -105,7 +105,7 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
-    """Return parts with at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS together.
+    """Return parts with at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS in total.
 
     Past events are left out before future ones. A SkippedPart at the end says how many were read. One event is always
     kept.
@@ -129,7 +129,7 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
 
 
 def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield parts until the texts of their events exceed a limit, because nested elements repeat their text."""
+    """Yield parts until the texts of their events exceed a limit: nested elements repeat their text."""
     remaining = max_characters
     for part in parts:
         yield part
@@ -139,7 +139,7 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
 
 
 def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: events from a day before `visited` on are first, then earlier ones, each nearest first."""
+    """Return a sort key: first events from a day before `visited` on, then earlier ones; in both, the nearest first."""
     if start is None:  # withdrawn
         return False, timedelta(0)
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
@@ -252,7 +252,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield as missing each future event that `missing_after` listings in a row lack, if listings are complete."""
+    """Yield each future event that `missing_after` listings in a row lack, as missing, if listings are complete."""
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:

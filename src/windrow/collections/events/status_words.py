@@ -1,4 +1,4 @@
-"""Find the status of an event in its title or text, where sources without a field for the status write it.
+"""Find the status of an event in its title or text, where a source without a field for the status writes it.
 
 A word such as "cancelled" gives the status in brackets, in capitals, before or after the title with a dash, after the
 title's noun, or in a sentence about the event. So `Cancelled checks: a workshop` is not cancelled.

@@ -22,7 +22,7 @@ _IANA_ZONES = {
     "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
     "HAWAII": "Pacific/Honolulu",
 }  # fmt: skip
-"""IANA zones by their usual names without the letter S or D, because many sources write EST in summer, too."""
+"""IANA zones by their usual names without the letter S or D: many sources write EST in summer, too."""
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
@@ -31,7 +31,8 @@ _ZONE_NAMES = (
     r"(?:[cmp][sd]t|edt|est(?=\W*$)|[ahn][sd]t|(?:ak|ae|aw|nz)[sd]?t|utc|gmt|bst|mes?z|msk|sast|jst|kst|hkt|z"
     r"|(?-i:EST|[ECMP]T|[CEW]ES?T|(?!(?:SAT|OCT|SEPT|AT)\b)[A-Z]{2,3}T|WIB|WITA))"
 )
-"""Names of zones, also in lower case if that is not another word; unknown names of the same form match, too."""
+"""Matches names of zones, also in lower case if that is not another word; it also matches unknown names of this
+form."""
 _IANA_NAME = (
     r"(?-i:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific"
     r"|US)(?:/[A-Z][A-Za-z_+-]+){1,2}\d*)"
@@ -61,7 +62,7 @@ _FOUR_DIGIT_TIME = re.compile(
     rf"(?=\s*$|,|\s*[(\[]?(?:{_ZONE_NAMES})\b){_ZONE}",
     re.IGNORECASE | re.ASCII,
 )
-"""A time of four digits, with or without a dot, where they cannot have another meaning."""
+"""Matches a time of four digits, with or without a dot, where the digits cannot have another meaning."""
 
 _RANGE_WORD = re.compile(r"\s*(?:-|\u2013|\u2014|to|bis|until|till|und|and|&)?\s*", re.IGNORECASE)
 _REMAINING_TIME = re.compile(
@@ -108,7 +109,7 @@ class DayAndTime(NamedTuple):
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day (the first of a range); return None if it cannot be read.
+    """Split a text into its date and its time of day (of a range, the first); return None if it cannot be read.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
@@ -142,7 +143,7 @@ def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times, with the zone of the second if it has none; None if their meaning is not clear."""
+    """Return the first of two times, by default with the second one's zone; None if their meaning is not clear."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if text_between == "-" and second.hour < 13:
@@ -154,7 +155,7 @@ def _start_of_range(
 
 
 def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
-    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; of a range of hours, the start."""
+    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; for a range of hours, its start."""
     fields = time.groupdict()
     zone = (fields["zone"] or "").strip()
     if not fields.get("meridiem"):

@@ -23,7 +23,7 @@ _MAX_SECONDS = 100_000_000_000  # since 1970; a larger number is in milliseconds
 _MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
-"""A date of mail or feeds with the name of a zone, which RFC 5322 defines as a fixed offset in summer and winter."""
+"""Matches a date of mail or feeds with a zone name, which RFC 5322 defines as the same offset all year."""
 
 _LOOSE_ISO = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:(T\d\d:\d\d(?::\d\d)?)(?:([+-])(\d{1,2}):(\d\d)(?::00)?)?)?", re.ASCII
@@ -31,7 +31,7 @@ _LOOSE_ISO = re.compile(
 _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
 UNKNOWN_ZONE = "unknown_zone"
-"""The note of a time whose zone is not known, so that another zone was used."""
+"""The note for a time with an unknown zone, in place of which another zone was used."""
 
 
 class EventTime(NamedTuple):
@@ -143,7 +143,7 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day (the first of a range) as a source writes it; return None if it cannot be parsed.
+    """Parse a time or a day as a source writes it (of a range, the first); return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
     and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
@@ -181,7 +181,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
 
 
 def read_last_day(text: str) -> EventTime | None:
-    """Return the last day of a text that is a range of days and nothing else; None for any other text.
+    """Return the last day of a text that is a range of days and nothing else, or None.
 
     >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
     ('2026-12-05', None)

@@ -92,7 +92,7 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with current addresses and the function for documents."""
+        """Return the harvest of the configuration, with current addresses of sources and the function for documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
@@ -140,7 +140,7 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records; compare each document with the records and ledger, unless some are still to be written."""
+        """Check the records. Compare each document with the records and ledger, unless some are still to be written."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
@@ -169,7 +169,7 @@ class EventAdapter(RecordAdapter):
         return source_at_address or super()._source_at(workspace, url, first_url)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read an address; yield in addition a note that says which source and reader were used."""
+        """Read an address as a run does, and also yield a note that says which source and reader were used."""
         for part in super().try_address(workspace, address):
             yield part
             if isinstance(part, FetchedBytes):
@@ -185,7 +185,7 @@ class EventAdapter(RecordAdapter):
         return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the events that could not be read.
+        """Count the events that could not be read, by reason.
 
         The attempts in the range `facts` are counted, or the last attempt at each address if `facts` is None.
         """
@@ -233,14 +233,14 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase the records and documents that were taken down; return a message for each file that still has some."""
+        """Erase the records and documents that were taken down; return a message for each file that still has any."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its address filled in for the present time, and with the option ONCE."""
+    """Return a source with its address for the present time, and with the option ONCE."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))

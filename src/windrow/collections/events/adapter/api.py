@@ -39,7 +39,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class ApiResponse(NamedTuple):
-    """A response of the API; `fields` are header fields beside those that every response has."""
+    """A response of the API; `fields` are its header fields, except the fields that every response has."""
 
     status: int
     media: str

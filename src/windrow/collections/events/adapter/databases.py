@@ -39,7 +39,7 @@ NEWEST_KEY = "datetime"
 
 
 class EventDatabases(NamedTuple):
-    """The store of both databases, and the names of the databases."""
+    """The store, and the names of its databases of events and of the log."""
 
     store: DocumentStore
     events: str
@@ -48,7 +48,7 @@ class EventDatabases(NamedTuple):
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed_ids: Iterable[str] = ()
     ) -> WriteResult:
-        """Write documents, and remove the documents with `removed_ids`.
+        """Write documents, and remove the documents with the ids `removed_ids`.
 
         A document that the store refuses is written again without its `source_text`.
         """
@@ -63,7 +63,7 @@ class EventDatabases(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write. `refused` has the reasons by the ids of the documents that the store refused.
+    """The result of a write. `refused` has the reason for each document that the store refused, by its id.
 
     `shortened` is the number of documents that were written without their `source_text`.
     """
@@ -116,7 +116,8 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""The attempt that a parser is stored with. It is not a real one, so that a parser outlives a takedown of responses."""
+"""The attempt with which a parser is stored. It is not a real one, so that a parser outlives a takedown of
+responses."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
@@ -150,7 +151,7 @@ def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def _restore_options(remembered: dict[str, Any]) -> dict[str, Any]:
-    """Return the options ADDRESS and PARSER of a source; `remembered` may be of an older version of windrow."""
+    """Return the options ADDRESS and PARSER of a source. An older version of windrow may have written `remembered`."""
     rules = tuple(map(_restore_rules, remembered["versions"]))
     parser = EventParser(**(_fields_of_class(remembered, EventParser) | {"versions": rules}))
     return {ADDRESS: remembered["address"], PARSER: parser}

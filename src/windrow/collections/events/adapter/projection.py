@@ -79,7 +79,7 @@ class EventProjection:
         self._write_late(last_attempt, pulse)
 
     def differences(self) -> Iterator[str]:
-        """Yield a message for each document that is missing, wrong, or of no event or run. Nothing is written."""
+        """Yield a message for each document that is missing, wrong, or without an event or run. Write nothing."""
         last_attempt = self._records.checkpoint()
         event_ids, log_ids = set[str](), set[str]()
         for uids in _chunks(self._records.changed_keys((1, last_attempt)), PAGE_SIZE):
@@ -95,7 +95,7 @@ class EventProjection:
                 yield from (f"{database}: {id_}: belongs to no event or run that was read" for id_ in stale_ids)
 
     def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield a message for each document that the store does not have, or has with other content."""
+        """Yield a message for each document that the store lacks, or stores with different content."""
         stored_documents = self._store.get(database, [document["_id"] for document in documents])
         for document in documents:
             stored = stored_documents.get(document["_id"])
@@ -142,7 +142,7 @@ class EventProjection:
             self._store.write(database, (), stale_ids)
 
     def _stale_ids(self, database: str, current_ids: set[str], windrow_key: str) -> Iterator[list[str]]:
-        """Yield lists of ids of windrow's documents, which have `windrow_key`, except those in `current_ids`."""
+        """Yield lists of the ids of windrow's documents (with `windrow_key`) that are not in `current_ids`."""
         for ids in _chunks([id_ for id_ in self._store.ids(database) if id_ not in current_ids], PAGE_SIZE):
             if stale_ids := [
                 id_ for id_, document in self._store.get(database, ids).items() if windrow_key in document
@@ -222,7 +222,7 @@ class EventProjection:
         return event._replace(previous_ids=tuple(dict.fromkeys((*event.previous_ids, *removed_ids)))) if event else None
 
     def _remove_events(self, ids_by_uid: Mapping[str, Sequence[str]]) -> None:
-        """Remove the documents of events by former ids, unless another event has such an id now."""
+        """Remove the documents of events by their former ids, except an id that another event has now."""
         pairs = [(uid, plain_id) for uid, plain_ids in ids_by_uid.items() for plain_id in plain_ids]
         ids = {id_ for uid, plain_id in pairs for id_ in (plain_id, distinct_id(plain_id, uid))}
         stored = self._store.get(self._databases.events, sorted(ids)) if ids else {}

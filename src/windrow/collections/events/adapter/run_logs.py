@@ -82,7 +82,7 @@ class RunLogs:
         return True
 
     def documents(self, last_attempt: int) -> Iterator[dict[str, Any]]:
-        """Yield the documents that the log should have if all attempts up to `last_attempt` were read."""
+        """Yield the documents that the log should have after all attempts up to `last_attempt` were read."""
         for runs in self._sessions(0, last_attempt, ()):
             for run in self._parser_runs(runs):
                 yield self._log_of_run(run)[0]
@@ -95,7 +95,7 @@ class RunLogs:
                 yield parser_run
 
     def _log_of_run(self, run: ParserRun) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return the log of a run, under an id that no other run has, and the document stored under that id, if any."""
+        """Return the log of a run under an id of its own, and the document stored under that id, or None."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
@@ -129,7 +129,7 @@ class RunLogs:
         self._records.replace_refused([("", run.attempt)], refused)
 
     def remove_former(self) -> None:
-        """Remove earlier logs of the runs that were written. A log whose result changed has a new id."""
+        """Remove earlier logs of the written runs: a log gets a new id when its result changes."""
         times, runs = {*map(_time_in_id, self._runs_by_id)}, {*self._runs_by_id.values()}
         same_times = [id_ for id_ in self._store.ids(self._database) if _time_in_id(id_) in times]
         ids = [id_ for id_ in same_times if id_ not in self._runs_by_id]
@@ -291,7 +291,7 @@ class RunLogs:
 
 
 def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
-    """Return the reason and message for a document none of whose events could be read."""
+    """Return the reason and the message for a document in which no event could be read."""
     rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
     first = rejected[0]
     message = f"none of the document's {counted(len(rejected), 'event')} could be read; the first is {first.key}"

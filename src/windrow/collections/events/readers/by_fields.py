@@ -34,7 +34,7 @@ PathLookup = Callable[[str], str | None]
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Return the text of the first alternative that is not empty; an empty text if there is none.
+    """Return the text of the first alternative that is not empty; an empty text if all are empty.
 
     >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
     ('Board', '1 May')
@@ -81,19 +81,19 @@ STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
 }  # fmt: skip
-"""windrow's word for the status of an event, by a source's word in lower case."""
+"""windrow's word for the status of an event, by the source's word in lower case."""
 
 JsonLookup = Callable[[str], Any]
 """A function that returns the JSON value at a path, or None if the path does not exist."""
 
 _MAX_EXACT_INTEGER = 1 << 53
-"""The largest integer that programs read exactly if their numbers are floats, as in JavaScript."""
+"""The largest integer that is exact in programs whose numbers are floats, such as JavaScript."""
 
 
 def build_event(
     document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
 ) -> RawEvent | SkippedPart:
-    """Return the event whose fields `lookup` finds, or a SkippedPart for a placeholder or an unreadable start.
+    """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or its start is unreadable.
 
     A withdrawn event with an id needs no start. `text` is the part of the document that has the event. `lookup_json` is
     given for JSON, so that extra keys keep the numbers and booleans of the document.
@@ -139,7 +139,7 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 
 
 def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
-    """Return the end of an event, from its own field or from a start that is a range of days.
+    """Return the end of an event, from its own field, or from a start that is a range of days.
 
     It is None if the rules have no field for it, and empty if this event has no readable end.
     """
@@ -152,7 +152,7 @@ def _whole_day(time: EventTime) -> EventTime:
 
 
 def remove_day(url: str) -> str:
-    """Remove the parameter `day` at the end of an address, because it changes each day.
+    """Remove the parameter `day` at the end of an address: it changes each day.
 
     >>> remove_day("https://a.example/x?id=7&day=20261005")
     'https://a.example/x?id=7'
@@ -169,7 +169,7 @@ def join_url(base: str, url: str) -> str:
 
 
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Return the value of an extra key: an integer for `#PATH`, a number or boolean of JSON, or else text."""
+    """Return the value of an extra key: an integer for `#PATH`, a number or boolean of JSON, and otherwise text."""
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
@@ -190,7 +190,7 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
 
 
 def status_of(document: SourceDocument, word: str) -> str:
-    """Return windrow's word for a source's word for a status; empty if the word is not known."""
+    """Return windrow's word for a source's status word; empty if the word is not known."""
     our_statuses = {name.lower(): status for name, status in document.rules.statuses.items()}
     source_word = word.strip().lower()
     return our_statuses.get(source_word) or STATUSES.get(source_word, "")
@@ -231,7 +231,7 @@ def decode_text(content: bytes, media: str = "") -> str:
 
 
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a JSON document; an object at `items` is a single event.
+    """Yield the events of a JSON document. An object at `items` is a single event.
 
     Yield nothing if the document only lists the events' own documents. Yield nothing if the document has the key
     `root`, but no value at `items` and no such list elsewhere. Raise StepError for any other value at `items`, and for
@@ -302,7 +302,7 @@ def _value_in_event_or_document(tree: Any, event: Any, path: str) -> Any:
 
 
 def json_to_text(content: Any) -> str | None:
-    """Convert JSON to text: a list is joined by commas, an object becomes its name or title; null gives None."""
+    """Convert JSON to text: a list is joined by commas, an object becomes its name or title, and null gives None."""
     if content is None:
         return None
     if isinstance(content, list):

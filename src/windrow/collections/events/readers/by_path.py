@@ -60,7 +60,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; raise StepError if it is not well-formed or too large, or if its root is not that of the rules."""
+    """Parse XML; raise StepError if it is not well-formed, is too large, or has another root than the rules say."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
@@ -212,7 +212,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the first text or link in the children NAME; for NAME@ATTRIBUTE, the attribute of the first child."""
+    """Return the first text or link in the children NAME, or for NAME@ATTRIBUTE the attribute of the first child."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

@@ -30,7 +30,7 @@ from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = EVENT_REPETITIONS.number
-"""The maximum number of repetitions of an event that are read; ten times as many are examined."""
+"""The maximum number of repetitions of an event that are read. Ten times as many are examined."""
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
@@ -50,7 +50,7 @@ _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORE
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
 _MAX_WHOLE_TEXT = 10_000  # characters
-"""If the text of a recurring event is longer, its lists of dates are removed from the text of each repetition."""
+"""The maximum length of a recurring event's text. In a longer text, each repetition omits the lists of dates."""
 
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
 _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
@@ -102,7 +102,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
 
 
 def _uid_of_single(event_text: str) -> str:
-    r"""Return the UID of an event; empty if it has none, or if it recurs, because its repetitions share the UID.
+    r"""Return the UID of an event. It is empty if the event has none, or recurs: then all repetitions share the UID.
 
     >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
     'budget@example.org'
@@ -125,7 +125,7 @@ def _library() -> Any:
 
 
 def _define_zones(text: str) -> None:
-    """Register the VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
+    """Register the VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars."""
     library = _library()
     library.timezone.tzp.use_zoneinfo()
     zone_definitions = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(text), 50))
@@ -146,7 +146,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: events from the day before `visited` on are first, then earlier ones, each nearest first.
+    """Return a sort key: first events from the day before `visited` on, then earlier ones; in both, the nearest first.
 
     A recurring event counts as an event of that day until the UNTIL of its rule.
     """
@@ -165,7 +165,7 @@ def _read_day(digits: str) -> date:
 
 
 class _Overrides(NamedTuple):
-    """The repetitions in a calendar that have a VEVENT of their own, by (UID, original start in UTC).
+    """The repetitions of a calendar with a VEVENT of their own, by (UID, original start in UTC).
 
     `changes_of_following` has, by UID, the VEVENTs that also change the repetitions after them (RANGE=THISANDFUTURE),
     as (original start, event) in order of time.
@@ -176,7 +176,7 @@ class _Overrides(NamedTuple):
 
 
 def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
-    """Return the overrides among the events of a calendar, which are (text, parsed VEVENT)."""
+    """Return the overrides among the events of a calendar. Each event is (text, parsed VEVENT)."""
     replaced_starts = set[tuple[str, str]]()
     changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
     for event_text, event in events:
@@ -235,7 +235,7 @@ def _expand_event(
 
 
 def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
-    """Return a repetition with the content of the last override that began before `start` or at it.
+    """Return a repetition with the content of the last override that begins at `start` or before.
 
     Without such an override the repetition is unchanged. `overrides` are as in `_Overrides.changes_of_following`; see
     RFC 5545, section 3.2.13.
@@ -309,7 +309,7 @@ def _all_repetitions(event: Any, zone: tzinfo | None) -> tuple[Iterable[datetime
 
 
 def _refuse_endless(rule: Any) -> None:
-    """Raise StepError for a rule that the library would take very long, or forever, to expand.
+    """Raise StepError for a rule whose expansion by the library would take very long, or never end.
 
     For a rule by hours, minutes or seconds with filters, the library tries each one until one passes, which may never
     happen.
@@ -329,7 +329,7 @@ def _dates_of(event: Any, name: str) -> list[Any]:
 
 
 def _until_in_zone(until: re.Match[str], zone: tzinfo | None) -> str:
-    """Return a rule's UNTIL without a zone. A time in UTC is converted to `zone`; a day means its last second."""
+    """Return a rule's UNTIL without a zone. A time in UTC is converted to `zone`; a day becomes its last second."""
     if not until[2] or not until[0].endswith("Z") or zone is None:
         return f"UNTIL={until[1]}{until[2] or 'T235959'}"
     local_time = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
@@ -344,7 +344,7 @@ def _to_naive(moment: date | datetime, zone: tzinfo | None) -> datetime:
 
 
 def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: tzinfo | None) -> EventTime | None:
-    """Convert a time without a zone. It is in `zone`, or in the calendar's or the source's zone if `zone` is None.
+    """Convert a time without a zone. It is in `zone`; if that is None, in the zone of the calendar or the source.
 
     The result has the note UNKNOWN_ZONE if its property names a zone that is not known.
     """
@@ -376,7 +376,7 @@ def _date_or_duration(ical_property: Any) -> Any:
 
 
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
-    """Return how long an event lasts; None if this is not stated or is negative.
+    """Return the duration of an event; None if it is not stated or is negative.
 
     The duration of whole days is until the beginning of the last day.
     """

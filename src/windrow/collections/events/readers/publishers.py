@@ -1,4 +1,4 @@
-"""Read formats of single publishers: House calendar, Legistar, Senate and House votes, schema.org.
+"""Read the formats of single publishers: House calendar, Legistar, votes of Senate and House, schema.org.
 
 In the House calendar, the page of a week lacks meetings that the pages of its days have. A meeting's XML has no address
 of its own: it is the response to the form of the meeting's page, posted with its hidden fields, as the link "Meeting
@@ -49,7 +49,7 @@ _FORM_HEADERS = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for other pages."""
+    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for another page."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
@@ -185,7 +185,7 @@ def _vote_text(vote: etree._Element, added_fields: dict[str, str], path: str) ->
 
 
 def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the vote in a file of the House; nothing for an error page for a future vote, which has status 200."""
+    """Yield the vote in a file of the House. Yield nothing for the error page, with status 200, of a future vote."""
     if not reports_missing_vote(document):
         yield from read_xml(document)
 
