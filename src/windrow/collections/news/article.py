@@ -1,4 +1,4 @@
-"""Convert articles to the form of the standard, and read an article from an HTML page."""
+"""Convert articles to the form that the standard defines; read an article from an HTML page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FoundArticle:
     base_url: str = ""
     date: str = ""
     timestamp: int | None = None
-    """The publication time in seconds since 1970, for a `date` that cannot be converted."""
+    """The time of publication in seconds since 1970, for a `date` that cannot be converted."""
     authors: list[str] = field(default_factory=list)
     keywords: list[str] = field(default_factory=list)
     image_url: str = ""
@@ -53,7 +53,7 @@ class FoundArticle:
     metadata: dict[str, Any] = field(default_factory=dict)
     canonical_url: str = ""
     lasting_name: str = ""
-    """A name that does not change when the address does, such as the number of a WordPress post."""
+    """A name that stays the same when the address changes, such as the number of a WordPress post."""
     modified: str = ""
 
 
@@ -125,7 +125,7 @@ def _words(text: str) -> list[str]:
 
 
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
-    """Return (seconds since 1970 or None, what is doubtful about the date or an empty text).
+    """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
     `zone` is the IANA name of the zone for a date without one, or empty. A date more than a day after `seen` is
     doubtful.
@@ -168,12 +168,12 @@ _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECAS
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 _VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
-"""A path segment that is added for another form of an article, such as one for printing."""
+"""Matches a path segment that is added for another form of an article, such as one for printing."""
 _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
-"""A query parameter that may be the only difference between the addresses of two articles."""
+"""Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""A pattern that the last path segment of an article mostly matches, and that of a section mostly does not."""
+"""Matches the last path segments of most articles, and of few sections."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
@@ -220,7 +220,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 def _find_substitute(
     page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, str]
 ) -> Skip | None:
-    """Return a skip for a page that is not an article, or not the article of `feed_entry`; otherwise None."""
+    """Return a skip for a page that is no article, or not the article of `feed_entry`; otherwise None."""
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
     text = "\n".join(page.blocks)

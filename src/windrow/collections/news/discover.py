@@ -68,12 +68,12 @@ SITE_KINDS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site in a request's name; "page" for a capture of another collection, which has no name."""
+    """Return the kind of site in a request's name. A capture of another collection has no name; its kind is "page"."""
     return name.partition(".")[0] if name else "page"
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run for the kind of the site, or for its front page if the kind is not known."""
+    """Return the first requests of a run by the kind of the site, or for its front page if the kind is not known."""
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -122,7 +122,7 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 
 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
-    """Return `failure`, the result for a front page, with requests for feeds and sitemaps at usual addresses.
+    """Return `failure`, the result for a front page, with added requests for feeds and sitemaps at usual addresses.
 
     Lists that earlier guesses found are requested. If there are none, robots.txt and _USUAL_PATHS are requested, once a
     day. A server that may be overloaded gets no requests.
@@ -196,7 +196,7 @@ def read(task: Task) -> list[Observation | Skip]:
 
 
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt: the `result` of `read`, or that the article is gone for GONE_STATUSES.
+    """Return the observations of an attempt: `result`, from `read`, or for GONE_STATUSES that the article is gone.
 
     If the address has no article, this changes nothing, because no record has its name.
     """
@@ -231,7 +231,7 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200, 304, 404
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the rule for captures: HTML with status 200 or 304, and anything with a status of GONE_STATUSES."""
+    """Return the rule for captures: it selects HTML with status 200 or 304, and all captures of gone pages."""
     return _check_capture
 
 

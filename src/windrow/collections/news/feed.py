@@ -112,7 +112,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the non-empty texts in a list or in the values of an object; a text gives a list of itself."""
+    """Return the non-empty texts in a list or in the values of an object. For a text, return a list with it."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
@@ -177,7 +177,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _times_newest_first(hints: UrlHints) -> dict[str, str]:
-    """Return when each entry of a list changed, by address, newest first; unknown times are empty and last."""
+    """Return by address the time of each entry's last change, newest first; unknown times are empty and last."""
     newest_first = sorted(hints.entries, key=lambda entry: str(entry.modified or ""), reverse=True)
     return {entry.url: entry.modified.isoformat() if entry.modified else "" for entry in newest_first}
 
@@ -187,7 +187,7 @@ def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tupl
 
 
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
-    """Yield the number of entries of a list that are left out, by rule; an unknown number is 1."""
+    """Yield the number of entries that are left out of a list, by rule; if it is not known, 1."""
     if hints.left_out:
         yield from count_excess([Excess(SITEMAP_ENTRIES, hints.left_out)], url)
     elif hints.reason is not None:
@@ -197,11 +197,6 @@ def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
 
 
 def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
-    """Request the sitemaps of an index.
-
-    The newest sitemaps, and those without a time, are requested as often as the index. An older one is requested once,
-    and again when the index has another time of change than before.
-    """
     list_key = f"named.{hash64(request.url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = _times_newest_first(hints)
@@ -226,7 +221,7 @@ def _article_requests(
     kind: str, learned: Mapping[str, Any], url: str, modified_by_url: Mapping[str, str],
     details: Mapping[str, Mapping[str, Any]],
 ) -> FollowResult:  # fmt: skip
-    """Request the articles of a list, in the order of `modified_by_url`, and remember their times of change.
+    """Request the articles of a list, in the order of `modified_by_url`, and remember when they changed.
 
     An article is requested again if its time is not the remembered one, or if the list does not name it any more. `url`
     is the address of the list. `details` has titles and dates by address, for `read`.
@@ -253,7 +248,7 @@ def _article_requests(
 
 
 def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
-    """Return the addresses that a list does not name any more although it still names an older one.
+    """Return the addresses that are missing from a list although the list still names an older address.
 
     `known_times` has the addresses that the list named before, newest first. A list drops its oldest addresses. If
     there are no times, either end may be the oldest, so only addresses between two that are still named are returned.
@@ -289,7 +284,7 @@ def _is_html(body: bytes) -> bool:
 
 
 def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
-    """Return the links of a section page whose paths look like those of articles of its site, in order."""
+    """Return the links of a section page whose paths look like paths of articles of its site, in order."""
     page = read_page(body, url, answer.fields.get("content-type", ""))
     base = normalise(page.head.base, url).url if page.head.base else url
     own_host_name = urlsplit(url).hostname or ""

@@ -63,7 +63,7 @@ def alias(url: str) -> str:
 
 
 def is_same_site(url: str, canonical: str) -> bool:
-    """Return whether the canonical address in a page is on the same site as the page, which is at `url`.
+    """Return whether the canonical address in a page is on the same site as `url`, the page's own address.
 
     A subdomain for mobile devices is the same site. Other subdomains may belong to other people, such as the authors of
     blogs, and a page must not replace an article of another site.
@@ -85,7 +85,7 @@ def format_article(article: Mapping[str, Any]) -> str:
 
 
 def content_hash(article: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an article, to compare revisions, without its metadata and first_seen_timestamp_gmt."""
+    """Return the SHA-256 of an article without `metadata` and `first_seen_timestamp_gmt`, to compare revisions."""
     compared = {name: value for name, value in article.items() if name not in {"first_seen_timestamp_gmt", "metadata"}}
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 

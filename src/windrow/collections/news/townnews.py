@@ -64,7 +64,7 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the rows of a page; request the next page, until the oldest row or, in later runs, until no row is new."""
+    """Offer the rows of a page. Request the next page until the oldest row or, in later runs, until no row is new."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
         no_rows = RefusedResponse(Reason.NOT_VALID, "the response has no rows")
@@ -184,7 +184,7 @@ def _author_name(person: Mapping[str, Any]) -> str:
 
 
 def _timestamp(time: Any) -> int | None:
-    """Return the milliseconds `utc` of a time as seconds since 1970; None if they are not valid or before 1990."""
+    """Convert `utc`, in milliseconds, to seconds since 1970; return None if it is not valid or before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:

@@ -41,7 +41,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """How far a list of posts was read: of all posts, or of a window. The ledger stores it with each request."""
+    """How far a list of posts was read: all posts, or a window. The ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
@@ -76,7 +76,7 @@ class PostList:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request all posts until they were all read; afterwards new and changed ones, unless `until` is set."""
+    """Request all posts until all were read; afterwards new and changed posts, unless `until` is set."""
     path = learned.get("api") or _API_PATH
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
     options = source.options
@@ -93,7 +93,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _first_list(source: Source, listing: PostList) -> PostList:
-    """Return a list with its bounds, as it was before its first page was requested."""
+    """Return a list with the bounds that it had before its first page was requested."""
     if listing.mode != "all":
         return PostList(listing.mode, listing.start)
     since, until = source.options["since"], source.options["until"]
@@ -101,13 +101,13 @@ def _first_list(source: Source, listing: PostList) -> PostList:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address with the number of refused requests, which makes it new, so that it is requested again."""
+    """Return an address with the number of refused requests: it is new, and so is requested again."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
 
 def _overlap(source: Source) -> timedelta:
-    """Return the time by which a window overlaps the previous one, at least a second."""
+    """Return the time by which a window overlaps the window before it, at least a second."""
     return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 
@@ -166,7 +166,7 @@ def _numbers_text(posts: Sequence[Mapping[str, Any]]) -> str:
 def _continue_by_time(
     source: Source, listing: PostList, answer: Answer, posts: Sequence[Mapping[str, Any]], offers: tuple[Offering, ...]
 ) -> FollowResult:  # fmt: skip
-    """Request the rest of a list whose next page cannot be requested, by the time of its last post.
+    """Request the rest of a list by the time of its last post, because its next page cannot be requested.
 
     If that would be the same list, the list is finished if this page is not full. Otherwise it is refused, and the next
     run begins it again.
@@ -235,7 +235,7 @@ def _finish_list(
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
-    """Return the time up to which a window was read, as ISO 8601; `began` is when its first page was requested.
+    """Return the time up to which a window was read, as ISO 8601. `began` is the request time of its first page.
 
     It is late enough that the next window starts later. Otherwise the next window would have the same address, and each
     address is requested once.
@@ -247,7 +247,7 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
-    """Request the second address of the API if the first is refused; if both are, later runs may read the feed."""
+    """Request the second address of the API if the first is refused. If both are, later runs may read the feed."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
@@ -265,7 +265,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a page is the last of a window: all its posts are older or, in mode id, a post is known."""
+    """Return whether a page is the last of a window: its posts are all older or, in mode id, one is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -288,7 +288,7 @@ def _post_version(post: Mapping[str, Any]) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article or a skip for each post and, after a request by numbers, that the missing posts are gone."""
+    """Yield an article or a skip for each post and, after a request by numbers, an observation of each missing post."""
     posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:

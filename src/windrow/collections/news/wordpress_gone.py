@@ -40,12 +40,12 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return a name for a post that does not change when its address does; `url` is an address of the site's API."""
+    """Return a name for a post that does not change when its address does. `url` is an address of the site's API."""
     return f"wordpress:{site_of(url)}/{number}"
 
 
 def begin(source: Source, api: str) -> Request:
-    """Return the request for the first page of numbers, sent each time it is due; `api` is the address of the posts."""
+    """Return the request for the first page of numbers, sent whenever it is due. `api` is the address of the posts."""
     since = f"&after={source.options['since']}T00:00:00" if source.options["since"] else ""
     every = max(1, int(source.options["full_listing_every"]))
     return _numbers_request(f"{api}{'&' if '?' in api else '?'}_fields=id{since}", 1, 0, every=every)
@@ -61,7 +61,7 @@ def _numbers_request(
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the posts whose numbers are either known or on this page, but not both; request the next page."""
+    """Request the posts whose numbers are either known or on this page, but not both; also request the next page."""
     base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:
@@ -90,7 +90,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
 
 
 def _posts_request(api: str, numbers: list[int], now: str) -> Request:
-    """Return the request for the posts with these numbers; `now`, in seconds since 1970, makes its address new."""
+    """Return the request for the posts with the given numbers. `now`, in seconds since 1970, makes its address new."""
     separator = "&" if "?" in api else "?"
     included = ",".join(map(str, numbers))
     url = f"{api}{separator}include={included}&per_page={_POSTS_PER_PAGE}&orderby=id&order=asc&count={now}"
@@ -103,7 +103,7 @@ def requested_numbers(request: Request) -> list[int]:
 
 
 def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
-    """Yield for each requested number that is not among `posts` the observation that the post is gone."""
+    """Yield, for each requested number without a post in `posts`, the observation that the post is gone."""
     existing = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
     for number in requested_numbers(request):
         if number not in existing:

@@ -106,13 +106,13 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address; if it is not known, explain the article that has another spelling of it."""
+        """Explain an address. If it is not known, explain the article whose address is another spelling of it."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield what a takedown of an article covers: its addresses, and the lists that name it.
+        """Yield the targets of a takedown of an article: its addresses, and the lists that name it.
 
         The lists are shared targets, because they name other articles, too.
         """
@@ -134,7 +134,7 @@ class NewsAdapter(RecordAdapter):
         return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the keys of the articles that have an address, in any spelling: from the records, or else the tree."""
+        """Return the keys of the articles at an address, in any spelling: from the records, or else from the tree."""
         with self._store(workspace) as store:
             if store is None:
                 return ()
@@ -193,7 +193,7 @@ def _aliases(article: Mapping[str, Any]) -> set[str]:
 
 
 def _remove_articles(path: Path, urls: set[str]) -> None:
-    """Remove the articles with these addresses, in any spelling, from the file of a raw response."""
+    """Remove the articles at the given addresses, in any spelling, from the file of a raw response."""
     response = json.loads(path.read_text(encoding="utf-8-sig"))
     list_key = "rows" if isinstance(response, dict) and "rows" in response else "body"  # the body of an envelope
     articles = response.get(list_key) if isinstance(response, dict) else response

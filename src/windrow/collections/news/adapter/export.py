@@ -46,7 +46,7 @@ def write_jsonl(tree: Path, out: TextIO) -> int:
 
 
 def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
-    """Write the MAX_FEED_ARTICLES newest articles as an Atom feed (RFC 4287); return their number."""
+    """Write the MAX_FEED_ARTICLES newest articles as an Atom feed (RFC 4287); return the number of articles."""
     newest = nlargest(MAX_FEED_ARTICLES, read_articles(tree), key=_time_of)
     last_updated = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
@@ -75,7 +75,7 @@ def _atom_entry(article: dict[str, Any]) -> str:
 
 
 def _time_of(article: dict[str, Any]) -> int:
-    """Return when an article was published, or else first seen, in seconds since 1970."""
+    """Return the time when an article was published, or else first seen, in seconds since 1970."""
     return min(int(article.get("publication_timestamp_gmt") or article["first_seen_timestamp_gmt"]), _MAX_SECONDS)
 
 

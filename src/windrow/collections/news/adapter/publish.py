@@ -41,7 +41,7 @@ _PAGE_SIZE = 200  # attempts
 
 
 class NewsFolders(NamedTuple):
-    """The folders and limits of a publisher. With `rewrites_changed`, files of changed articles are written again."""
+    """The folders and limits of a publisher. If `rewrites_changed`, the files of changed articles are written again."""
 
     articles: Path  # the tree
     raw: Path  # the directories of runs
@@ -52,7 +52,7 @@ class NewsFolders(NamedTuple):
 
 @dataclass
 class Publisher:
-    """Writes the tree and the directories of runs; `ledger` and `records` are the files of the databases."""
+    """Writes the tree and the directories of runs. `ledger` and `records` are the files of the databases."""
 
     ledger: Path
     records: Path
@@ -117,7 +117,7 @@ class _RunWriter:
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
-        """Return the error of the first list, by source, for each source whose lists all failed."""
+        """Return, for each source whose lists all failed, the error of its first list."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     @published_files()
@@ -146,7 +146,7 @@ class _RunWriter:
 
     @published_files()
     def write_late(self, attempts: Iterable[RecordedAttempt]) -> int:
-        """Write articles that were read after their run was written; the directory of the run does not change.
+        """Write articles that were read after their run was written, without changing the directory of the run.
 
         Only the latest version of an article changes its file. Return the number of new articles.
         """
@@ -190,7 +190,7 @@ class _RunWriter:
             raw_run.count(outcome, detail, recorded.attempt.url)
 
     def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind of a front page's site if the page lists articles, "page" if it failed, and otherwise ""."""
+        """Return the kind of site for a front page that lists articles, "page" if its request failed, or else ""."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
@@ -205,7 +205,7 @@ class _RunWriter:
             self._errors.setdefault(recorded.source, f"{recorded.attempt.url}: {describe_refusal(followed)}")
 
     def _report_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Report a site whose robots.txt failed: nothing else was requested there, so nothing else reports it."""
+        """Report a site whose robots.txt failed: as no more was requested there, nothing else reports it."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
@@ -305,7 +305,7 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
-    """Return why the request for an article's page failed; empty if it did not, or was not for an article.
+    """Return why the request for an article's page failed; empty if it succeeded, or was not for an article.
 
     A redirect that was not followed has failed, for the reason in `followed`. `name` is the name of the request.
     """

@@ -30,7 +30,7 @@ _JSON_KINDS = frozenset({"wordpress", "townnews"})
 
 
 class _Domain:
-    """The responses of one site in a run, and the file that they are written to."""
+    """The responses of one site in a run, and the file to which they are written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,12 +47,12 @@ class _Domain:
 
 
 class RawRun:
-    """The directory for the sites of one kind in one run, written under a temporary name and renamed at the end."""
+    """The directory for the sites of one kind in one run. It has a temporary name until the end of the run."""
 
     def __init__(
         self, kind: str, session: int, folders: NewsFolders, session_began: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Create an empty folder; `is_first` returns whether a name occurs for the first time in this run."""
+        """Create an empty folder. `is_first` returns whether a name occurs for the first time in this run."""
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
@@ -84,7 +84,7 @@ class RawRun:
     def add_response(
         self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add a response. Its error is added unless it is an article's page.
+        """Add a response. Add also its error, unless it is an article's page.
 
         `followed` is None if the response was not followed.
         """
@@ -110,7 +110,7 @@ class RawRun:
             domain.other_responses += 1
 
     def add_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Add the error of a site from which nothing was requested because its robots.txt failed."""
+        """Add the error of a site where nothing was requested because its robots.txt failed."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         problem = attempt.message or attempt.reason or f"the status is {attempt.status}"
@@ -126,7 +126,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site: a single response unchanged, several as one list of their rows."""
+        """Add a response to the file of its site. A single one is unchanged; several become one list of their rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -253,7 +253,7 @@ def _row_name(row: Any) -> str:
 
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
-    r"""Split a response before the end of its list, to add rows; return (start, end, whether it has rows).
+    r"""Split a response before the end of its list, where rows can be added; return (start, end, whether it has rows).
 
     >>> _split_before_end(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)

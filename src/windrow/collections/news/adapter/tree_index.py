@@ -53,7 +53,7 @@ class TreeIndex(SqliteStore):
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction that writes one run; `is_first` forgets the names of the run before."""
+        """Open a transaction that writes one run. `is_first` forgets the names of the previous run."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield
@@ -76,7 +76,7 @@ class TreeIndex(SqliteStore):
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article of the first alias that belongs to one, or None."""
+        """Return the article of the first alias that belongs to an article, or None."""
         for alias in aliases:
             row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
