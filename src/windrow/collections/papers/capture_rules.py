@@ -58,7 +58,7 @@ def media_type(declared: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return a source's rule, which returns None or why a capture is not wanted; raise ConfigError if it is invalid."""
+    """Return a source's rule, which returns why a capture is unwanted, or None; raise ConfigError if it is invalid."""
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())
@@ -67,7 +67,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 
 
 def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the media types that a source's settings select; raise ConfigError for one that papers do not have."""
+    """Return the media types that a source's settings select; raise ConfigError if papers do not have one of them."""
     names = settings.get("media_types") or (PDF, POSTSCRIPT, JATS)
     for name in names:
         if not media_type(name):
@@ -106,7 +106,7 @@ def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | No
 
 
 def _check_type_and_status(types: frozenset[str], mime: str, status: int | None) -> Skip | None:
-    """Return None or why a capture is not wanted. A revisit has no media type, and may have no status."""
+    """Return why a capture is not wanted, or None. A revisit has no media type, and may have no status."""
     is_revisit = mime.lower() == "warc/revisit"
     if not is_revisit and media_type(mime) not in types:
         return _OTHER_TYPE
@@ -117,7 +117,7 @@ def _check_capture(  # noqa: PLR0911 one return for each rule
     types: frozenset[str], patterns: Sequence[Callable[[str], bool]], digests: frozenset[str],
     cache: dict[tuple[str, int | None], Skip | None], line: CdxLine,
 ) -> Skip | None:  # fmt: skip
-    """Return None or why the capture of an index line is not wanted; `cache` has results by media type and status."""
+    """Return why the capture of an index line is not wanted, or None. `cache` has results by media type and status."""
     _, _, _, mime, status, digest, _, offset, warc = line
     try:
         skip = cache[mime, status]

@@ -19,7 +19,7 @@ _MAX_PMID_DIGITS = 18
 _YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
 MAX_AUTHORS = 200
-"""The maximum number of authors that the index stores of a work; further authors are left out, which is counted."""
+"""The maximum number of authors of a work that the index stores. Works with more authors are counted as shortened."""
 _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
 
@@ -149,7 +149,7 @@ def _read_semantic_scholar(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read a work of arXiv; its year is that of the first version."""
+    """Read a work of arXiv. Its year is the year of the first version."""
     parsed = record.get("authors_parsed")
     names = [", ".join(filter(None, map(_text, name[:2]))) for name in parsed if isinstance(name, list)] \
         if isinstance(parsed, list) else []  # fmt: skip
@@ -176,7 +176,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _whole_title(title: str, subtitle: str) -> str:
-    """Join a title and its subtitle, unless the title ends with the subtitle.
+    """Join a title and its subtitle, unless the title already ends with the subtitle.
 
     >>> _whole_title("Main", "Sub"), _whole_title("Main: sub", "Sub"), _whole_title("Main", "")
     ('Main:Sub', 'Main: sub', 'Main')

@@ -32,7 +32,7 @@ _NUMBER_AT_END = re.compile(r"\d*$")
 
 
 class Family(NamedTuple):
-    """Columns that are stored together, with one version of each cell; `columns` are those that windrow writes."""
+    """Columns that are stored together, with one version of each cell. windrow writes the columns in `columns`."""
 
     name: str
     columns: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ def check_column(column: str) -> None:
 
 
 def check_put(put: Put, families: frozenset[str]) -> None:
-    """Raise `StoreError` for a key, column or cell that a table with these families cannot store."""
+    """Raise `StoreError` if a table with these families cannot store the key, a column or a cell."""
     if not 0 < len(put.key) <= MAX_KEY_SIZE:
         raise StoreError(f"the key has {len(put.key)} bytes; it must have 1 to {MAX_KEY_SIZE}")
     for column, cell in put.cells.items():
@@ -163,7 +163,7 @@ def encode(column: str, content: Any) -> bytes:
 
 
 def decode(column: str, cell: bytes) -> Any:
-    """Return the content of a cell; None if it cannot be decoded, or is JSON but not an object.
+    """Return the content of a cell; None if it cannot be decoded, or is JSON other than an object.
 
     >>> decode("grobid0:status_code", bytes.fromhex("fffffffffffffffc")), decode("file:cdx", b"oops")
     (-4, None)
@@ -186,10 +186,10 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 STATUS_CODE_COLUMN = "grobid0:status_code"
-"""The column that shows that an outcome of GROBID is stored; the other columns of `grobid0` belong to it."""
+"""The column that shows that an outcome of GROBID is stored. All other columns of `grobid0` belong to the outcome."""
 
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
-"""Columns with small cells, for two queries that show if a row exists and what other programs wrote in it."""
+"""Columns with small cells, for queries whether a row exists, and what other programs wrote in it."""
 
 ROWS_VERSION = 3
 """The version of the code that makes rows; when it is raised, the next run writes all rows again."""

@@ -116,7 +116,7 @@ def guess_metadata(document: PdfPages) -> Guess:
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title, and the lines of the first page below its largest text.
+    """Return the title, and the lines below the largest text of the first page.
 
     The title is taken from the document's metadata; if it is not usable, the largest text on the first page is the
     title.
@@ -167,7 +167,7 @@ def _find_arxiv_id(text: str) -> str:
 
 
 def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
-    """Return the entries below the last heading of a bibliography, and what exceeds caps.
+    """Return the entries below the last heading of a bibliography, and a description of what exceeds caps.
 
     Entries are split at numbers or, if there are none, at lines.
     """
@@ -313,7 +313,7 @@ def _wanted_types(task: Task) -> frozenset[str]:
 
 
 def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
-    """Return GROBID's outcome, or the requests that must be answered first; None if another program filled the row.
+    """Return GROBID's outcome, or the requests to be answered first; None if another program filled the row.
 
     A document with a transient outcome is sent again, at most MAX_REQUESTS times in a run, but not after a timeout.
     `md5` is the MD5 of the document.

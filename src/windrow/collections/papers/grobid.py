@@ -45,7 +45,7 @@ _NO_TEXT_ERROR = "NO_BLOCKS"
 
 
 def tei_request(number: int, *, with_coordinates: bool = False) -> Ask:
-    """Return the request for the full text of a document as TEI; `number` (from 1) distinguishes repeated requests."""
+    """Return the request for the full text of a document as TEI. `number` (from 1) distinguishes repeated requests."""
     fields = [FormField(name, setting) for name, setting in OPTIONS]
     fields += [FormField("teiCoordinates", element) for element in _COORDINATE_ELEMENTS if with_coordinates]
     return Ask(
@@ -61,7 +61,7 @@ _EARLIER_RUN, _FINAL, _THIS_RUN = "before", "final", "tei"  # prefixes of the na
 
 
 def earlier_name(name: str) -> str:
-    """Return the name that an answer gets in later runs.
+    """Return the name of an answer in later runs.
 
     >>> earlier_name("tei-3")
     'before-3'
@@ -70,7 +70,7 @@ def earlier_name(name: str) -> str:
 
 
 def final_name(name: str) -> str:
-    """Return the name of an answer whose outcome is taken as final, although another request might give another.
+    """Return the name of an answer whose outcome is final, although another request might have another outcome.
 
     >>> final_name("tei-9")
     'final-9'
@@ -124,7 +124,7 @@ class GrobidOutcome(NamedTuple):
 
 
 def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOutcome:  # noqa: PLR0911 one for each outcome
-    """Return the outcome of a request from its answer; `md5` is the document's, in hexadecimal, or empty.
+    """Return the outcome of a request from its answer. `md5` is the document's MD5 in hexadecimal, or empty.
 
     The word in its `status` is success, oversize, error or fail. It is error for a timeout and any HTTP status except
     200, and fail if the answer is not the TEI of the document. `reason` is the code of an error, or NEEDS_OCR for pages
@@ -164,7 +164,7 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return the outcome of an answer whose TEI is not parsed because parsing it was stopped before, for `reason`."""
+    """Return the outcome of an answer whose TEI was not parsed, because an earlier parse stopped for `reason`."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MAX_TEI_SIZE + 1)

@@ -1,11 +1,10 @@
-"""Match papers with the works of a catalogue, by identifiers, the slugs of titles, authors, year and journal.
+"""Match papers with the works of a catalogue, by identifiers, slugs of titles, authors, year and journal.
 
-A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are:
-exact: an identifier is the same, and the titles are alike or at least half of the authors are the same.
-strong: the slugs are the same or nearly the same, and so are at least half of the authors.
-weak: the slugs are the same or nearly the same, but too little else is known; or only an identifier is the same.
-ambiguous: several works match equally well, or many have the same slug.
-different: there is no candidate, or the titles, the authors or the years differ too much.
+A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are: exact: an identifier
+is the same, and the titles are alike or at least half of the authors are the same. strong: the slugs are the same or
+nearly the same, and so are at least half of the authors. weak: the slugs are the same or nearly the same, but too
+little else is known; or only an identifier is the same. ambiguous: several works match equally well, or many have the
+same slug. different: there is no candidate, or the titles, the authors or the years differ too much.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _SPACE = re.compile("[ \t\n\r\x0b\x0c]")
 
 
 def plain_title(title: str) -> str:
-    """Return a title in lower case, without accents and punctuation; letters such as ø become o.
+    """Return a title in lower case, without accents and punctuation; a letter such as ø becomes o.
 
     >>> plain_title("Søren ŁÓDŹ: a très-long “title”!")
     'soren lodz a treslong title'
@@ -52,7 +51,7 @@ def plain_title(title: str) -> str:
 
 
 def unify_letters(title: str) -> str:
-    """Return a title without markup, with one spelling of each letter; Greek letters are replaced by their names.
+    """Return a title without markup and with one spelling of each letter; a Greek letter becomes its name.
 
     >>> unify_letters("The <i>\u03b2</i>\u00ad\u2010e\ufb00ect &amp; H<sub>2</sub>O"), unify_letters("Weiß")
     ('the beta-effect & h2o', 'weiss')
@@ -121,10 +120,10 @@ def edit_distance(first: str, second: str) -> int:
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
-"""The statuses with which a paper gets the DOI of the work."""
+"""The statuses of a match from which the paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
-"""If more works than this have the slug of a paper, no work is accepted because of its title."""
+"""The maximum number of works with the slug of a paper for which a work can be accepted by its title."""
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
@@ -139,7 +138,7 @@ _OTHER_WORK_WORDS = frozenset({
     "part", "preface", "protocol", "rejoinder", "reply", "response", "retraction", "review", "supplement",
     "supplementary", "volume",
 })  # fmt: skip
-"""Words of a subtitle that show that it names another work, such as a comment on this one or another part."""
+"""Words of a subtitle that names a work of its own, such as a comment or another part."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -163,7 +162,7 @@ class Verdict(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A work that may match a paper: its status without regard to other works, scores by property, and reasons."""
+    """A work that may match a paper: its status when it is considered alone, scores by property, and reasons."""
 
     status: str
     parts: dict[str, Any]
@@ -244,7 +243,7 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 
 def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
-    """Return keys that find works with nearly the same slug: each author with the start and the end of the slug.
+    """Return keys that find works with nearly the same slug: each author with the slug's start and with its end.
 
     >>> near_keys("anefficientmeasureofthewholething", ["Ann Lee"])
     ['lee<anecientmeas', 'lee>hewholething']
@@ -262,7 +261,7 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that one title lacks."""
+    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that one of them lacks."""
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -308,7 +307,7 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether `words` include `family_name`, and given names that fit those of `name`."""
+    """Return whether `words` include `family_name`, and given names that agree with the given names of `name`."""
     if family_name not in words:
         return False
     given_names = _without(_name_words(name), family_name)

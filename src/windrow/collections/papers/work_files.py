@@ -1,4 +1,4 @@
-"""Read works from files as catalogues publish them: lines of JSON, whole JSON documents, or PubMed XML.
+"""Read works from files in the formats of catalogues: lines of JSON, whole JSON documents, or PubMed XML.
 
 Files may be plain or gzip, and may begin with a byte order mark.
 """
@@ -63,7 +63,7 @@ def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _read_document(head: bytes, file: BinaryIO) -> Any:
-    """Return a file that is one JSON document, parsed; None for lines of JSON, and for a file that is too large."""
+    """Return the content of a file with one JSON document; None for lines of JSON, and for a file that is too large."""
     first_line = head.partition(b"\n")[0]
     if len(first_line) < len(head):
         try:

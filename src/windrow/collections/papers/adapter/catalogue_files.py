@@ -16,7 +16,7 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """Clauses for messages: what an update of the index changed, and what must be repaired. Either may be empty."""
+    """Clauses for messages: what an update of the index changed, and what must be repaired. Both may be empty."""
 
     changes: str = ""
     problems: str = ""
@@ -80,7 +80,7 @@ def _describe_changes(
 
 
 def describe_losses(refused: Counter[str], shortened: int) -> str:
-    """Describe shortened works, and refused records by reason; the text begins with ", " or is empty.
+    """Describe shortened works, and refused records by reason. The text begins with ", " or is empty.
 
     >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1)
     ', 1 work shortened to 200 authors, 3 records refused: bad_line 2, not_wanted 1'
@@ -92,7 +92,7 @@ def describe_losses(refused: Counter[str], shortened: int) -> str:
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first clauses; if there are more, add their number and the command that lists all."""
+    """Join the first clauses; if there are more, add the number left out and the command that lists all."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text

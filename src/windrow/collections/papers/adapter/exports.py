@@ -34,7 +34,7 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
     "grobid-status-code": ("grobid0:status_code",),
     "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
 }
-"""The columns after the key, by the form of a dump. A row without one of the columns is left out."""
+"""By the form of a dump, the columns that follow the key. Rows without one of the columns are left out."""
 
 _COUNTED_COLUMNS = {
     "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
@@ -98,7 +98,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and the columns of rows that have all of them; for `ungrobided`, only rows without an outcome."""
+    """Yield the key and the columns of rows that have all columns; for `ungrobided`, only rows without an outcome."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
@@ -121,7 +121,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the slug, and properties for matching as JSON, of each row with an outcome of GROBID and a usable title."""
+    """Yield, for each row with an outcome of GROBID and a usable title, its slug, and JSON properties for matching."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
@@ -163,7 +163,7 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield the outcomes of GROBID and of the embedded extractor, or a text that says why there are none."""
+    """Yield the outcomes of GROBID and of the embedded extractor; if there is none, yield one text with the reason."""
     has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
         if status := decode(column, cells.get(column, b"")):

@@ -63,7 +63,7 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if a setting is not valid, including the media types of sources and the table."""
+        """Raise an error if a setting is not valid, or the media types of a source or the table are not."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
             wanted_types(source.options)
@@ -93,7 +93,7 @@ class PaperAdapter(RecordAdapter):
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
     ) -> list[str]:
-        """Have the next run send the papers with these digests to GROBID again; return the keys of their records.
+        """Let the next run send the papers with these digests to GROBID again; return the keys of their records.
 
         `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`.
         """
@@ -173,7 +173,7 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update rows; erase removed rows and records; return a message for each file in which some remain."""
+        """Update rows; erase removed rows and records; return a message for each file that still contains any."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:
@@ -205,7 +205,7 @@ def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> E
 
 
 class FailedCapture(NamedTuple):
-    """An index line whose record could not be read, or whose record has another digest than the line."""
+    """An index line whose record could not be read, or has another digest than the line."""
 
     url: str
     digest: str
@@ -228,7 +228,7 @@ def _failure_line(failed: FailedCapture) -> str:
 
 
 def _describe_transient_answer(settings: PaperSettings, key: str) -> Iterator[str]:
-    """Yield a line about GROBID's last outcome if it is transient, because the row does not have such an outcome."""
+    """Yield a line about GROBID's last outcome if it is transient; the row does not contain transient outcomes."""
     with closing(PaperStore(settings.store, read_only=True)) as store:
         paper = store.paper(key)
     outcome = (paper.value.get("grobid") or {}) if paper else {}

@@ -134,7 +134,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Add the changes of the catalogue to the message, and its problems to the errors; they have no source (key "")."""
+    """Add the catalogue's changes to the message, and its problems to the errors, under the key "" for no source."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -142,7 +142,7 @@ def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, st
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
-    """Return, by source, a message about rows that the table refuses; `refused` has the causes by key."""
+    """Return, by source, a message about rows that the table refuses. `refused` has the cause by key."""
     papers = [paper for key in refused if (paper := store.paper(key))]
     recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
@@ -165,7 +165,7 @@ def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
 def find_altered_rows(
     settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield (key, columns) of each paper whose row has other cells than windrow wrote; skip missing rows.
+    """Yield (key, columns) of each paper whose row differs from what windrow wrote. Missing rows are skipped.
 
     Cells of other programs are not compared. Nothing is yielded if all rows are to be written again because settings
     have changed.
@@ -192,7 +192,7 @@ def find_altered_rows(
 def _make_puts(
     papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, Put], dict[str, bool]]:
-    """Return by key of a paper what to write, and whether its row is windrow's own.
+    """Return what to write for each paper, by key, and whether windrow made the paper's row.
 
     `is_own_row` has this for registered rows. A row that is not registered becomes windrow's own if the table does not
     have it. In a row of another program, only columns that windrow wrote are changed or cleared.
@@ -225,7 +225,7 @@ def _key_settings(settings: PaperSettings) -> list[str]:
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if it is of another table or form of keys."""
+    """Open the register of rows for a `with` block; clear it if the table or the form of keys is another one."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):
@@ -281,7 +281,7 @@ def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, 
 
 
 def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str]:
-    """Return the keys of the papers whose rows have an outcome of GROBID that another program wrote."""
+    """Return the keys of papers whose rows have an outcome of GROBID that another program wrote."""
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     with _open_register(settings) as register, open_rows(settings) as table:
         rows = table.get_many([*row_keys.values()], (STATUS_CODE_COLUMN,))
@@ -324,7 +324,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the path of a WARC file: from the index line if it has a folder, or else below the source's folder."""
+    """Return the path of a WARC file. If the index line has no folder, the file is below the source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
@@ -353,7 +353,7 @@ def _open_catalogue(stack: ExitStack, settings: PaperSettings) -> CatalogueIndex
 
 
 def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> list[Path]:
-    """Erase removed rows from the files of the table and the register; return the files in which some remain."""
+    """Erase removed rows from the files of the table and the register; return the files that still contain any."""
     remaining = []
     with open_rows(settings) as table:
         if not table.erase_deleted(pulse):

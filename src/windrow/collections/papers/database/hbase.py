@@ -64,7 +64,7 @@ class HbaseTable:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise StoreUnreachable or StoreError in place of errors of the libraries in a `with` block."""
+        """In a `with` block, raise StoreUnreachable or StoreError in place of errors of the libraries."""
         from Hbase_thrift import AlreadyExists, IllegalArgument, IOError  # noqa: A004,PLC0415 an extra
         from thriftpy2.thrift import TException  # noqa: PLC0415 an extra
         from thriftpy2.transport import TTransportException  # noqa: PLC0415 an extra
@@ -103,7 +103,7 @@ class HbaseTable:
             self._call(lambda: self._connection.create_table(self._name, options_by_family))
 
     def _read_families(self) -> tuple[Family, ...]:
-        """Return the families of the table in HBase; set `_versions`, the number of versions of a cell by family."""
+        """Return the families of the table in HBase; set `_versions`, which has the number of versions by family."""
         options_by_family = self._call(lambda: self._table.families())  # noqa: PLW0108 `_call` may replace the table
         options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in options_by_family.items())
         self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
@@ -244,7 +244,7 @@ class HbaseTable:
         return _SMALL_ROWS if is_small else _LARGE_ROWS
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Return True and do nothing: HBase removes deleted cells with a major compaction."""
+        """Return True without doing anything: HBase removes deleted cells with a major compaction."""
         del pulse
         return True
 

@@ -40,7 +40,7 @@ _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file >
 
 
 class CatalogueFile(NamedTuple):
-    """An imported file, with the numbers of works, of `refused` records by reason, and of `shortened` works.
+    """An imported file: the number of its works, of `refused` records by reason, and of `shortened` works.
 
     A shortened work has more than MAX_AUTHORS authors. `stamp` shows whether the file has changed since its import. If
     it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` the stamp of the
@@ -57,7 +57,7 @@ class CatalogueFile(NamedTuple):
 
 
 class CatalogueIndex(SqliteStore):
-    """The works of a catalogue, in an SQLite file. Works whose slug is in `stubs` are not found by title."""
+    """The works of a catalogue, in an SQLite file. A work whose slug is in `stubs` is not found by its title."""
 
     def __init__(self, path: Path, *, stubs: frozenset[str]) -> None:
         super().__init__(path, _SCHEMA)
@@ -81,7 +81,7 @@ class CatalogueIndex(SqliteStore):
         return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
 
     def count(self) -> int:
-        """Return the number of works; a work in several files is counted for each."""
+        """Return the number of works. A work in several files counts once for each file."""
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
@@ -157,7 +157,7 @@ class CatalogueIndex(SqliteStore):
         self._store_work(record, file_number)
 
     def _store_work(self, work: CatalogueRecord, file_number: int) -> None:
-        """Store a work and its identifiers; replace the work of the same name in the same file."""
+        """Store a work and its identifiers; replace a work of the same name in the same file."""
         run = self._connection.execute
         name_hash = _hash_text(work.name or work.identifiers[0])
         slug = matched_slug(work.title, self._stubs)
@@ -203,7 +203,7 @@ class CatalogueIndex(SqliteStore):
 
 
 def _is_damaged(error: UsageError) -> bool:
-    """Return whether an error is about the file's bytes, so that reading the same bytes again is useless."""
+    """Return whether an error is caused by the file's bytes, so that reading the same bytes again is useless."""
     cause = error.__context__
     return not isinstance(cause, OSError) or isinstance(cause, gzip.BadGzipFile)
 

@@ -1,4 +1,4 @@
-"""The records of papers, and a list of the papers whose rows are out of date, in the same file and transactions."""
+"""The records of papers and the list of papers whose rows are out of date, in one file and the same transactions."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ WHERE json_extract(v.json, '$.grobid') IS NOT NULL AND a.attempt NOT IN (SELECT 
 ORDER BY a.attempt
 """
 MAX_FAILED_RUNS = 3
-"""The number of runs in which GROBID fails for a document, but not for others, until the outcome is final."""
+"""The number of runs that count, in which GROBID fails for a document, until the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""A run in which GROBID processed no document counts if at most this many failed, and all had failed before."""
+"""If GROBID processed no document in a run, the run counts only with this many failures or fewer, none of them new."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
@@ -88,7 +88,7 @@ class PaperStore(RecordStore):
             self._connection.executescript(f"BEGIN; {_REQUESTS_SCHEMA} COMMIT;")
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Finish a run; let the next run repeat the step for papers with a transient outcome of GROBID.
+        """Finish a run. Let the next run repeat the step for papers with a transient outcome of GROBID.
 
         These papers are set to wait for their last answer. Because that exists already, the next run repeats the step,
         which sends another request. After MAX_FAILED_RUNS runs that count, the step takes the last answer as final. A
@@ -129,7 +129,7 @@ class PaperStore(RecordStore):
         return sorted({key for _, _, key in rows})
 
     def requests(self) -> list[tuple[int, str, int]]:
-        """Return (attempt, its last requests as JSON, number of failed runs) of each attempt that had requests."""
+        """Return (attempt, its last requests as JSON, number of failed runs) for each attempt with requests."""
         with self._guarded():
             return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
 
@@ -183,7 +183,7 @@ class PaperStore(RecordStore):
         return PaperRecord(key, json.loads(value), json.loads(aside) if aside else {}, first_attempt, len(rows))
 
     def skipped_without_record(self) -> dict[str, int]:
-        """Return the number of attempts that were skipped and have no record, by reason."""
+        """Return by reason the number of attempts that were skipped and have no record."""
         query = """
             SELECT reason, count(*) FROM skipped s
             WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
@@ -212,7 +212,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 
 
 class RowRegister(SqliteStore):
-    """A register of the rows that windrow wrote, and of its columns in rows of other programs.
+    """The register of the rows that windrow made, and of the columns that it wrote in rows of other programs.
 
     It also stores texts by name (`meta`).
     """
@@ -244,7 +244,7 @@ class RowRegister(SqliteStore):
             self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove rows from the register, after they were removed from the table."""
+        """Remove rows from the register; the table no longer has them."""
         removed = [(key,) for key in keys]
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()

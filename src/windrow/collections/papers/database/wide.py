@@ -91,7 +91,7 @@ class SqliteTable(SqliteStore):
         return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return the bytes to store for a cell, preceded by 1 if they are compressed, or else 0."""
+        """Return the bytes to store for a cell, preceded by 1 if they are compressed, and otherwise by 0."""
         if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
             compressed = isal_zlib.compress(cell)
             if len(compressed) < len(cell):
@@ -99,7 +99,7 @@ class SqliteTable(SqliteStore):
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove rows and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
+        """Remove rows and overwrite them in the file. The file `-wal` may keep them until `erase_deleted` is called."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
@@ -127,7 +127,7 @@ class SqliteTable(SqliteStore):
             after = last_key
 
     def _column_condition(self, columns: Sequence[str]) -> tuple[str, list[str]]:
-        """Return SQL to append to a condition, which selects columns or families, and its parameters."""
+        """Return SQL that narrows a condition to columns or families, and its parameters."""
         check_columns(columns, self._family_names)
         if not columns:
             return "", []
@@ -147,18 +147,18 @@ def _group_cells(rows: Iterable[tuple[bytes, str | None, int, bytes]]) -> Iterat
 
 
 PORT = 9090
-"""The port of HBase's Thrift gateway for an address without a port."""
+"""The port of HBase's Thrift gateway if an address has no port."""
 
 
 def open_table(address: str, name: str, families: Sequence[Family]) -> SqliteTable | HbaseTable:
-    """Open the table at an address, a path or `hbase://HOST:PORT`; create it if it does not exist."""
+    """Open the table at an address, which is a path or `hbase://HOST:PORT`; create it if it does not exist."""
     if not address.startswith("hbase:"):
         return SqliteTable(Path(address), name, families)
     return HbaseTable(parse_gateway(address), name, families)
 
 
 def parse_gateway(address: str) -> Gateway:
-    """Return the host and port of an address `hbase://HOST:PORT`; raise ConfigError for any other address.
+    """Return host and port of an address `hbase://HOST:PORT`; raise ConfigError if it has another form.
 
     >>> parse_gateway("hbase://gateway.example")
     Gateway(host='gateway.example', port=9090)
