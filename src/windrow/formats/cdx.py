@@ -27,7 +27,7 @@ from windrow.model import CdxLine
 from windrow.reasons import Reason
 
 _SIMPLE = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
-"""Matches most addresses: a host name, perhaps a port, and a path in which nothing must be resolved."""
+"""Matches most addresses: a host name, optionally a port, and a path that needs no resolving."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _ESCAPED_BYTE = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # must be escaped in a key
@@ -121,7 +121,6 @@ def _reverse_labels(host_name: bytes) -> bytes:
 
 
 def _unescape(text: bytes) -> bytes:
-    """Undo percent escapes, also nested ones."""
     if b"%" not in text:
         return text
     for _ in range(_MAX_NESTED_ESCAPES):
@@ -177,7 +176,7 @@ _FIRST_UNSAFE_DAY = "29"  # every month has all days before this one
 
 
 class CdxFault(NamedTuple):
-    """Why a line is not a capture. `line` is the start of the line; `parse_line` leaves it empty."""
+    """Why a line is not a capture. `line` is the start of the line; it is empty in faults that `parse_line` returns."""
 
     reason: Reason
     message: str
@@ -260,7 +259,7 @@ class CaptureColumns(NamedTuple):
     warc: Sequence[str]
 
     def lines(self, positions: Sequence[int]) -> list[CdxLine]:
-        """Return the captures at these positions of the columns."""
+        """Return the captures at the given positions of the columns."""
         key, timestamp, url, mime, status, digest, length, offset, warc = [
             [column[position] for position in positions] for column in self
         ]
@@ -307,7 +306,7 @@ _MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns if all are valid CDX lines; otherwise halve them, and parse a few one by one."""
+    """Yield the lines as columns if all are valid CDX lines; or else halve them, and parse a few lines one by one."""
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
         if columns is not None:
@@ -379,7 +378,7 @@ def _are_numbers(texts: Sequence[str]) -> bool:
 
 
 def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
-    """Return a capture from its fields as written, in the order of `Layout`; a fault if a field is not valid."""
+    """Return a capture from its fields as written, in the order of `Layout`; return a fault if a field is not valid."""
     key, timestamp, url, mime, status, digest, length, offset, warc = fields
     if not _match_timestamp(timestamp) or (timestamp[6:8] >= _FIRST_UNSAFE_DAY and not _is_date(timestamp)):
         return CdxFault(Reason.BAD_DATE, f"{timestamp[:40]!r} is not a valid time of 14 digits")

@@ -20,7 +20,8 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 MAX_ENTRIES = FEED_ENTRIES.number
-"""The maximum number of entries that are read, which takes about ten seconds; `Feed.left_out` counts the rest."""
+"""The maximum number of entries that are read; reading them takes about ten seconds. `Feed.left_out` counts the
+rest."""
 
 _MAX_BYTES = FEED_BYTES.number  # a feed is in memory as a whole
 _LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
@@ -137,7 +138,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return the first child with one of these names as HTML (RFC 4287, sections 3.1 and 4.1.3); empty without one."""
+    """Return the first child with one of `names` as HTML (RFC 4287, sections 3.1 and 4.1.3); empty if there is none."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             text_type = (child.get("type") or child.get("mode") or "text").lower()
@@ -202,6 +203,6 @@ def _read_json_feed(raw: bytes) -> Feed | None:
 
 
 def _first_member(members: dict[str, Any], *names: str) -> str:
-    """Return the first of these members that is a non-empty string, or an empty text; replace lone surrogates."""
+    """Return the first of the members that is a non-empty string, without lone surrogates; empty if there is none."""
     text = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
     return text.encode("utf-8", "replace").decode()

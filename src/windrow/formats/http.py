@@ -33,14 +33,14 @@ _HEAD_END = re.compile(rb"\r\n\r\n|\n\n")
 
 
 class HttpHead(NamedTuple):
-    """A response's status, or None if it is not three digits, and its fields as `join_fields` returns them."""
+    """A response's status (None if it is not three digits), and its fields as `join_fields` returns them."""
 
     status: int | None
     fields: Mapping[str, str]
 
 
 def unfold(text: str) -> str:
-    r"""Join continuation lines, which begin with a blank, to the field before them (RFC 9112, section 5.2).
+    r"""Join each continuation line, which begins with a blank, to the line before it (RFC 9112, section 5.2).
 
     >>> unfold("Date: Sat,\r\n\t21 Nov 2026\r\nETag: x")
     'Date: Sat, 21 Nov 2026\r\nETag: x'
@@ -119,7 +119,7 @@ def read_location(fields: Mapping[str, str]) -> str:
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag, or a strong Last-Modified if there is no ETag; or else empty.
+    """Return the validator for If-Range: a strong ETag, otherwise a strong Last-Modified, otherwise an empty text.
 
     Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections 8.8.2.2 and 13.1.5):
     within that second the file may have changed again.
@@ -138,7 +138,7 @@ def find_validator(fields: Mapping[str, str]) -> str:
 
 
 def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
-    """Return whether a partial response is of the version with the validator `expected`, from `find_validator`.
+    """Return whether a partial response belongs to the version whose validator, from `find_validator`, is `expected`.
 
     This detects a server that ignores If-Range: a partial response must repeat the ETag (RFC 9110, section 15.3.7), but
     may leave out Last-Modified.
@@ -295,7 +295,7 @@ def _inflate_deflate(body: bytes) -> _Blocks:
 
 
 def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
-    """Inflate one stream in pieces; the streams before it consumed `consumed_before` coded bytes."""
+    """Inflate one stream in pieces. Earlier streams of the body consumed `consumed_before` coded bytes."""
     pending, has_begun = body, False
     while not stream.eof:
         try:

@@ -282,7 +282,7 @@ class _ChunkReader:
 
 
 def read_response_head(text: bytes, address: str) -> ResponseHead:
-    """Read a complete head; raise TerminalFailure, which names `address`, if its status line or length is invalid."""
+    """Read a complete head; raise TerminalFailure if its status line or length is invalid. Errors name `address`."""
     status_line = _STATUS_LINE.match(text)
     if not status_line:
         raise TerminalFailure(f"{address}: {_NO_STATUS_LINE}", Reason.PROTOCOL_ERROR)

@@ -1,4 +1,4 @@
-"""Read a member of a zip archive as a file: inflated block by block, at most to the size that its record announces."""
+"""Read a member of a zip archive as a file. It is inflated block by block, at most to the size in its record."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class InflatedMember(io.RawIOBase):
         return bool(self._unread)
 
     def _checked_blocks(self) -> Iterator[bytes]:
-        """Yield the inflated blocks; raise StepError if size or checksum differ from those of the record."""
+        """Yield the inflated blocks; raise StepError if the size or checksum is not the one in the record."""
         crc = size = 0
         for block in self._read_packed() if self._method == STORED else self._inflate_blocks():
             size += len(block)

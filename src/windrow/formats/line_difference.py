@@ -21,7 +21,7 @@ class LineDifference(NamedTuple):
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str], *, context: int) -> LineDifference:
-    """Compare two texts; of unchanged lines, keep `context` before and after each changed line.
+    """Compare two texts; keep `context` unchanged lines before and after each change.
 
     >>> compare_lines(["a", "b"], ["a", "c"], context=0).lines[1]
     DiffLine(sign='-', text='b')

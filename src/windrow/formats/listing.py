@@ -300,7 +300,7 @@ def _direct_child(address: str, href: str) -> str | None:
 
 
 def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Yield the texts next to a link: the text after it, and those of the following cells in its row.
+    """Yield the text after a link, and the texts of the following cells in its row.
 
     `texts_by_cell` caches the texts of the following cells by the cell that contains the link.
     """

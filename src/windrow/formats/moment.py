@@ -58,7 +58,7 @@ def read_utc_time(text: str) -> datetime | None:
 
 
 def read_page_time(text: str) -> datetime | None:
-    """Read a time in one of the forms that pages use; it is aware if it has a zone, and otherwise naive.
+    """Read a time in one of the forms that pages use. The result is aware if the text has a zone, and otherwise naive.
 
     The forms are ISO 8601 (also with `/` or `.` as separators or, at the start of the text, without separators), dates
     of HTTP and mail, numbers such as `13.4.2024`, and English dates. Return None for a text without a time, for an

@@ -59,7 +59,7 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 
 class PdfLink(NamedTuple):
-    """An address that a page links to, and the text of the link."""
+    """An address to which a page links, and the text of the link."""
 
     url: str
     text: str
@@ -80,7 +80,7 @@ class Pdf:
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
     left_out: tuple[Excess, ...]
-    """What exceeds caps."""
+    """A description of what exceeds caps."""
 
 
 class PdfLine(NamedTuple):

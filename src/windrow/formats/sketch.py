@@ -84,14 +84,14 @@ def split_bands(sketch: bytes) -> list[int]:
 
 
 def _spell_plainly(text: str) -> bytes:
-    """Return a text in UTF-8, in lower case, without punctuation; a space precedes each word, and spaces follow."""
+    """Return a text in UTF-8, in lower case, without punctuation: a space, words separated by a space, and spaces."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
     return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES
 
 
 def _fill_lanes(hashes: list[int]) -> bytes:
-    """Return for each lane a byte of the smallest hash that falls into it.
+    """Return, for each lane, a byte of the smallest hash that is assigned to the lane.
 
     If a lane is empty, all hashes are mixed and tried again, so that a text with few shingles fills all lanes, too. A
     lane keeps the hash of the first round in which it was not empty.

@@ -113,7 +113,7 @@ def _passage_text(root: etree._Element, path: str) -> str | None:
 
 
 def _published_date(element: etree._Element) -> str | bool | None:
-    """Return the date of publication; None if its `when` is missing, and False, as in 2018, if there is no date."""
+    """Return the date of publication. It is None if `when` is missing, and False, as in 2018, if there is no date."""
     date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 
@@ -248,7 +248,7 @@ def _person(element: etree._Element) -> Json:
 
 
 def _legacy_editors(element: etree._Element) -> list[Json] | None:
-    """Return the names of the editors, or None if there are none. Without `persName` there is only a full name."""
+    """Return the names of the editors, or None if there are none. Without `persName`, only the full name is known."""
     editors: list[Json] = []
     for editor in _find_all(element, ".//editor"):
         persons = _find_all(editor, "./persName")
@@ -293,7 +293,7 @@ def _page_range(element: etree._Element) -> str | None:
 
 
 def _clean_url(url: str | None) -> str | None:
-    """Return an address without characters around it that GROBID takes for a part of it; None if nothing is left."""
+    """Return an address without surrounding characters that GROBID includes by mistake; None if nothing is left."""
     text = (url or "").strip()
     if text.endswith(_ACCESSED_SUFFIX):
         text = text.replace(_ACCESSED_SUFFIX, "")

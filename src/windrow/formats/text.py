@@ -1,4 +1,4 @@
-"""Format values as text for people, which is safe for a terminal, and as JSON; split texts into paragraphs."""
+"""Format values as JSON and as text that is safe for a terminal; split texts into paragraphs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    r"""Escape the characters in foreign text that control a terminal, and line ends.
+    r"""Escape line ends and characters that control a terminal.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
@@ -46,7 +46,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape what `escape` escapes in a line of JSON, in the form of JSON, so that the JSON value does not change.
+    r"""Replace the characters that `escape` escapes in a line of JSON by JSON escapes, which keep the JSON value.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'

@@ -1,4 +1,4 @@
-"""Normalise web addresses, and resolve a hundred thousand links a second against them.
+"""Normalise web addresses, and resolve links against them: a hundred thousand links a second.
 
 `ada-url` parses and resolves as browsers do. In addition, so that each page has one address, credentials, an empty
 query and a dot at the end of a host name are removed. Escapes are in upper case; escapes of letters, digits, `-`, `.`,
@@ -158,7 +158,7 @@ _FRONT_PATH = re.compile(
 
 
 def is_front_page(url: str) -> bool:
-    """Return whether a normalised address is that of a site's front page, or of its front page in one language.
+    """Return whether a normalised address is the front page of a site, or its front page in one language.
 
     Many servers send their front page instead of a page that is gone.
 
@@ -232,7 +232,7 @@ _SAFE_PARTS = re.compile(rf"({_SITE})(/{_COLON_PATH})({_SAFE_QUERY})")
 
 
 def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
-    """Resolve a link of safe characters against `base`, a normalised address of the origin `origin`.
+    """Resolve a link of safe characters against `base`, a normalised address whose origin is `origin`.
 
     Return None for any other link, and for a link whose target has too many characters.
 
@@ -264,7 +264,7 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Split a normalised address of safe characters into origin, path, and query with its `?`; None for any other.
+    """Return the origin, path and query (with `?`) of an address of safe characters; None if it may not be normalised.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)

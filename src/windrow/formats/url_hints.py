@@ -31,7 +31,7 @@ MAX_ENTRIES = SITEMAP_ENTRIES.number
 """The maximum number of entries of a sitemap (Sitemaps protocol 0.9), also applied to feeds."""
 
 _Row = tuple[str, str, str]
-"""Address, time of the last change and base (`xml:base`) of an entry as written; a missing one is empty."""
+"""The address, time of last change and base (`xml:base`) of an entry, as written; a missing value is empty."""
 
 
 class HintKind(StrEnum):
@@ -261,7 +261,7 @@ def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
 
 
 def _inflate(content: bytes) -> bytes:
-    """Inflate up to `_MAX_GZIP_MEMBERS` of gzip (RFC 1952); raise StepError for broken, cut or too many bytes."""
+    """Inflate up to `_MAX_GZIP_MEMBERS` members of gzip (RFC 1952); raise StepError if it is broken, cut or too big."""
     inflated = bytearray()
     remaining = content
     for _ in range(_MAX_GZIP_MEMBERS):

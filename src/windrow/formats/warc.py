@@ -1,4 +1,4 @@
-"""Write and read headers of WARC/1.1 records (ISO 28500:2017); read those of ARC, its predecessor.
+"""Write and read the headers of WARC/1.1 records (ISO 28500:2017); read the headers of ARC, the older format.
 
 The Internet Archive, and later its crawler Heritrix, wrote ARC from 1996 on, in two versions. The line of a record has
 the address, the IP address, a time of 14 digits, the media type and the length. In version 2 there are five fields
@@ -25,7 +25,7 @@ END = b"\r\n\r\n"  # of a header, and of a record
 HTTP_START = b"HTTP/"
 """The first bytes of a block with an HTTP response."""
 RECORD_BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])(\r?\n)")
-"""Matches the start of a record in every version that is read. The group is the line end: CR and LF, or only LF."""
+"""Matches the start of a record in every version that is read. The group is the line end, LF or CR LF."""
 
 _LENGTH_DIGITS = 20  # characters for the length in an open header
 _LEGAL_TARGET = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
@@ -150,7 +150,7 @@ ARC_BEGIN = re.compile(
     rb"[\r\n]*+([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{1,8192}?) ([0-9A-Fa-f.:-]{1,45}) (\d{8,17}) ([^ \r\n]{0,256})"
     rb"(?: [^ \r\n]{0,4096}){0,9}? (\d{1,15})\r?\n"
 )
-"""Matches the start of an ARC record: the blank lines that separate it from the previous record, and its line."""
+"""Matches the blank lines before an ARC record, and the record's line."""
 
 MAX_ARC_LINE_BYTES = 16_384
 """The maximum size of the line of an ARC record, with the blank lines before it, in bytes."""

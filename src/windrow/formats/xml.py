@@ -176,7 +176,7 @@ def _check_texts(text: bytes) -> None:
 
 
 def _convert_to_utf_8(content: bytes) -> bytes:
-    """Convert a document to UTF-8 without a mark; raise StepError if its encoding is wrong or not allowed."""
+    """Convert a document to UTF-8 without byte order mark; raise StepError if its encoding is wrong or not allowed."""
     mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
     start = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
@@ -220,7 +220,7 @@ def _find_codec(announced: str) -> str:
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError for more than `limit` elements; they are counted only in a document that may have so many."""
+    """Raise StepError if there are more than `limit` elements. Only a document that may have so many is counted."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0

@@ -32,7 +32,7 @@ PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 @dataclass(slots=True)
 class _PathStep:
-    """A step of the searched paths, with the steps below it by name and number; `path` is set if a path ends here."""
+    """A step of the searched paths, with the next steps by name and number; `path` is set if a path ends here."""
 
     path: str = ""
     steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
@@ -190,7 +190,7 @@ def compile_schema(files: SchemaFiles) -> XmlSchema:
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
-    """Validate a document; return its findings, which are empty if it is valid.
+    """Validate a document; return its findings, an empty list if it is valid.
 
     Findings are in the document's order, with line and column of their element. If there are more than `MAX_FINDINGS`,
     a last finding has the number of the rest. Raise StepError if the document is refused or not well-formed.
@@ -242,7 +242,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
 
 @lru_cache(maxsize=16)
 def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser for many documents: for small ones, creating it would take a fifth of the time."""
+    """Return a parser for many documents: creating one would take a fifth of the time for a small document."""
     return _new_validator(schema)
 
 

@@ -1,4 +1,4 @@
-"""Read untrusted zip archives by their directory: with limits and checks, never unpacked to disk.
+"""Read untrusted zip archives by their directory, with limits and checks; never unpack them to disk.
 
 `read_members` reads the directory and checks every entry before a byte is inflated. `open_member` inflates one entry,
 and stops if it has more bytes than it announces. The name of a member is only looked up in the directory; it is never
@@ -59,7 +59,7 @@ class DirectoryRecord(NamedTuple):
 
 
 class _DirectoryEnd(NamedTuple):
-    """What the end record says of the directory: its offset, its size in bytes, and its number of records."""
+    """The directory's offset, size in bytes and number of records, according to the end record."""
 
     start: int
     size: int
@@ -83,7 +83,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record with a name without parsing others; raise StepError if none or several have the name."""
+    """Return the record with a name, and parse no further records; raise StepError unless exactly one has it."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
@@ -179,7 +179,7 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
 
 
 def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]) -> _DirectoryEnd:
-    """Return where the directory is, by the fields of the end record, which is at offset `position`.
+    """Return where the directory is, according to the end record at offset `position`.
 
     If a 64-bit end record precedes it, the numbers in the 64-bit record are used.
     """
@@ -249,7 +249,7 @@ def _read_record(directory_bytes: bytes, position: int, zip_start: int) -> Direc
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Return the values, taken from the 64-bit extra field if they are marked as too large for 32 bits."""
+    """Return the values; each value marked as too large for 32 bits is read from the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     position = 0
@@ -360,7 +360,7 @@ def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
 
 
 def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content block by block; raise StepError if it has a `reason`, or size or checksum are wrong."""
+    """Yield a member's content in blocks; raise StepError if it has a `reason`, or its size or checksum is wrong."""
     return open_inflated(view, member).blocks()
 
 
