@@ -50,7 +50,7 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 
 
 def find_title(head: PageHead, headline: str) -> str:
-    """Return an article's title: `headline` if the page's title repeats it, or else that title without the site's name.
+    """Return an article's title: `headline` if the page's title repeats it, or else the page's title without the site.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -146,7 +146,7 @@ _LIKELY_AUTHOR_SELECTORS = (
     "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
     "a[href*='/author/'], a[href*='/authors/']",
 )
-"""Less certain selectors, whose elements may contain other text; they are used if no name is found elsewhere."""
+"""Less certain selectors, whose elements may contain other text; they are used if no name was found before."""
 _BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
@@ -177,7 +177,7 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
-    """Return the authors that a page shows, or (); `markup` is the page from which `tree` was parsed.
+    """Return the authors in a page's bylines, or (). `markup` is the page from which `tree` was parsed.
 
     If `is_likely`, the less certain elements are searched instead of the certain ones.
     """
@@ -239,7 +239,7 @@ class Article(NamedTuple):
     image: str
     canonical: str
     base: str
-    """The address in the page's `base`, or an empty text; addresses in `markup` are relative to it."""
+    """The address in the page's `base`, or an empty text. Addresses in `markup` are relative to it."""
     blocks: tuple[str, ...]
     """The main content as plain text: a block for each paragraph, headline, list item or table cell."""
     markup: str
@@ -263,7 +263,7 @@ def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequen
 def read_article_and_choice(
     raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
 ) -> tuple[Article, Outline, Choice]:
-    """Read an article as `read_article` does; return it with the page's outline and the fate of each block."""
+    """Read an article; return it with the page's outline and the fate of each block."""
     text = decode(raw, content_type)
     tree = parse(text.text)
     page_head = read_page_head(tree)
@@ -334,7 +334,7 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block has a word for changes. Its date is used only if there is no other date."""
+    """Return whether a block speaks of a change. Its date is used only if there is no other date."""
     return _CHANGE_WORD.search(block) is not None
 
 

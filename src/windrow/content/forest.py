@@ -19,18 +19,18 @@ from pkgutil import get_data
 from typing import NamedTuple, Protocol
 
 Node = tuple[int, int, int]
-"""The number of a question, and the positions of the nodes after yes and no; leaves have the positions after all
+"""The number of a question, and the positions of the nodes for yes and for no; leaves have the positions after all
 nodes."""
 
 _BATCH_BLOCKS = 1_000  # blocks that are judged at once
 
 
 class Forest(NamedTuple):
-    """Trees of questions whether the grade of a feature is at most a bound; grades are from 0 to 254."""
+    """Trees whose questions are: is the grade of this feature at most this bound? Grades are from 0 to 254."""
 
     features: tuple[str, ...]
     bounds: tuple[tuple[int, ...], ...]
-    """For each feature, the bounds with which it is compared, ascending."""
+    """For each feature, the bounds with which its grade is compared, ascending."""
     questions: tuple[tuple[int, int], ...]
     """All pairs of a feature's number and a bound; the position of a pair is the question's number."""
     trees: tuple[tuple[Node, ...], ...]
@@ -38,7 +38,7 @@ class Forest(NamedTuple):
     leaves: tuple[tuple[int, ...], ...]
     """The values of each tree's leaves, 0 or more. The sum of one leaf from each tree is below 65,536."""
     scale: float
-    """The log odds that 1 in the sum of leaves adds."""
+    """The log odds that each 1 in the sum of leaves adds."""
     offset: float
     """The log odds of a sum of 0."""
 
@@ -53,7 +53,7 @@ class FeatureSource(Protocol):
         """Return the grade of a feature of the page, or None if it is a feature of blocks."""
 
     def of_block(self, name: str) -> bytes:
-        """Return a feature of blocks: a grade for each block; in a feature of yes and no, yes is 1 and no is 0."""
+        """Return the grade for each block of a feature of blocks. In a feature of yes and no, yes is 1 and no is 0."""
 
 
 def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]:
@@ -85,7 +85,7 @@ class _Batch:
         self.all_blocks = int.from_bytes(b"\1\0" * self.count, "little")
 
     def spread(self, grades: int | bytes) -> int:
-        """Return the grades of a feature as an integer, two bytes for each block; the grade of a page is repeated."""
+        """Return the grades of a feature as an integer with two bytes for each block; a page's grade is repeated."""
         if isinstance(grades, int):
             return self.all_blocks * grades
         column = bytearray(2 * self.count)
@@ -93,7 +93,7 @@ class _Batch:
         return int.from_bytes(column, "little")
 
     def select_at_most(self, column: int, bound: int) -> int:
-        """Return the set of blocks whose grade in `column` is at most `bound`.
+        """Return the set of the blocks whose grade in `column` is at most `bound`.
 
         For these blocks, 256 + bound - grade is at least 256, so that the upper byte is 1.
         """

@@ -35,7 +35,7 @@ LinkedObject = dict[str, Any]
 
 
 class StructuredData(NamedTuple):
-    """The properties of the main object in a page's JSON-LD as plain text; missing ones are empty."""
+    """The properties of the main object in a page's JSON-LD as plain text; missing properties are empty."""
 
     headline: str = ""
     authors: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class StructuredData(NamedTuple):
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; if none of its objects has a type, only dates are searched in its text.
+    """Read the JSON-LD of a page. If none of its objects has a type, read only dates, from its text.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -163,7 +163,7 @@ _MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of publication or empty texts, the most trusted first.
+    """Yield possible dates of publication, the most trusted first; some are empty.
 
     `elements` are those that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all such
     dates on the page are equal, because a list has one for each entry. A `time` in an article's header is used if the
@@ -180,7 +180,7 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
 
 
 def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of the last change or empty texts, the most trusted first."""
+    """Yield possible dates of the last change, the most trusted first; some are empty."""
     yield _only_value(elements, "itemprop", "dateModified")
     yield _only_value(elements, "class", "dt-updated")
 
@@ -291,18 +291,19 @@ class PageHead(NamedTuple):
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of each `meta` that may forbid search engines to show the page."""
+    """The name and content of each `meta` that may forbid search engines to show the page."""
     published: str = ""
     """A date as written that `read_page_time` can read; `modified` is like it."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of each `meta` that may name an author, in order."""
+    """The name and content of each `meta` that may name an author, in order."""
     metas: tuple[tuple[str, str], ...] = ()
-    """Lower-case name and first content of each `meta` not in `open_graph`; for `robots`, all contents joined."""
+    """By lower-case name, the first content of each `meta` that is not in `open_graph`; for `robots`, all contents
+    joined."""
     linked: StructuredData = StructuredData()
     """The properties in the page's JSON-LD."""
     open_graph: tuple[tuple[str, str], ...] = ()
-    """Lower-case name and content of each `meta` of `og:`, `article:` and `twitter:`, in order."""
+    """The lower-case name and the content of each `meta` of `og:`, `article:` and `twitter:`, in order."""
     feeds: tuple[FeedLink, ...] = ()
     icons: tuple[str, ...] = ()
     """Addresses of the site's icons."""

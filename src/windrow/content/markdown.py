@@ -60,7 +60,7 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
 
 
 def _is_headline(button: LexborNode) -> bool:
-    """Return whether a button opens another element, as the headlines of some lists of questions do."""
+    """Return whether a button opens another element, like a headline in a list of questions."""
     return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
 
 
@@ -100,7 +100,7 @@ _PIXEL_SIZE = re.compile(rb' (?:width|height)="[01](?:px)?"')
 
 
 def html_to_markdown(html: str, base: str = "") -> str:
-    r"""Convert HTML to Markdown; addresses are resolved against `base`, or left out if that is not possible.
+    r"""Convert HTML to Markdown. Addresses are resolved against `base`, and left out if that is not possible.
 
     Raise StepError if the HTML has too many tags or its tree does not fit into memory.
 
@@ -121,7 +121,7 @@ def html_to_markdown(html: str, base: str = "") -> str:
 
 
 class _OpenInline:
-    """An inline element that is open; `start` is the number of its first part in the line."""
+    """An inline element that is open; `start` is the index of its first part in the line."""
 
     __slots__ = ("kind", "start", "tag")
 
@@ -411,7 +411,7 @@ class _Writer:
             parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table; outside of a table, add the blocks of the cells to `parent`."""
+        """Add a cell to its row, or a row to its table. Outside of a table, add the blocks in the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))

@@ -17,7 +17,7 @@ from windrow.content.outline import BODY, Outline, PageLocation, Shape, read_sha
 from windrow.content.outline_builder import OutlineBuilder
 
 Action = Callable[[OutlineBuilder, bytes, Shape], None]
-"""What is done at a tag: a function of the builder, the tag and its shape."""
+"""A function of the builder that processes a tag. It is called with the builder, the tag and the tag's shape."""
 Meaning = tuple[Action, Shape]
 """The action at a tag, and the shape of the box that it opens, which is `BODY` if it opens none."""
 
@@ -56,7 +56,7 @@ _END_ACTIONS: dict[Action, Action] = {
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""By the action at a start tag, the action at its end tag. It is `separate_words` for other `_START_ACTIONS`."""
+"""The action at an end tag, by the action at the start tag. For start actions not in it, it is `separate_words`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -146,7 +146,7 @@ def _work_out_meaning(tag: bytes) -> Meaning:
 
 
 def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
-    """Cache a tag's meaning, unless the tag is long, and return the meaning; empty a full cache before."""
+    """Cache a tag's meaning, unless the tag is long, and return the meaning. A full cache is first emptied."""
     if len(tag) <= _MAX_CACHED_TAG_BYTES:
         if len(_known_meanings) >= _MAX_CACHED_TAGS:
             _known_meanings.clear()
@@ -214,7 +214,7 @@ class FigureRange(NamedTuple):
     """The part of a page in which figures belong to its text."""
 
     first: int
-    """The number of the first block; figures before it are left out."""
+    """The number of the range's first block; figures before it are left out."""
     depth: int
     """The minimum number of open boxes around a figure after the text; 0 leaves out all figures after the text."""
 
@@ -230,7 +230,7 @@ class _Copy:
     def __init__(
         self, outline: Outline, chosen: Sequence[bool], block_before: int, chosen_range: tuple[int, int], depth: int
     ) -> None:
-        """Begin at the end of `block_before`, in the boxes that are open there; at the start of the body if it is -1.
+        """Begin at the end of `block_before`, in the boxes open there; if it is -1, begin at the start of the body.
 
         `chosen_range` has the numbers of the first and the last chosen block; `depth` is that of a `FigureRange`.
         """
@@ -255,7 +255,7 @@ class _Copy:
             self._open(boxes.start_tag[box], boxes.locations[box])
 
     def _open(self, tag: bytes, locations: int) -> None:
-        """Write the start tag of a box; `locations` are the `PageLocation` flags that it adds."""
+        """Write the start tag of a box. `locations` are the `PageLocation` flags that the box adds."""
         self._opened.append((len(self.output), tag))
         self._open_locations.append(self._open_locations[-1] | locations)
         self.output.append(b"<%b>" % tag)
@@ -304,7 +304,7 @@ class _Copy:
         self.line.clear()
 
     def _is_own_picture(self, line: bytes, next_block: int) -> bool:
-        """Return whether the line has a picture that belongs to the text; a linked one must be in a figure."""
+        """Return whether the line has a picture that belongs to the text. A linked picture must be in a figure."""
         if _PICTURE_TAG.search(line) is None:
             return False
         locations, (first, last) = self._open_locations[-1], self._chosen_range

@@ -42,7 +42,7 @@ OUTSIDE_GRADE = 254
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:
-    """Return the grade of each value: the number of bounds in the scale that are smaller.
+    """Return the grade of each value: the number of bounds in the scale that are smaller than the value.
 
     >>> list(grade([0, 1, 11, 1e9], COUNT_SCALE))
     [0, 1, 10, 36]
@@ -98,7 +98,7 @@ class BoxSums(NamedTuple):
     linked: list[int]
     """The number of words in links."""
     prose: list[int]
-    """The number of words in blocks of prose, which have at least twelve words, less than a third of them linked."""
+    """The number of words in blocks of prose: at least twelve words, less than a third of them linked."""
     blocks: list[int]
     link_density: bytes
     """The share of linked words, graded."""
@@ -112,9 +112,9 @@ class BoxSurroundings(NamedTuple):
     """Measures over each box and the boxes around it; each column has one number for each box."""
 
     densest: list[int]
-    """The greatest share of linked words of these boxes, graded."""
+    """The greatest share of linked words of the box and the boxes around it, as a grade."""
     repeated_box: list[int]
-    """The number of the box among them with the most siblings of its kind; 0 if none has at least two."""
+    """The box, among the box and those around it, with the most siblings of its kind; 0 if none has two siblings."""
     repetitions: list[int]
     """The number of boxes that are `repeated_box` or its siblings of the same kind; 0 for the body."""
     near_groups: list[int]
@@ -175,7 +175,7 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 
 
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
-    """Return for each share, by block, the innermost box around the block with at least this share of the sum.
+    """Return, for each share and block, the innermost box around the block with at least this share of the sum.
 
     `shares` are in ascending order. `sums` has the sum of each box, beginning with the body.
     """
@@ -193,7 +193,7 @@ def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence
 
 
 LEVELS_ABOVE = 4
-"""The number of boxes around a block that have features: its own box (0 steps up), and those 1 to 3 steps up."""
+"""The number of boxes that have features for a block: its own box, and the boxes 1 to 3 steps above it."""
 WORD_SHARES = (0.1, 0.3, 0.5, 0.7)
 """The shares of a page's words for `PageMeasures.word_boxes`."""
 PROSE_SHARES = (0.5, 0.8)
@@ -218,7 +218,7 @@ class PageMeasures(NamedTuple):
     headline_levels: list[int]
     """For each box, the level from 1 to 6 if it is a headline, and otherwise 0."""
     path_sums: tuple[list[int], list[int], list[int]]
-    """By path number (`Boxes.path`): the number of blocks in boxes with it, their words, and their linked words."""
+    """By path number (`Boxes.path`), for all boxes with the path: the number of blocks, words and linked words."""
     word_boxes: dict[float, Sequence[int]]
     """For each of `WORD_SHARES`, the innermost box around each judged block that has this share of the page's words."""
     prose_boxes: dict[float, Sequence[int]]
@@ -272,7 +272,7 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return, by path number, the number of blocks in boxes with this path, their words, and their linked words."""
+    """Return by path number, for all boxes with the path, the number of blocks, words and linked words."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count

@@ -89,7 +89,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Return whether the last `display` in a style is `none`, so that it hides its element.
+    """Return whether a style hides its element: its last `display` is `none`.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
@@ -131,7 +131,7 @@ class Boxes:
     name_groups: list[int] = field(default_factory=list)
     """The groups (`traits.GROUP_BITS`) of the words in its own classes, id, role and `itemprop`."""
     path: list[int] = field(default_factory=list)
-    """A number that boxes share if they have the same kind, and the boxes around them have the same kinds."""
+    """A number that boxes share if they and all boxes around them have the same kinds."""
     kind: list[str] = field(default_factory=list)
     """The name of its tag, and its classes as written."""
     first: list[int] = field(default_factory=list)
@@ -173,7 +173,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the row of the table cell around a box, as a box; -1 without a cell, or if it has several blocks."""
+    """Return the table row around a box, as a box number; -1 outside of cells, or if the cell has several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1
@@ -232,7 +232,7 @@ def read_attribute(tag: bytes, opening: bytes) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return a text of a serialised tree with its escapes undone.
+    """Return a text of a serialised tree with its character references replaced.
 
     >>> unescape("&lt;a&gt; &amp;lt;")
     '<a> &lt;'

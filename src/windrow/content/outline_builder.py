@@ -20,20 +20,20 @@ _END_THEN_START = re.compile("\x03[\x02\x03]*\x02")
 _GAP = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
 _LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-"""Matches text in scripts without spaces, where a word has about two signs or five letters."""
+"""Matches text in scripts without spaces, in which a word has about two ideographs or five letters."""
 _FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, words of these scripts have two signs; before, five letters
 _PARAGRAPH_TAGS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 _BoxRow = tuple[str, int, int, int, int, int, str, int, bytes]
-"""A box: the columns of `Boxes` in their order, except `stop`."""
+"""A box: its values for the columns of `Boxes`, in their order, except `stop`."""
 # The positions of some columns in such a row, which is a plain tuple since there are many.
 _TAG_NAME: Final = 0
 _LOCATIONS: Final = 3
 _PATH: Final = 5
 _FIRST_BLOCK: Final = 7
 _BlockRow = tuple[str, int, int, int, int, int]
-"""A block: the columns of `Blocks` in their order, except `code` and `quote`."""
+"""A block: its values for the columns of `Blocks`, in their order, except `code` and `quote`."""
 
 
 class OpenInline:
@@ -53,7 +53,7 @@ class OpenInline:
         self.fallback = ""  # the alternative text of a picture in it
 
     def add_words(self, parts: list[bytes]) -> int:
-        """Append the words of the line from part `start` on to `words`; return their number."""
+        """Append the line's words from part `start` on to `words`; return the number of words."""
         start = self.start
         text = visible_text(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
         words = text.split()
@@ -63,7 +63,7 @@ class OpenInline:
 
 
 class OutlineBuilder:
-    """Builds the outline of a page. A method for a tag is given the tag without brackets and the shape of its box."""
+    """Builds the outline of a page. Methods for a tag take the tag without brackets, and the shape of its box."""
 
     __slots__ = (
         "_anchors", "_blocks", "_box_rows", "_code_texts", "_component_is_box", "_ended_lines", "_link_count",
@@ -169,12 +169,12 @@ class OutlineBuilder:
             self.close(tag, shape)
 
     def open_spaced(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Begin an inline element that is shown with a gap after another one."""
+        """Begin an inline element that browsers separate from the inline element before it by a gap."""
         if self.parts and self.word_gap:
             self.parts.append(_START)
 
     def close_spaced(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """End an inline element that is shown with a gap after another one."""
+        """End an inline element that browsers separate from the next inline element by a gap."""
         if self.parts and self.word_gap:
             self.parts.append(_END)
 
@@ -221,7 +221,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor("source", href, "", "", self._open_locations(), headline=False))
 
     def _add_candidates(self, tag: bytes, label: str) -> None:
-        """Add the addresses of the sizes of a picture, except that in its `src`."""
+        """Add the addresses of a picture's sizes, except the address in its `src`."""
         hrefs = dict.fromkeys(parse_srcset(read_attribute(tag, _SRCSET)))
         hrefs.pop(read_attribute(tag, _SRC), None)
         locations = self._open_locations()
@@ -275,7 +275,7 @@ class OutlineBuilder:
         return element
 
     def _close_or_uncount(self, element: OpenInline | None, texts: dict[int, list[str]]) -> OpenInline | None:
-        """Close the element, add its text to `texts`, and return None; if one within it ends, only uncount this."""
+        """Close the element, add its text to `texts`, and return None; if elements are nested in it, count one less."""
         if element is not None and element.nested_count:
             element.nested_count -= 1
             return element

@@ -64,7 +64,8 @@ _NOT_CONTENT = HIDDEN | int(
     | PageLocation.BUTTON
 )
 _MISSED_WORD_WEIGHT = 0.7
-"""The weight of a missed word compared with a surplus one. It is below 1, because the forests give high likelihoods."""
+"""The weight of a missed word relative to a surplus word. It is below 1 because the forests overestimate
+likelihoods."""
 
 
 class BlockFate(StrEnum):
@@ -98,7 +99,7 @@ class Choice(NamedTuple):
 
 
 def main_content(outline: Outline, traits: PageTraits | None = None) -> list[bool]:
-    """Return for each block whether it is main content; `traits` are the traits of the page, or None if not known."""
+    """Return for each block whether it is main content. `traits` are the page's traits, or None if not known."""
     return choose_main_content(outline, traits).taken()
 
 
@@ -156,7 +157,7 @@ def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> No
 
 
 def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
-    """Return the taken blocks without those after the box of the text, which are mostly teasers of other pages.
+    """Return the taken blocks, without blocks after the box of the text: they are mostly teasers of other pages.
 
     The box of the text is the innermost box with 60 % of the certain prose, or with 90 % on a page that is not mostly
     prose, because lists and products have a box for each of their texts. Without much certain prose, all blocks remain.
@@ -184,7 +185,7 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
 
 
 def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the taken blocks without copies of an earlier one in another box: some pages contain their text twice."""
+    """Yield the taken blocks, except copies of an earlier block in another box: some pages contain their text twice."""
     parents, blocks = outline.boxes.parent, outline.blocks
     parent_by_text: dict[str, int] = {}
     for block in taken:
@@ -194,7 +195,7 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return the blocks of a page's only `main` or article if it has few words, of which a forest takes too little.
+    """Return the blocks of a page's only `main` or article if it has few words: forests take too little of a short one.
 
     Blocks in navigation, forms and hidden elements are left out.
     """
@@ -216,7 +217,7 @@ def _short_main_blocks(outline: Outline) -> list[int]:
 
 
 def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:
-    """Return the minimum likelihood of a block that is taken, so that the expected F measure of the words is greatest.
+    """Return the minimum likelihood of taken blocks that gives the greatest expected F measure of words.
 
     >>> find_threshold([0.9, 0.8, 0.1], [100, 50, 100])
     0.8

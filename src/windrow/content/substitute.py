@@ -154,7 +154,7 @@ _MIN_CONSENT_TERMS = 4
 
 
 def asks_for_consent(text: str) -> bool:
-    """Return whether a main content is a request for consent to cookies, whatever its title.
+    """Return whether a main content asks for consent to cookies. The page's title does not count.
 
     Such a text is short, has several of the usual terms, and addresses "you" as "we".
 

@@ -63,7 +63,7 @@ _SECTION_NAMES = re.compile(
 
 
 def remove_tail(outline: Outline, traits: PageTraits, chosen: list[bool]) -> list[bool]:
-    """Return for each block whether it is chosen and, if the page is an article, not in its tail."""
+    """Return for each block whether it is chosen and not in the tail of an article."""
     if not is_article(traits):
         return chosen
     prose_before = list(accumulate(_prose_words(outline, chosen), initial=0))
@@ -85,7 +85,7 @@ def remove_tail(outline: Outline, traits: PageTraits, chosen: list[bool]) -> lis
 
 
 def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> list[bool]:
-    """Return for each block whether it is chosen and, if the page is an article, not a picture's caption.
+    """Return for each block whether it is chosen and not a caption in an article.
 
     If only captions are chosen, they remain.
     """
@@ -101,7 +101,7 @@ def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) ->
 
 
 def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return for each block whether it is chosen or a caption of the text's figures; and the range of other figures.
+    """Return for each block whether it is chosen or a caption of the text, and the range of figures without caption.
 
     The text's figures are those between chosen blocks, between headline and text, and directly after the text in its
     box. If the page is not an article or no block is chosen, the range is None and captions are not added.
@@ -162,7 +162,7 @@ class _TextEnds:
         return first < self._text_start or outer == self._text_box or boxes.tag[outer] in {"article", "main"}
 
     def include_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text; if it follows the text, the text now ends after it."""
+        """Return whether a figure belongs to the text. If it does and follows the text, the text now ends after it."""
         if not self._is_own_figure(box):
             return False
         if self._boxes.first[box] >= self._text_end:
@@ -204,7 +204,7 @@ def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:
 
 
 def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
-    """Yield the ranges of sibling boxes of one kind that each have one headline, a link to another page."""
+    """Yield the ranges of sibling boxes of one kind that each have one headline, which links to another page."""
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     is_linked_headline = [

@@ -1,4 +1,4 @@
-"""Read a page's traits, which indicate its kind, from head and address, and an element's groups from its names.
+"""Read traits that indicate a page's kind from its head and address; find the groups of an element's names.
 
 Authors name the parts of a page with a small vocabulary: `nav`, `site-footer`, `postContent`, `related-items`. Each
 group of these words has a bit, so that the names of an element (its classes, id and the like) become one integer, and
@@ -29,7 +29,7 @@ _KIND_NUMBERS = {"website": 1, "article": 2, "product": 3}
 
 
 class PageTraits(NamedTuple):
-    """Traits of a page, which indicate its kind; a missing one is 0."""
+    """Traits that indicate a page's kind; a missing trait is 0."""
 
     kind: int = 0
     """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 another."""
@@ -116,7 +116,7 @@ _MAX_NAME_BYTES = 300
 
 
 def find_groups(names: bytes) -> int:
-    """Return the groups, one bit each, of the words in the first 300 bytes of names in UTF-8.
+    """Return the groups of the words in names, as one bit for each group. Only the first 300 bytes (UTF-8) are read.
 
     >>> find_groups(b"siteNav main-menu") == GROUP_BITS["nav"] | GROUP_BITS["content"]
     True

@@ -44,7 +44,7 @@ _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _MAX_TAG_WORDS = 400  # a tag with so many words, mostly attributes, loses them
 _MAX_TAGS = PAGE_TAGS.number
-"""The maximum number of tags of a page: the tree takes about 200 bytes for each."""
+"""The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
 
 _FORMAT_NAMES = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
 _FORMAT_START = re.compile(
@@ -123,7 +123,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
 
 
 def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
-    """Insert a copy of a link before the drawing around it, if there is one, with its text as a label."""
+    """Insert a copy of a link before the drawing that contains it, if there is one, with its text as a label."""
     drawing = link.parent
     while drawing is not None and drawing.tag != "svg":
         drawing = drawing.parent
