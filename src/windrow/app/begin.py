@@ -133,7 +133,7 @@ def add_source(root: Path, new: NewSource) -> Path:
 
 _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _TEMPLATE_SUFFIX = ".txt"
-"""The suffix of the template's files, because of which tools do not read them as Python or TOML."""
+"""The suffix of the template's files. It keeps tools from reading them as Python or TOML."""
 _NAME_PLACEHOLDER = "NAME"
 """The part of the names of the template's files that the collection's name replaces."""
 
@@ -207,11 +207,11 @@ def _check_name(name: str) -> None:
 
 
 _SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py")
-"""The files of the collection template that a capture template has too."""
+"""The files of the collection template that a capture template also has."""
 
 
 def _template_texts(*, is_captured: bool) -> dict[str, str]:
-    """Return the texts of a template by path: for an API, or for a collection that reads captures of others."""
+    """Return the texts of a template by path: for a collection that reads captures of others, or that reads an API."""
     folder = files("windrow.app")
     texts = dict(_read_template(folder / "collection_template"))
     if is_captured:
@@ -220,7 +220,7 @@ def _template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each file below `folder`, whose path in the template is `prefix`."""
+    """Return (path, text) of each file below `folder`; the paths begin with `prefix`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():

@@ -57,7 +57,7 @@ def changes(
 def changes_in_order(
     workspace: Workspace, ledger: Ledger, window: Window, *, source: str, kind: str
 ) -> list[SourceChange]:
-    """Return what `changes` yields, in order of time; also raise UsageError for an unknown kind."""
+    """Return the result of `changes` in order of time; raise UsageError for an unknown kind."""
     if kind not in {"", NEW, CHANGED, GONE}:
         raise UsageError(f"there is no kind {kind!r} of changes; the kinds are {NEW}, {CHANGED} and {GONE}")
     return sorted(
@@ -74,7 +74,7 @@ def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: W
 
 
 def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return functions that count changes by content, for the collections that compare content and not bytes."""
+    """Return functions that count changes by content, for collections that compare content instead of bytes."""
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
@@ -101,7 +101,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the records of all collections that could not be read in the attempts `facts` (first, last).
+    """Count by reason the records that no collection could read in the attempts within `facts` (first, last).
 
     If `facts` is None, count the records that no later attempt has repaired.
     """
@@ -112,7 +112,7 @@ def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] |
 
 
 def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session reports, at most one more than `MAX_SESSION_CHANGES`."""
+    """Return the first changes that a session reports, at most `MAX_SESSION_CHANGES` + 1."""
     window = Window(facts=ledger.sessions.reported_facts(session))
     return tuple(islice(changes(workspace, ledger, window), MAX_SESSION_CHANGES + 1))
 

@@ -1,4 +1,4 @@
-"""Check whether archive, ledger and stores agree; take down addresses with all that was derived from them."""
+"""Check whether archive, ledger and stores agree; take down addresses with all data derived from them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 
 
 def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
-    """Check the files of a folder by a collection's standard; yield each fault, and each file's size in bytes.
+    """Check the files of a folder by a collection's standard; yield each fault, and the size of each file in bytes.
 
     `arguments` are a collection and a folder. The collection may be omitted if only one installed collection can check
     a folder. Raise UsageError for any other arguments.
@@ -139,7 +139,7 @@ def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, For
 def _find_targets(
     workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
 ) -> list[TakedownTarget]:
-    """Return the targets that the collections have under these names, each address or host once.
+    """Return the targets that the collections have under the given names, each address or host once.
 
     Raise ConfigError if a store is in a folder that is not windrow's own, and UsageError for an unknown name.
     """

@@ -36,7 +36,7 @@ def decide(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Write a decision (`retry` or `cancel`) on items and addresses; return them with the states they had before.
+    """Write a decision (`retry` or `cancel`) on items and addresses; return them with their former states.
 
     Without `names`, failed items (retry) or waiting items (cancel) with this source and reason are chosen. An empty
     `source` or `reason` selects all; one of the three must be given. With `dry_run` nothing is written. Raise
@@ -84,7 +84,7 @@ def ask_again(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Let the next run ask a service again about the records in `names`, or about all; return them as waiting.
+    """Let the next run ask a service again about the records in `names`, or about all; return the records as waiting.
 
     This is a session of its own, which takes the lease. Raise UsageError if no installed collection can ask the service
     again, if a source is given, or if the service has not answered about one of the names.
@@ -119,7 +119,7 @@ def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list
 
 
 def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> list[Chosen]:
-    """Return the items with the states that they have in the projection of their collection."""
+    """Return the items, each with the state that the projection of its collection shows."""
     adapter = capable(DerivesStates, [collection]).get(collection) if items else None
     if adapter is None:
         return [*items]

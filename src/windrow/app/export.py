@@ -22,7 +22,7 @@ from windrow.ledger import Ledger
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
-    """Write a CDXJ line for each capture, by address and time, or all captures as WACZ; return their number."""
+    """Write a CDXJ line for each capture, by address and time, or all captures as WACZ; return the capture count."""
     if not workspace.ledger.exists():
         if form == "wacz":
             raise UsageError("there are no captures yet", hint="windrow run")
@@ -81,7 +81,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
-    """Return the exports by name: of the archive, and of `collections` (None: all collections)."""
+    """Return, by name, the exports of the archive and of `collections` (None means all)."""
     exports = {
         "captures": Export(
             "captures",

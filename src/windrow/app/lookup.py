@@ -34,7 +34,7 @@ class Meaning(NamedTuple):
 
 
 class ItemLookup:
-    """Looks up items by name in the ledger; `total` is the number of items found, including those not listed."""
+    """Looks up items by name in the ledger. `total` is the number of items found, also of those not listed."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._workspace = workspace
@@ -88,7 +88,7 @@ class ItemLookup:
         return sorted(keys)
 
     def _by_warc(self, name: str) -> list[ItemKey]:
-        """Find imported WARC files by the path or the name that they had when they were imported."""
+        """Find imported WARC files by the path or name under which they were imported."""
         file_name = Path(name).name
         if not file_name or "\0" in name or len(name) > MAX_NAME_LENGTH:
             return []

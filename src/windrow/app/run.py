@@ -39,7 +39,7 @@ from windrow.private_files import published_files
 
 
 class PhaseSpan(NamedTuple):
-    """The part of a run between two phases: whether it fetches, and the phases of its steps (None: all steps)."""
+    """The part of a run between two phases: whether it fetches, and the phases of its steps (None means all)."""
 
     fetch: bool
     phases: frozenset[str] | None
@@ -73,7 +73,7 @@ def phase_span(collection: Collection, first: str = "", last: str = "") -> Phase
 
 
 def order_collections(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
-    """Return collection names in the order of a run: each after the collections whose captures its sources read."""
+    """Return names of collections in the order of a run: a collection runs after the ones whose captures it reads."""
     inputs_by_name: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:
@@ -98,7 +98,7 @@ def preview(
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
-    """Call `run` every `interval` seconds, or once if that is 0, and yield each exit code; end after 130 (stopped).
+    """Call `run` every `interval` seconds, or once if it is 0, and yield each exit code. End after 130 (stopped).
 
     If `run` raises an error, such as a lock or an unreachable database, `report` is called with a message, and the next
     run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
@@ -228,7 +228,7 @@ def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: Run
 
 
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
-    """Harvest each chosen collection; if the database of one cannot be reached, the others are still harvested.
+    """Harvest each chosen collection; if the database of a collection cannot be reached, go on with the next one.
 
     Raise StoreUnreachable at the end if the database of every chosen collection cannot be reached.
     """
@@ -246,7 +246,7 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
 
 
 def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """Return the names of the chosen sources by collection; `names` are collections and sources, empty means all.
+    """Return the names of the chosen sources by collection. `names` are collections and sources; empty means all.
 
     Raise UsageError for an unknown name, and for a named source whose configured state forbids requests.
     """
@@ -279,7 +279,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 
 
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
-    """Add a folder that is named in place of a source as a source of this run, if a collection adopts at `first_phase`.
+    """Add a folder, named in place of a source, as a source of this run, if a collection adopts at `first_phase`.
 
     Return configuration, names and first phase, unchanged if no folder is adopted. Raise UsageError for further names.
     """
@@ -297,12 +297,12 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name in place of a source is the address of a page."""
+    """Return whether a name, given in place of a source, is the address of a page."""
     return name.startswith(("http://", "https://"))
 
 
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the TOML table of a new source, by the source's name; the source requests only these addresses.
+    """Return the TOML table of a new source that requests only these addresses, by the source's name.
 
     Raise UsageError for an address that is not valid.
 

@@ -20,14 +20,14 @@ from windrow.query.spelling import Suggestion, replace_words
 from windrow.query.word import address_text, words
 
 FACETS = ("collection", "source", "language", "type", "year")
-"""The properties by which the documents that a search finds are counted."""
+"""The properties by which `count_facets` counts documents."""
 
 SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """The weights of the parts of a `MergeScore`."""
 
 
 class MergeScore(NamedTuple):
-    """The score by which a result is merged with those of other collections.
+    """The score by which the results of several collections are merged.
 
     `parts` are names in `SCORE_WEIGHTS`, each with a number from 0 to 1. `unix_time` is the result's time, or 0.
     """
@@ -37,7 +37,7 @@ class MergeScore(NamedTuple):
 
     @property
     def order(self) -> tuple[float, float]:
-        """The sort key: the weighted sum of the parts, then the time, which matters for a query with only filters."""
+        """The sort key: the weighted sum of the parts, then the time, which decides if a query has only filters."""
         return round(sum(part * SCORE_WEIGHTS[name] for name, part in self.parts), 4), self.unix_time
 
 

@@ -30,7 +30,7 @@ HELD = "held"
 
 
 class SourceState(NamedTuple):
-    """The state of a source: its items, and the result of the last session that requested something from it.
+    """The state of a source: its items, and the result of the last session in which it was requested.
 
     `items` is the number of files that it offers now, or of its fetched pages. `same` is the number of items that are
     unchanged, and `failed` the number that are failed now. `last_good` is the end of its last session without a
@@ -180,7 +180,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something from its source, or failed to; not if it only read captures."""
+    """Return whether a session requested from its source, or failed to; False if it only read captures."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
@@ -190,7 +190,7 @@ def _source_state(
     sessions: Sequence[SourceSession],
     counts: tuple[SourceCount, FrontierCount, int | None],
 ) -> SourceState:
-    """Return the state of a source; its `failed` is 0, and the caller sets it.
+    """Return the state of a source. Its `failed` is 0 until the caller sets it.
 
     `counts` are the counts of its last session, the counts of its frontier, and the number of its records (None if its
     collection does not count records).
@@ -216,7 +216,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when the run after a source's `sessions` is due: now if it had none, None if runs are not repeated."""
+    """Return when a source is due next: now if it has no sessions, None if its runs are not repeated."""
     if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None

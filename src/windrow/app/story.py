@@ -1,4 +1,4 @@
-"""The history of an item or source: every fact that the ledger has about it, in order."""
+"""The history of an item or source: every fact about it in the ledger, in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_REFUSALS = 50
-"""The maximum number of refused entries of listings in the story of a source; the last ones are shown."""
+"""The maximum number of refused entries of listings in the story of a source: the latest ones."""
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
 """The story of a zip has the findings of at most 50 documents, and at most 20 findings of each document."""
@@ -151,7 +151,7 @@ def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLooku
 
 
 def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Return the story of an item; `numbers` are items with the same key, of which the last one fetched is used."""
+    """Return the story of an item. `numbers` are items with the same key; the story is of the last one fetched."""
     items = [item for number in numbers if (item := ledger.items.get(number))]
     item = max(items, key=lambda item: (item.attempt, item.seq))
     number, collection_name = item.seq, item.collection
@@ -182,7 +182,7 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
 
 
 def _listing_events(ledger: Ledger, file: int) -> list[Event]:
-    """Return an event for each change of a file in the listings of its sources; `file` is the file's item number."""
+    """Return an event for each change of a file in the listings of its sources. `file` is the file's item number."""
     clauses = {"changed": "offers it changed", "gone": "no longer offers it"}
     clauses |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with the copy in the archive"}
     events = []
@@ -272,7 +272,7 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
 
 
 def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning]) -> list[Event]:
-    """Return events for findings in a zip's failed documents; each message begins with the document's name."""
+    """Return events for findings in a zip's failed documents. Each message begins with the document's name."""
     failed = [member for member in members if member.status == "failed"][:MAX_STORY_DOCUMENTS]
     return [
         event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")

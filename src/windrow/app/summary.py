@@ -23,7 +23,7 @@ Phases = Mapping[str, tuple[str, ...]]
 
 
 class ContentCounts(NamedTuple):
-    """Functions that count changes by content; the ledger can only compare bytes and names.
+    """Functions that count changes by content. The ledger can only compare bytes and names.
 
     Each takes a range of facts (first, last). `visited` counts new, changed, moved and gone records by source, for the
     attempts in the range. `written` does the same for the sessions in the range, which may have written earlier
@@ -38,7 +38,7 @@ class ContentCounts(NamedTuple):
 
 
 BYTES_ONLY = ContentCounts()
-"""Functions that change nothing, so that the counts of the ledger are used."""
+"""Functions that change nothing: the counts of the ledger are used."""
 
 _CHANGE_KINDS = (NEW, CHANGED, GONE)
 
@@ -215,7 +215,7 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session_counts: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Return the counts of each source: of the session's attempts, and of the changes in listings that it reports.
+    """Return the counts of each source: of the session's attempts, and of the changes that it reports in listings.
 
     `reported_facts` are the first and last fact with such changes.
     """

@@ -96,7 +96,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments."""
+    """Yield the files that a text file lists, one on each line. Lines that begin with `#` are comments."""
     with path.open("rb") as file:
         content = file.read(_MAX_LIST_SIZE + 1)
     try:
@@ -118,7 +118,7 @@ def _escape_path(path: Path) -> str:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return a name for a WARC file's source that no source of another collection has."""
+    """Return a name for a WARC file's source; no source of another collection has the same name."""
     stem = path.name
     for ending in (*WARC_SUFFIXES, WACZ_SUFFIX):
         stem = stem.removesuffix(ending)
@@ -134,7 +134,7 @@ def preview_import(files: Sequence[WarcFile]) -> Preview:
 
 
 def unpack_files(files: Sequence[WarcFile], folder: Path, free_space: int) -> tuple[WarcFile, ...]:
-    """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
+    """Return WARC files. Each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
 
     Raise DiskFull unless `free_space` bytes of the folder's disk stay free.
     """
