@@ -1,4 +1,4 @@
-"""Shared by all commands: the layout of the help, common options, and printing of results and remarks."""
+"""Shared by all commands: the layout of the help, common options, and the printing of results and remarks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escape_lines(text: str | Iterable[str]) -> str:
-    r"""Escape control characters, and line ends except those of tables, in one or several lines; join the lines.
+    r"""Join lines; escape control characters in them, and line ends other than the line ends of tables.
 
     >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'
@@ -77,7 +77,7 @@ class Console:
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def print_raw(self, text: str) -> None:
-        """Print results to standard output without escaping them; the caller has escaped all text from outside."""
+        """Print results to standard output without escaping; the caller has escaped all text from outside."""
         _write(sys.stdout, text)
 
     def inform(self, text: str | Iterable[str]) -> None:
@@ -86,7 +86,7 @@ class Console:
             _write(sys.stderr, escape_lines(text))
 
     def message(self, kind: str, body: Any, *, omit_empty: bool = False) -> None:
-        """Print a message of the type `kind` as a line of JSON; `body` is a mapping, a named tuple or a dataclass."""
+        """Print a message of the type `kind` as a line of JSON. `body` is a mapping, a named tuple or a dataclass."""
         from windrow.formats.text import json_message  # noqa: PLC0415
 
         _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))), flush=True)
@@ -113,7 +113,7 @@ def discard_output(stream: Any) -> None:
 
 
 def _write(stream: Any, text: str, *, flush: bool = False) -> None:
-    """Write a line. If the program that reads it has ended, the command goes on and ends with its own exit code."""
+    """Write a line. If the reading program has ended, the command continues and ends with its own exit code."""
     try:
         stream.write(text + "\n")
         if flush:
@@ -138,7 +138,7 @@ EXIT_CODES = {
 """The exit codes and their meaning, the same for every command."""
 
 SHORT_HELP_LIMIT = 200
-"""The maximum length of a command's line in a list of commands, in characters; no line is so long."""
+"""The maximum length of a command's line in a list of commands, in characters. It is never reached."""
 
 COMMON_SECTION = "For every command"
 DEFAULT_SECTION = "Options"
@@ -260,7 +260,7 @@ def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter,
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has. Click reads them first, so that they apply if another is wrong."""
+    """Return the options that every command has. Click reads them first: they apply even if another is wrong."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
@@ -282,14 +282,14 @@ def shared_options() -> list[click.Parameter]:
 
 
 def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
-    """Declare an option that is shown in this section of the help; `kw` are further arguments of `Option`."""
+    """Declare an option that is shown in this section of the help. `kw` are further arguments of `Option`."""
     return click.option(*names, cls=Option, section=section, **kw)
 
 
 def command(
     name: str, *, examples: Iterable[str], shape: type[Command] = Command, declared: bool = False
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command: its first argument is the `Console`, and it returns an exit code or None (for 0).
+    """Make a function a command. Its first argument is the `Console`; it returns an exit code, or None for 0.
 
     `examples` are shown in its help; with `declared`, examples that installed collections declare follow. `shape` is
     the command's class.
@@ -306,7 +306,7 @@ def command(
 def command_group(
     name: str, *, examples: Iterable[str], is_command: bool = False
 ) -> Callable[[Callable[..., Any]], CommandGroup]:
-    """Make a function a group of commands; with `is_command` it can be called without a subcommand."""
+    """Make a function a group of commands. If `is_command` is set, it can be called without a subcommand."""
 
     def make(function: Callable[..., Any]) -> CommandGroup:
         group = click.group(name, cls=CommandGroup, invoke_without_command=is_command)(click.pass_context(function))

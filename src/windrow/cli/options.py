@@ -16,7 +16,7 @@ from windrow.settings.setting import Setting
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
-    """A duration such as `6h`; it is checked, but stays a text."""
+    """A duration such as `6h`. It is checked, but stays a text."""
 
     name = "time"
 
@@ -131,7 +131,7 @@ def complete_exports(_ctx: click.Context, _param: click.Parameter, prefix: str) 
 
 
 class SettingType(click.ParamType):  # type: ignore[type-arg]
-    """A setting's value; it is checked, but stays a text."""
+    """A setting's value. It is checked, but stays a text."""
 
     name = "value"
 
@@ -178,5 +178,5 @@ class DeclaredOptions(Command):
 
 
 def flag_name(setting: Setting) -> str:
-    """Return the name of the function argument for a setting's flag: the setting's name, with `__` for each dot."""
+    """Return the argument name for a setting's flag: the setting's name, with `__` in place of each dot."""
     return setting.name.replace(".", "__")

@@ -46,7 +46,7 @@ _MODULES = {name: module for part in COMMANDS.values() for name, module in part.
 
 
 class Root(CommandGroup):
-    """The command `windrow`; imports the module of a subcommand when it is used."""
+    """The command `windrow`. It imports the module of a subcommand when the subcommand is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's own signature
         """Return the names of all commands, in the order of the help."""
@@ -200,7 +200,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return an exit code, which is 0 also if the program that reads the output has ended."""
+    """Flush standard output; return an exit code: 0 also if the program that reads the output has ended."""
     try:
         sys.stdout.flush()
     except OSError as error:

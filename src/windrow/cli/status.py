@@ -1,4 +1,4 @@
-"""`windrow status` shows the state of a workspace; a session's summary is formatted as text here too."""
+"""`windrow status` shows the state of a workspace; the module also formats a session's summary as text."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def describe_end(summary: SessionSummary) -> str:
 
 
 _RESTING_SHOWN = 20
-"""The maximum number of files to be requested again later that are listed."""
+"""The maximum number of files in the list of files that will be requested again later."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])
