@@ -24,7 +24,7 @@ USER = "windrow"
 
 
 class RunningServer(NamedTuple):
-    """A running server: its port, and the settings that its source needs besides `url`, by name."""
+    """A running server: its port, and the settings, by name, that its source needs besides `url`."""
 
     port: int
     settings: dict[str, str]
@@ -141,7 +141,7 @@ def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
 
 
 class DemoWeb:
-    """The sites that are served: their origins by name, the day of the demo (from 1), and the requests so far."""
+    """The served sites: their origins by name, the day of the demo (from 1), and the requests so far."""
 
     def __init__(self) -> None:
         self.origins: dict[str, str] = {}
