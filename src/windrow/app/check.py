@@ -62,7 +62,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     ]
     if projection_faults and (process := running_process(ledger)):
         raise Locked(
-            f"{process} is running in this workspace and changes what is to be checked",
+            f"{process} is running in this workspace and changes the files to be checked",
             hint="wait until windrow status shows that it has ended, then: windrow check",
         )
     checkup.faults += projection_faults

@@ -34,7 +34,7 @@ class Meaning(NamedTuple):
 
 
 class ItemLookup:
-    """Looks up items by name in the ledger. `total` is the number of items found, also of those not listed."""
+    """Looks up items by name in the ledger. `total` counts all items found, also the ones that are not listed."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._workspace = workspace

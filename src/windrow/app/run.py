@@ -181,7 +181,7 @@ class RunArguments(NamedTuple):
 def run(
     config: Workspace, settings: SessionSettings, arguments: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
-    """Harvest the chosen sources in one session; pass its summary to the command of `run.notify`, and return it.
+    """Harvest the chosen sources in one session; return its summary, also passed to the command of `run.notify`.
 
     `command` is the command line for the ledger. An interrupt ends the session with exit code 130.
     """

@@ -184,7 +184,7 @@ class Windrow:
         command: str = "run",
         source: str = "",
     ) -> SessionSummary:
-        """Harvest all sources, or the named sources and collections; pass the summary to `run.notify`, and return it.
+        """Harvest all sources, or the named sources and collections; return the summary, also passed to `run.notify`.
 
         `first` and `last` are the first and last phase. `limit` is the maximum number of items to fetch. Items that
         their source dates before `since` are skipped. `again` repeats finished work of the chosen sources. `names` may

@@ -41,7 +41,7 @@ def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         option("--source", default="", metavar="SOURCE", shell_complete=complete_sources, section="Which",
                help="Items of this source."),
         option("--reason", default="", metavar="WORD", shell_complete=complete_reasons, section="Which",
-               help="Items whose status has this reason."),
+               help="Items that have this reason."),
         option("--dry-run", is_flag=True, help="Only list the items."),
     ):  # fmt: skip
         function = decorator(function)
@@ -62,7 +62,7 @@ def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     default="",
     metavar="SERVICE",
     section="Which",
-    help="Documents that this service answered, such as grobid: it is asked again.",
+    help="Send documents to this service, such as grobid, again.",
 )
 def retry_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
@@ -95,7 +95,7 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
     ],
 )
 @click.argument("names", nargs=-1, metavar="[X]...", shell_complete=complete_sources)
-@option("--reason", default="", metavar="TEXT", help="Why; it is kept, and `windrow why` shows it.")
+@option("--reason", default="", metavar="TEXT", help="The reason, which is stored; `windrow why` shows it.")
 @option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @option("--dry-run", "dry", is_flag=True, help="Only list what would be removed.")
 @option("--lift", is_flag=True, help="Allow X to be fetched again; what was removed stays removed.")
@@ -114,7 +114,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
         if console.json:
             console.message("lifted", {"tombstones": count})
         lifted = f"{counted(count, 'target')} may be fetched again; next: windrow run"
-        console.inform(lifted if count else "nothing was lifted: what was named is not taken down")
+        console.inform(lifted if count else "nothing was lifted: no named target is taken down")
         return 0
     estimates = workspace.would_forget(names)
     if names and (flags["dry"] or not flags["yes"]):
@@ -157,7 +157,7 @@ def _confirm(count: int) -> None:
 
 @command("check", examples=["windrow check", "windrow check --sandbox", "windrow check ../articles"])
 @click.argument("place", nargs=-1, metavar="[[COLLECTION] FOLDER]")
-@option("--sandbox", is_flag=True, help="Try on this machine what processes that read documents may not do.")
+@option("--sandbox", is_flag=True, help="Test on this machine the sandbox of the processes that read documents.")
 def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> int:
     """Read every capture back, and compare ledger, archive and projections.
 
@@ -167,7 +167,7 @@ def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> in
     """
     if sandbox:
         if place:
-            raise UsageError("--sandbox is about this machine, and checks no folder", hint="windrow check --help")
+            raise UsageError("--sandbox tests this machine, and checks no folder", hint="windrow check --help")
         return _check_sandbox(console)
     if place:
         return _check_tree(console, place)
@@ -198,7 +198,7 @@ def _check_sandbox(console: Console) -> int:
     console.print(f"seccomp: {'yes' if seccomp else 'no'}")
     for act in trial.allowed:
         console.print(f"not refused to processes that read documents: {act}")
-    console.inform(counted(len(trial.allowed), "fault") if trial.allowed else "all acts that were tried are refused")
+    console.inform(counted(len(trial.allowed), "fault") if trial.allowed else "every act that was tried is refused")
     return 1 if trial.allowed else 0
 
 

@@ -38,7 +38,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
     _other_forms = ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time of a text in ISO 8601, or report a usage error for any other text."""
+        """Return the time of a text in ISO 8601, or report a usage error if the text is not in ISO 8601."""
         if isinstance(value, datetime):
             return value
         try:
@@ -58,7 +58,7 @@ class Since(Day):
     _other_forms = ", a duration like 24h, or one of today, yesterday and last"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the time of a text, or `LAST_LOOK`; report a usage error for any other text."""
+        """Return the time of a text, or `LAST_LOOK`; report a usage error if the text is not a time."""
         from windrow.clock import now  # noqa: PLC0415
         from windrow.settings.kinds import read_duration  # noqa: PLC0415
 

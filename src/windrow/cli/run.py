@@ -82,7 +82,7 @@ class RunCommand(DeclaredOptions):
     type=Day(),
     metavar="DATE",
     section=SELECTION,
-    help="Leave out items that their source dates before DATE (UTC).",
+    help="Leave out items that are older than DATE (UTC) at their source.",
 )
 @option("--from", "first", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
         help="Begin at this phase; nothing is fetched if it comes after the phases that fetch.")  # fmt: skip
@@ -186,7 +186,7 @@ def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
         else:
             console.print(([""] if number else []) + _preview_lines(preview))
     if has_requests:
-        console.inform("the counts are of items already known; a run may find new ones at these sources")
+        console.inform("only items already known are counted; a run may find new items at these sources")
     console.inform("nothing was fetched and nothing was written")
     return 0
 
@@ -235,7 +235,7 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
     for collection, result in results.items():
         _print_replay(console, result, collection)
     if not results:
-        console.inform("there is nothing to read again, since nothing was harvested yet; next: windrow run")
+        console.inform("there is nothing to read again: nothing was harvested yet; next: windrow run")
     return 0
 
 
