@@ -229,7 +229,7 @@ def _build_parser(
     zone = configured.get("timezone") or (built_in.zone if built_in else "")
     for setting, text in (("branch", branch), ("entity", entity), ("timezone", zone)):
         if not text:
-            raise ConfigError(f"{setting} is not set", hint=f"set it to that of the events: {setting} = ...")
+            raise ConfigError(f"{setting} is not set", hint=f"set the {setting} of the events: {setting} = ...")
     if zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
     complete = {"yes": True, "no": False}.get(values["complete"].value)

@@ -36,10 +36,10 @@ _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN}
 _SEARCHED_KEYS = ("title", "description", "location", "entity", "source_entity", "branch", "parser_name")
 
 MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
-"""The maximum number of characters in the `text` of all events of a document together."""
+"""The maximum total length of the `text` of a document's events, in characters."""
 
 UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UTC")
-"""The parser for a source without one, such as an address that is not configured; it reads iCalendar."""
+"""The parser for a source that has none, such as an address that is not configured. It reads iCalendar."""
 
 
 class ReadEvent(NamedTuple):
@@ -157,7 +157,7 @@ def _usable_ids(ids: list[str]) -> set[str]:
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the keys of the standard, except those from its history; `source_id` may be empty."""
+    """Build an event with the keys of the standard, except the keys from its history. `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     # A source without a field for the status writes it into the title or text.

@@ -73,7 +73,7 @@ class WriteResult(NamedTuple):
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:
-    """Open both databases; create them if missing. Raise ConfigError for equal names or an unencrypted password."""
+    """Open both databases; create missing ones. Raise ConfigError for equal names or an unencrypted password."""
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:

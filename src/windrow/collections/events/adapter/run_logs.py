@@ -42,7 +42,7 @@ class _SourceRun(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """The number of the first attempt, or of the failed task if there are no attempts; 0 without both."""
+        """The number of the first attempt, or else of the failed task; 0 if there is neither."""
         return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 
