@@ -68,7 +68,7 @@ SOURCE = (
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; raise ConfigError if it is not http(s), or if `until` is before `since`."""
+    """Build a source from its table; raise ConfigError if `url` is not http(s), or `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: `url` is not an http or https address", hint=f"edit {table.file}")

@@ -95,7 +95,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number of the attempt up to which all attempts were read; requests for robots.txt are never read."""
+    """Return the last attempt up to which all were read, except requests for robots.txt, which are never read."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
