@@ -80,7 +80,7 @@ def matched_slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles: 1000 minus their edit distance in thousandths of the longer title.
+    """Return the similarity of two titles: 1000 minus 1000 times their edit distance divided by the longer length.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -294,7 +294,7 @@ def _is_subtitle(title: str, main_slug: str) -> bool:
 
 
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
-    """Return the share of authors that paper and work have in common, and whether the paper has all of the work's.
+    """Return the share of authors that paper and work have in common, and whether every author of the work is shared.
 
     The share is in thousandths of the shorter list of authors. It is None if a list has no usable name.
     """

@@ -205,7 +205,7 @@ def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> E
 
 
 class FailedCapture(NamedTuple):
-    """An index line whose record could not be read, or has another digest than the line."""
+    """An index line whose record could not be read, or whose record has another digest than the line."""
 
     url: str
     digest: str

@@ -55,7 +55,7 @@ ORDER BY a.attempt
 MAX_FAILED_RUNS = 3
 """The number of runs that count, in which GROBID fails for a document, until the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""If GROBID processed no document in a run, the run counts only with this many failures or fewer, none of them new."""
+"""If GROBID processed no document in a run, the run counts only if at most this many failed, and each failed before."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
