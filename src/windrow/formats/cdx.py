@@ -330,7 +330,7 @@ def _parse_block(
 
 
 def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
-    """Return lines as columns, or None unless all of them are valid CDX lines.
+    """Return lines as columns, or None if a line is not a valid CDX line.
 
     The lines are joined with a separator field between them, and split at once. If every field after `layout.fields`
     others is a separator, each line has the right number of fields.
@@ -420,7 +420,7 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
 
 
 def _spell_json_value(value: object) -> str:
-    """Return a JSON value that is not a text as a CDX field: null as `-`, an integer as digits, others as `""`."""
+    """Return a JSON value, other than a text, as a CDX field: null as `-`, an integer as digits, all else as `""`."""
     if value is None:
         return "-"
     return str(value) if type(value) is int and abs(value) < 10**18 else ""

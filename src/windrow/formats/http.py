@@ -114,7 +114,7 @@ def redecode_as_utf_8(value: str) -> str:
 
 
 def read_location(fields: Mapping[str, str]) -> str:
-    """Return at most 2,048 characters of a response's Location; empty if there is no such field."""
+    """Return at most 2,048 characters of a response's Location; empty if the field is missing."""
     return redecode_as_utf_8(fields.get("location", ""))[:2048]
 
 

@@ -16,10 +16,10 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.reasons import Reason
 
 MAX_HEAD_BYTES = HTTP_HEAD_BYTES.number
-"""The maximum size of all heads of a response together, and of its trailers, in bytes."""
+"""The maximum total size of a response's heads, and of its trailers, in bytes."""
 
 _MAX_SIZE_LINE_RATIO = 16
-"""Chunk-size lines may have `MAX_HEAD_BYTES` bytes together, and this many more for each byte of the body."""
+"""All chunk-size lines may have `MAX_HEAD_BYTES` bytes in total, and this many more for each byte of the body."""
 
 _MAX_SIZE_LINE_BYTES = 4096  # the most bytes of a chunk-size line
 _RESPONSE_START = b"HTTP/"  # the first bytes of every response

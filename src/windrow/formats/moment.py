@@ -31,7 +31,7 @@ _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(\d{2}))?", re.ASCII)
 
 
 def read_utc_time(text: str) -> datetime | None:
-    """Read a time and convert it to UTC; a time without a zone is read as UTC. Return None for any other text.
+    """Read a time and convert it to UTC; a time without a zone is read as UTC. Return None if the text is not a time.
 
     The formats are ISO 8601 and dates of HTTP and mail. A year or a month alone is read as its first moment (W3C-DTF).
 

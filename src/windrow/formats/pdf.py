@@ -207,7 +207,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
 def _read_texts(
     document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
 ) -> tuple[list[str], int, tuple[Excess, ...]]:
-    """Return the texts of the first pages, the number of unreadable pages among them, and what exceeds caps.
+    """Return the texts of the first pages, the number of unreadable ones, and a description of what exceeds caps.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """

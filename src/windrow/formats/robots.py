@@ -305,7 +305,7 @@ _NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
 
 
 class Directives(NamedTuple):
-    """The robots directives of a page; `until` is the time of `unavailable_after`, or None without it."""
+    """The robots directives of a page. `until` is the time of `unavailable_after`, or None if there is none."""
 
     noindex: bool = False
     nofollow: bool = False

@@ -18,7 +18,7 @@ from typing import Final
 from zlib import crc32
 
 LANES: Final = 96
-"""The number of bytes of a sketch; each of them is a lane."""
+"""The number of bytes of a sketch; a lane is one byte."""
 
 BANDS: Final = 12
 """The number of bands of a sketch."""

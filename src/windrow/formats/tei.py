@@ -58,7 +58,7 @@ def _find_all(element: etree._Element, path: str) -> list[etree._Element]:
 
 
 def _text_at(element: etree._Element, path: str) -> str | None:
-    """Return the text of the first element at a path, up to its first child; None if there is no such element."""
+    """Return the text of the first element at a path, up to its first child; None if there is no element."""
     text: str | None = element.findtext(_qualify_path(path))
     return text
 

@@ -218,7 +218,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def join_counts(counts: Counter[Any]) -> str:
-    """Return the most frequent names with their counts, and the sum of all further counts.
+    """Return the most frequent names with their counts, and the sum of the counts of all further names.
 
     >>> join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'

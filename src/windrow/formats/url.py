@@ -136,7 +136,7 @@ class Parts(NamedTuple):
 
 
 def parts(url: str) -> Parts:
-    """Split an address that `normalise` returned; raise StepError with BAD_ADDRESS for any other text.
+    """Split an address that `normalise` returned; raise StepError with BAD_ADDRESS if it is not normalised.
 
     >>> parts("https://example.org:8443/a?b=c").origin
     'https://example.org:8443'

@@ -28,7 +28,7 @@ MAX_BYTES = SITEMAP_BYTES.number
 """The maximum size of a sitemap, uncompressed, in bytes (Sitemaps protocol 0.9)."""
 
 MAX_ENTRIES = SITEMAP_ENTRIES.number
-"""The maximum number of entries of a sitemap (Sitemaps protocol 0.9), also applied to feeds."""
+"""The maximum number of entries of a sitemap (Sitemaps protocol 0.9), and of a feed."""
 
 _Row = tuple[str, str, str]
 """The address, time of last change and base (`xml:base`) of an entry, as written; a missing value is empty."""
