@@ -95,7 +95,7 @@ def _split_title(text: str) -> list[str]:
 
 
 def _title_parts(head: PageHead) -> Iterator[str]:
-    """Yield the page's titles; for a title with several parts, also each part, and the title without its last part."""
+    """Yield the page's titles and, for a title with several parts, each part and the title without the last part."""
     for full_title in (head.property("og:title"), head.linked.headline, head.title):
         if full_title:
             yield full_title

@@ -82,7 +82,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
 
 
 def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type among the first `_MAX_OBJECTS`, except those in `_OTHER_OBJECTS` properties.
+    """Yield the objects with a type among the first `_MAX_OBJECTS`, except objects in `_OTHER_OBJECTS` properties.
 
     Objects with an `@id` and other properties are added to `by_id`.
     """
@@ -314,7 +314,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The authors in JSON-LD, or else those in the most trusted `meta` elements, except web addresses."""
+        """The authors in JSON-LD, or else in the most trusted `meta` elements, except web addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHOR_NAMES:

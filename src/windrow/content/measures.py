@@ -114,7 +114,7 @@ class BoxSurroundings(NamedTuple):
     densest: list[int]
     """The greatest share of linked words of the box and the boxes around it, as a grade."""
     repeated_box: list[int]
-    """The box, among the box and those around it, with the most siblings of its kind; 0 if none has two siblings."""
+    """The box, or a box around it, with the most siblings of its kind; 0 if none has two siblings."""
     repetitions: list[int]
     """The number of boxes that are `repeated_box` or its siblings of the same kind; 0 for the body."""
     near_groups: list[int]

@@ -15,7 +15,7 @@ _SRCSET = b' srcset="'
 _REFERENCE_ATTRIBUTES = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
 _MAX_DEPTH = 200  # boxes
 _START, _END = b"\x02", b"\x03"
-"""In a line, these characters are the start and the end of a span or link. Browsers show a gap between two of them."""
+"""In a line, these characters mark the start and the end of a span or link. Browsers show a gap between two spans."""
 _END_THEN_START = re.compile("\x03[\x02\x03]*\x02")
 _GAP = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
 _LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
