@@ -151,7 +151,7 @@ class DemoWeb:
 
 @contextmanager
 def serve_sites() -> Iterator[DemoWeb]:
-    """Serve all sites of the demo, each on a port of its own."""
+    """Serve all sites of the demo, each on its own port."""
     demo_web = DemoWeb()
     servers = [
         (name, http.server.ThreadingHTTPServer((HOST, 0), _make_site_server(demo_web, name)))
