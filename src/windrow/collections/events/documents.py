@@ -37,8 +37,8 @@ _MAX_LOGGED_REQUESTS = 100  # in a run's log
 class EventVersion(NamedTuple):
     """An event as it was read from a response; `value` is None if the source withdrew the event.
 
-    `source` is the name of the source. `aside` has keys that are not compared between versions, such as the text that
-    the event was read from.
+    `source` is the name of the source. `aside` has keys that are not compared between versions, such as the text from
+    which the event was read.
     """
 
     fetched_at: datetime

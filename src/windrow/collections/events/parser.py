@@ -50,9 +50,9 @@ class ParserRules:
     page. `placeholders` are the titles of entries which only say that there are no events. `html_fields` are the fields
     that are HTML.
 
-    `details` is `LIST:URL:CHANGED` if each event has a document of its own. LIST is the path of the list of these
-    documents, and URL the path of the address in an entry of the list. CHANGED is the path of a value in the entry that
-    changes when the document does.
+    If each event has a document of its own, `details` is `LIST:URL:CHANGED`. LIST is the path of the list of these
+    documents. URL is the path of the address in an entry of the list. CHANGED is the path of a value in the entry that
+    changes when the document changes.
     """
 
     version: str = "1"
@@ -126,8 +126,8 @@ def describe_left_out(event_count: int, read_count: int, limit: str) -> str:
 class RawEvent(NamedTuple):
     """An event as a reader returns it.
 
-    A field is None if this kind of source never has it, and empty if this event does not have it. `text` is the
-    part of the document that the event was read from.
+    A field is None if this kind of source never has it, and empty if this event does not have it. `text` is the part of
+    the document from which the event was read.
     """
 
     id: str

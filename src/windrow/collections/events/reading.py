@@ -107,8 +107,8 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
     """Return parts with at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS in total.
 
-    Past events are left out before future ones. A SkippedPart at the end says how many were read. One event is always
-    kept.
+    Past events are left out before future ones. A SkippedPart at the end has the number of events that were read. One
+    event is always kept.
     """
     parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
@@ -148,8 +148,7 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    An id that at least two parts and at least half of all parts have is not one of them, if there are more than two
-    parts.
+    If there are more than two parts, an id is left out that at least two parts and at least half of all parts have.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, (len(ids) + 1) // 2)

@@ -37,9 +37,9 @@ UNKNOWN_ZONE = "unknown_zone"
 class EventTime(NamedTuple):
     """A time in UTC, or a day (`all_day`).
 
-    `note` is "ambiguous" or "nonexistent" if the local time occurs twice or never because the clocks change,
-    UNKNOWN_ZONE, or empty. `local` is the local time in ISO 8601, without its zone; it may be empty for an end. `zone`
-    is the IANA name of the zone of `local`, and empty if that is the zone of the source.
+    Where the clocks change, `note` is "ambiguous" if the local time occurs twice, and "nonexistent" if it never occurs.
+    Otherwise it is UNKNOWN_ZONE or empty. `local` is the local time in ISO 8601, without its zone; it may be empty for
+    an end. `zone` is the IANA name of the zone of `local`, and empty if that is the zone of the source.
     """
 
     utc: datetime

@@ -187,7 +187,8 @@ class EventAdapter(RecordAdapter):
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
         """Count the events that could not be read, by reason.
 
-        The attempts in the range `facts` are counted, or the last attempt at each address if `facts` is None.
+        `facts` is the range of the attempts that are counted. If it is None, the last attempt at each address is
+        counted.
         """
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}

@@ -4,9 +4,9 @@ Paths are `/api/events/all`, `/api/events/branch/NAME` and `/api/events/entity/N
 `/api/events/parser/NAME` and `/api/events/status/NAME`. Parameters are `start` (inclusive), `end` (exclusive),
 `format`, `limit`, `offset`, and, if the databases are in SQLite, the search words `q`. The latest event is first.
 
-If there are more events, the header field Link has the address of the next ones. X-Total-Count is the number of events
-in the range, if the databases are in SQLite and there are no search words. The status is 304 if the client has the
-response already, as its ETag shows.
+If there are more events, the header field Link has the address of the next events. X-Total-Count is the number of
+events in the range, if the databases are in SQLite and there are no search words. The status is 304 if the client has
+the response already, as its ETag shows.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class EventDatabases(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The result of a write. `refused` has the reason for each document that the store refused, by its id.
+    """The result of a write. `refused` has, by document id, the reasons for which the store refused documents.
 
     `shortened` is the number of documents that were written without their `source_text`.
     """

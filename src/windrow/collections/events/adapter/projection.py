@@ -154,8 +154,8 @@ class EventProjection:
     ) -> None:
         """Write the documents of events; remove the document of an event without versions.
 
-        The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` has, by uid, the ids that
-        an event had in versions that were removed.
+        The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` has, by uid, the ids of an
+        event in versions that were removed.
         """
         removed_ids = removed_ids or {}
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}

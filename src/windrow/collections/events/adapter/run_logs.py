@@ -246,7 +246,8 @@ class RunLogs:
     ) -> RequestedAddress:
         """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document.
 
-        `source` is None if it is no longer known. Its address is reported if the request for robots.txt failed.
+        `source` is None if it is no longer known. If the request for robots.txt failed, the address of robots.txt is
+        reported.
         """
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)

@@ -141,7 +141,7 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
     """Return the end of an event, from its own field, or from a start that is a range of days.
 
-    It is None if the rules have no field for it, and empty if this event has no readable end.
+    The end is None if the rules have no field for it, and empty if this event has no readable end.
     """
     end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
     return end or read_last_day(start_text) or (None if end_text is None else "")
@@ -234,8 +234,8 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document. An object at `items` is a single event.
 
     Yield nothing if the document only lists the events' own documents. Yield nothing if the document has the key
-    `root`, but no value at `items` and no such list elsewhere. Raise StepError for any other value at `items`, and for
-    a document that is not JSON.
+    `root`, but no value at `items` and no list under the last key of `items`. Raise StepError for any other value at
+    `items`, and for a document that is not JSON.
     """
     tree = parse_json(document)
     if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):

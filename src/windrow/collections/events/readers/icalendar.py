@@ -148,7 +148,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
     """Return a sort key: first events from the day before `visited` on, then earlier ones; in both, the nearest first.
 
-    A recurring event counts as an event of that day until the UNTIL of its rule.
+    A recurring event counts as an event of the day before `visited` until the UNTIL of its rule.
     """
     start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
     first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min
@@ -237,8 +237,8 @@ def _expand_event(
 def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
     """Return a repetition with the content of the last override that begins at `start` or before.
 
-    Without such an override the repetition is unchanged. `overrides` are as in `_Overrides.changes_of_following`; see
-    RFC 5545, section 3.2.13.
+    Without an override the repetition is unchanged. `overrides` are as in `_Overrides.changes_of_following`; see RFC
+    5545, section 3.2.13.
     """
     for original_start, override in reversed(overrides):
         if original_start <= start.utc and override.start:
@@ -311,8 +311,8 @@ def _all_repetitions(event: Any, zone: tzinfo | None) -> tuple[Iterable[datetime
 def _refuse_endless(rule: Any) -> None:
     """Raise StepError for a rule whose expansion by the library would take very long, or never end.
 
-    For a rule by hours, minutes or seconds with filters, the library tries each one until one passes, which may never
-    happen.
+    For a rule by hours, minutes or seconds with filters, the library tries each hour, minute or second until one
+    passes, which may never happen.
     """
     frequency = str((rule.get("FREQ") or [""])[0]).upper()
     if 0 in rule.get("INTERVAL", ()):
@@ -378,7 +378,7 @@ def _date_or_duration(ical_property: Any) -> Any:
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
     """Return the duration of an event; None if it is not stated or is negative.
 
-    The duration of whole days is until the beginning of the last day.
+    The duration of whole days ends at the beginning of the last day.
     """
     end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None
