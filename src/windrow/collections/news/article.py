@@ -250,7 +250,7 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
     """Return whether a canonical address may belong to the article at `url`.
 
     Some sites write the address of the front page, of a section or of the program that makes the pages in all articles.
-    If such an address were used, each article would replace the one before.
+    With this address, each article would replace the article before it.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False

@@ -198,7 +198,7 @@ def read(task: Task) -> list[Observation | Skip]:
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
     """Return the observations of an attempt: `result`, from `read`, or for GONE_STATUSES that the article is gone.
 
-    If the address has no article, this changes nothing, because no record has its name.
+    For an address without an article, this observation changes nothing, because no record has its name.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:

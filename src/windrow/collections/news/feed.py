@@ -251,7 +251,8 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
     """Return the addresses that are missing from a list although the list still names an older address.
 
     `known_times` has the addresses that the list named before, newest first. A list drops its oldest addresses. If
-    there are no times, either end may be the oldest, so only addresses between two that are still named are returned.
+    there are no times, either end may be the oldest, so an address is returned only if it is between two addresses that
+    are still named.
 
     >>> _find_removed(dict.fromkeys(["/d", "/c", "/b", "/a"], ""), dict.fromkeys(["/e", "/d", "/b"], ""))
     ['/c']

@@ -65,8 +65,8 @@ def alias(url: str) -> str:
 def is_same_site(url: str, canonical: str) -> bool:
     """Return whether the canonical address in a page is on the same site as `url`, the page's own address.
 
-    A subdomain for mobile devices is the same site. Other subdomains may belong to other people, such as the authors of
-    blogs, and a page must not replace an article of another site.
+    A subdomain for mobile devices is the same site. Another subdomain may belong to other people, such as the authors
+    of blogs, and a page must not replace an article of another site.
 
     >>> is_same_site("https://m.example.com/a", "https://www.example.com/a"), is_same_site("https://a.example/", "")
     (True, False)

@@ -2,9 +2,9 @@
 
 A site is read once from its first post to its last. After that, each run requests the posts of two windows of time that
 overlap the last run: by date, and by time of change. A scheduled post has an old time of change; a draft that is
-published later has an old date. Each of them is in one of the windows. A post that is back-dated when it is created is
-in neither, because its time of change is its date. So posts with new numbers are requested, too. `wordpress_gone` finds
-deleted posts.
+published later has an old date. Both posts are in one of the windows. A post that is back-dated when it is created is
+in neither window, because its time of change is its date. So posts with new numbers are requested, too.
+`wordpress_gone` finds deleted posts.
 
 `learned` is what the ledger remembers of a source. `upto.MODE` is the time up to which posts were read in a mode, `top`
 the highest number, `tries` the number of requests that were refused, `range` the days that were read, and `api` the
@@ -168,8 +168,8 @@ def _continue_by_time(
 ) -> FollowResult:  # fmt: skip
     """Request the rest of a list by the time of its last post, because its next page cannot be requested.
 
-    If that would be the same list, the list is finished if this page is not full. Otherwise it is refused, and the next
-    run begins it again.
+    If the rest would be the same list, the list is finished if this page is not full, and is otherwise refused: the
+    next run then begins it again.
     """
     start, end = _bounds_after(listing, posts)
     if (start, end) != (listing.start, listing.end):
@@ -237,8 +237,8 @@ def _finish_list(
 def _window_end(source: Source, listing: PostList, began: str) -> str:
     """Return the time up to which a window was read, as ISO 8601. `began` is the request time of its first page.
 
-    It is late enough that the next window starts later. Otherwise the next window would have the same address, and each
-    address is requested once.
+    The time is late enough for the next window to start later than this one. Otherwise both would have the same
+    address, and each address is requested once.
     """
     overlap = _overlap(source)
     if listing.mode == "id" or _before_overlap(began, overlap) > listing.start:
@@ -356,7 +356,7 @@ def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> A
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
     """Return the time `name` (date or modified) of a post as ISO 8601: in UTC, or else in local time.
 
-    If there is a `zone` and both times are equal, the local time is returned, because such a site has no time in UTC.
+    If there is a `zone` and both times are equal, the local time is returned, because the site then has no time in UTC.
     """
     local, gmt = post.get(name), post.get(f"{name}_gmt")
     local = local if isinstance(local, str) else ""

@@ -265,9 +265,9 @@ class _RunWriter:
         """Rewrite the file of an article if its content changed; return whether it did.
 
         `observed` was read in the session that began at `seen_at` (seconds since 1970), from a site of `kind` with the
-        domain `site`. Nothing changes if `site` is neither the article's own site nor the one that the file was written
-        from, because any site may list addresses of other sites. Nothing changes either if `kind` is less reliable than
-        the kind of the file, unless the article's own site replaces content of another site.
+        domain `site`. Nothing changes if `site` is neither the article's own site nor the site from which the file was
+        written, because any site may list addresses of other sites. Nothing changes either if `kind` is less reliable
+        than the kind of the file, unless the article's own site replaces content of another site.
         """
         own_domain = standard.domain(written.url)
         written_from = written.site

@@ -172,7 +172,8 @@ class RawRun:
     def finish(self, raw: Path, epoch: int) -> int:
         """Write the summaries and move the directory into `raw`; return its number.
 
-        The number is the first free one from `epoch` on, or that of the same run if a killed process has written it.
+        The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, its
+        number is used.
         """
         for domain in self._domains.values():
             if domain.json_responses == 1:

@@ -1,6 +1,7 @@
 """The tables of the articles that have files in the tree, with all their addresses, in the file of the records.
 
-If they are lost, the publisher begins with the first run again, finds the files of its articles and fills the tables.
+If the tables are lost, the publisher begins with the first run again, finds the files of its articles and fills the
+tables.
 """
 
 from __future__ import annotations
