@@ -80,8 +80,8 @@ class WideTable(Protocol):
 def check_families(families: Sequence[Family]) -> None:
     """Raise ConfigError if a family has an invalid name, or two families have a column of the same name.
 
-    Libraries that read such tables in bulk leave out the family. So two families may have a column of the same name
-    only if their own names differ only in the number at the end, such as `grobid0:status` and `grobid1:status`. Raise
+    Libraries that read tables in bulk leave out the family. So two families may have a column of the same name only if
+    their own names differ only in the number at the end, such as `grobid0:status` and `grobid1:status`. Raise
     StoreError if the name of a column is not valid.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
@@ -212,8 +212,8 @@ def make_cells(
 ) -> dict[str, bytes]:  # fmt: skip
     """Return the encoded cells of a paper's row, without cells that are too large for the table.
 
-    `record` and `extra` are from the step `extract`. `match` has the contents of `match0`, or is None if the paper was
-    not matched. `tei_shape` (TABLE or LATER) chooses the keys of `grobid0:tei_json`.
+    `record` and `extra` are from the step `extract`. `match` is the contents of `match0`, or None if the paper was not
+    matched. `tei_shape` (TABLE or LATER) chooses the keys of `grobid0:tei_json`.
     """
     meta, location = record["file"], capture.location
     contents: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
@@ -264,8 +264,8 @@ def merge_with_foreign(
 
     `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` the columns
     that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file` each cell
-    by itself, in `grobid0` and `match0` all cells of the family together. With `replace_foreign`, a new outcome or
-    match replaces the cells of its family.
+    alone, in `grobid0` and `match0` all cells of the family as one. With `replace_foreign`, a new outcome or match
+    replaces the cells of its family.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}

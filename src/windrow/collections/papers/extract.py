@@ -71,7 +71,7 @@ class Guess(NamedTuple):
     """The output of the embedded extractor.
 
     `status` is for `text0:tstatus` and `info` for `text0:tinfo`. `pages` is the text of the pages, with form feeds
-    between them. `left_out` is what exceeds caps.
+    between them. `left_out` describes what exceeds caps.
     """
 
     status: dict[str, Any]
@@ -118,8 +118,8 @@ def guess_metadata(document: PdfPages) -> Guess:
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     """Return the title, and the lines below the largest text of the first page.
 
-    The title is taken from the document's metadata; if it is not usable, the largest text on the first page is the
-    title.
+    The title is in the document's metadata. If that title is not usable, the title is the largest text on the first
+    page.
     """
     title = " ".join(document.title.split())
     if _USELESS_TITLE.match(title) or len(plain_title(title)) < _MIN_TITLE_LETTERS or " " not in title:
@@ -365,7 +365,7 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
 def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
     """Add the guess of the embedded extractor, or why there is none, to `record`; return the text for the search.
 
-    What exceeds caps is added to `left_out`.
+    A description of what exceeds caps is added to `left_out`.
     """
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
@@ -390,7 +390,7 @@ def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_o
 def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
     """Add the fields of a JATS article, or why it is not valid, to `record`; return the text for the search.
 
-    What exceeds caps is added to `left_out`.
+    A description of what exceeds caps is added to `left_out`.
     """
     task.view.seek(0)
     try:

@@ -126,9 +126,9 @@ class GrobidOutcome(NamedTuple):
 def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOutcome:  # noqa: PLR0911 one for each outcome
     """Return the outcome of a request from its answer. `md5` is the document's MD5 in hexadecimal, or empty.
 
-    The word in its `status` is success, oversize, error or fail. It is error for a timeout and any HTTP status except
-    200, and fail if the answer is not the TEI of the document. `reason` is the code of an error, or NEEDS_OCR for pages
-    without text.
+    The word in the outcome's `status` is success, oversize, error or fail: error for a timeout and for an HTTP status
+    other than 200, fail if the answer is not the TEI of the document. `reason` is the code of an error, or NEEDS_OCR
+    for pages without text.
     """
     if answer.reason is Reason.TIMEOUT:
         status = {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"}
@@ -198,7 +198,7 @@ def rate_quality(paper: dict[str, Any]) -> str:
 
     Good: a title of at least 8 characters, an author with a surname, a body of at least 2,000 characters, and an
     abstract or a reference with a title. Bad: neither title nor author, or a body below 200 characters without an
-    abstract. Everything else is marginal.
+    abstract. Marginal: all other papers.
     """
     has_title = len(plain_title(paper["title"] or "")) >= _MIN_TITLE
     has_author = any(author["surname"] for author in paper["authors"])

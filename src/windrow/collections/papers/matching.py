@@ -93,8 +93,8 @@ def title_score(first: str, second: str) -> int:
 def edit_distance(first: str, second: str) -> int:
     """Return the Levenshtein distance of two texts, in characters.
 
-    The algorithm is that of Myers (1999) and Hyyrö (2003). Bit vectors represent the differences between neighbours in
-    a column of the table of distances; bit N is the difference at letter N of `first`.
+    The algorithm is by Myers (1999) and Hyyrö (2003). Bit vectors represent the differences between neighbours in a
+    column of the table of distances; bit N is the difference at letter N of `first`.
 
     >>> edit_distance("kitten", "sitting"), edit_distance("", "abc"), edit_distance("same", "same")
     (3, 3, 0)

@@ -25,8 +25,8 @@ class CatalogueState(NamedTuple):
 def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
     """Import new and changed files of `locations` (files and folders); remove the works of files that are gone.
 
-    A file that cannot be read keeps its former works. So do the files of a location that does not exist or is empty,
-    because it may be a disk that is not mounted. If `pulse` returns False, the update is stopped.
+    A file that cannot be read keeps its former works. The files of a location that does not exist or is empty keep
+    their works, too: the location may be a disk that is not mounted. If `pulse` returns False, the update is stopped.
     """
     if not locations:
         count = index.count()

@@ -130,7 +130,8 @@ class PaperAdapter(RecordAdapter):
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
         """Explain a record. A paper may be named by its digest in any spelling.
 
-        The row of the paper is added, and the index lines with this digest whose records could not be read.
+        The explanation also has the row of the paper, and the index lines with its digest whose records could not be
+        read.
         """
         explanation = super().explain(workspace, ledger, _key(name))
         settings = self._paper_settings(workspace)

@@ -194,8 +194,9 @@ def _make_puts(
 ) -> tuple[dict[str, Put], dict[str, bool]]:
     """Return what to write for each paper, by key, and whether windrow made the paper's row.
 
-    `is_own_row` has this for registered rows. A row that is not registered becomes windrow's own if the table does not
-    have it. In a row of another program, only columns that windrow wrote are changed or cleared.
+    `is_own_row` has, for registered rows, whether windrow made the row. A row that is not registered becomes windrow's
+    own if the table does not have it. In a row of another program, only columns that windrow wrote are changed or
+    cleared.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
     keys_to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}

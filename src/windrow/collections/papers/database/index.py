@@ -90,8 +90,8 @@ class CatalogueIndex(SqliteStore):
     ) -> CatalogueFile | None:
         """Replace the works of a file by `works`; return the counts.
 
-        The former works are kept if `pulse` returns False or `works` raises UsageError. In the first case None is
-        returned; in the second, the error is the file's problem. A StepError of `works` counts as a refused record.
+        The former works are kept if `pulse` returns False or `works` raises UsageError. If `pulse` returned False, None
+        is returned. A UsageError becomes the file's problem. A StepError of `works` counts as a refused record.
         """
         with self._writing():
             self._remove_files("stamp || problem = ''")  # an import that was stopped
@@ -182,7 +182,7 @@ class CatalogueIndex(SqliteStore):
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
         """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each.
 
-        If there are none, return the works that share a key of `near_keys` for the first two authors of the paper.
+        If no work has one, return the works that share a key of `near_keys` for the first two authors of the paper.
         """
         with self._guarded():
             works = self._find_works(paper.identifiers)

@@ -90,10 +90,11 @@ class PaperStore(RecordStore):
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Finish a run. Let the next run repeat the step for papers with a transient outcome of GROBID.
 
-        These papers are set to wait for their last answer. Because that exists already, the next run repeats the step,
-        which sends another request. After MAX_FAILED_RUNS runs that count, the step takes the last answer as final. A
-        run counts if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE documents, which
-        all failed in an earlier run too. Return the number of unused values that were removed; `at` is not used.
+        The papers are set to wait for their last answer. The last answer exists already, so the next run repeats the
+        step, which sends another request. After MAX_FAILED_RUNS runs that count, the step takes the last answer as
+        final. A run counts if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE
+        documents, which all failed in an earlier run too. Return the number of unused values that were removed; `at` is
+        not used.
         """
         count = super().finish(at, pulse)
         with self._writing():
@@ -112,9 +113,9 @@ class PaperStore(RecordStore):
     def ask_again(self, names: Sequence[str], reason: str, *, dry_run: bool) -> list[str]:
         """Let the next run send papers to GROBID again; return their keys, in order.
 
-        `names` are the keys of papers; if it is empty, all are meant. If `reason` is not empty, only papers whose last
-        outcome has this reason or status are sent. Papers that GROBID has not answered yet, and papers that will be
-        sent again in any case, are left out. With `dry_run`, nothing is changed.
+        `names` are the keys of papers; if it is empty, all papers are meant. If `reason` is not empty, only papers
+        whose last outcome has this reason or status are sent. Papers that GROBID has not answered yet, and papers that
+        will be sent again in any case, are left out. With `dry_run`, nothing is changed.
         """
         with self._writing():
             run = self._connection.execute
