@@ -332,8 +332,8 @@ def _parse_block(
 def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
     """Return lines as columns, or None if a line is not a valid CDX line.
 
-    The lines are joined with a separator field between them, and split at once. If every field after `layout.fields`
-    others is a separator, each line has the right number of fields.
+    The lines are joined with a separator field between them, and split at once. If a separator follows every
+    `layout.fields` fields, each line has the right number of fields.
     """
     layout = layout or _LAYOUT_BY_FIELD_COUNT.get(len(lines[0].split()), CDX_11)
     text = _SEPARATOR.join((b"", *lines, b""))

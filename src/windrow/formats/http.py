@@ -1,7 +1,7 @@
 """Read the head of archived HTTP responses and its fields, and decode the body.
 
 A body may be an attack, so it is inflated piece by piece, and only up to the bounds. Its bytes decide whether it is
-really gzip or chunked, because servers announce codings that they did not apply.
+really gzip or chunked, because some servers announce codings that they did not apply.
 """
 
 from __future__ import annotations

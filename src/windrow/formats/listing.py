@@ -225,8 +225,8 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
 def read_manifest(folder: str, address: str, manifest: bytes | bytearray) -> Entries:
     r"""Read a manifest: each line is blank or a path below the source's base, such as `add/NAME`.
 
-    Only files in the folder are returned, with their paths below it. Raise TerminalFailure, which names `address`, with
-    TOO_LARGE if a limit is exceeded.
+    Only files in the folder are returned, with their paths below it. Raise TerminalFailure with TOO_LARGE if a limit is
+    exceeded. The error names `address`.
 
     >>> read_manifest("add", "https://h/list.txt", b"add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
@@ -267,7 +267,7 @@ def _read_size(text: str) -> int | None:
 def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
     """Yield a page in pieces, so that only a part of its tree is in memory.
 
-    A piece begins with a row of a table or a link; one that is longer than `_PIECE_BYTES` is cut.
+    A piece begins with a link or a row of a table. A piece that is longer than `_PIECE_BYTES` is cut.
     """
     start = 0
     while start < len(page):
@@ -339,7 +339,7 @@ def read_checksum(content: bytes, path: str) -> str:
 
     `path` is the path of the checksum file. Its extension must name the algorithm; without the extension it is the path
     of the checked file. Lines have the forms `HEX NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is certain if
-    it is the only one in the file, or in the lines that name the checked file.
+    no other is in the file, or in the lines that name the checked file.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'

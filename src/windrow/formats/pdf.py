@@ -94,8 +94,8 @@ class PdfPages(NamedTuple):
     """The text of a document by page.
 
     `head` has lines of the first page, beginning with the first line in the largest letters. `page_count` is the number
-    of all pages. `left_out` is what exceeds caps. `unreadable` is the number of pages that cannot be read, whose texts
-    are empty. `created` is in Unix seconds, or None if it is missing.
+    of all pages. `left_out` describes what exceeds caps. `unreadable` is the number of pages that cannot be read; their
+    texts are empty. `created` is in Unix seconds, or None if it is missing.
     """
 
     title: str
@@ -170,8 +170,8 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
 def _reset_last_error() -> None:
     """Set PDFium's last error to the one for a document that is not a PDF.
 
-    PDFium does not set it for every document that it cannot open. Then the error of an earlier document would be
-    reported.
+    PDFium does not set the error for every document that it cannot open; without the reset, the error of an earlier
+    document would be reported.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -260,7 +260,7 @@ def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
 def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
     """Return the font size in points of a piece's first letter, or the height of the piece's box if it is not known.
 
-    The box is only as high as its letters: without letters such as g or T it is lower than the font.
+    The height of a box depends on its letters: without letters such as g or T, it is less than the font size.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 

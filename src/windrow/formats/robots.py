@@ -186,7 +186,7 @@ class Robots:
     def decide(self, target: str) -> RobotsVerdict:
         r"""Decide whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; of two equally long ones, the rule that allows. /robots.txt is always
+        The longest matching rule decides; of two equally long rules, the rule that allows. /robots.txt is always
         allowed.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")

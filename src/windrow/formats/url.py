@@ -8,8 +8,8 @@ bar. The order of a query's parameters and a slash at the end of a path are kept
 Queries are encoded as UTF-8, whatever the encoding of the page.
 
 A link is first looked up in a cache as it is written, because sites repeat their links on every page. A new link with
-only safe characters is resolved by a regular expression and a concatenation. Any other link is resolved by `normalise`.
-All three ways give the same address. Safe characters are those that never need another spelling.
+only safe characters is resolved by a regular expression and a concatenation. All other links are resolved by
+`normalise`. All three ways give the same address. Safe characters are those that never need another spelling.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Resolved(NamedTuple):
 def normalise(href: str, base: str = "") -> Resolved:
     """Normalise a link; if it is relative, resolve it against `base`, the normalised address of its page.
 
-    The result has a reason for schemes other than http and https (NO_TRANSPORT), for invalid addresses and those with
+    The result has a reason for schemes other than http and https (NO_TRANSPORT), for addresses that are invalid or have
     an escaped control character (BAD_ADDRESS), and for too many characters (ADDRESS_TOO_LONG).
 
     >>> normalise("../%7euser/?#top", "http://Example.org:80/a/b").url
@@ -234,7 +234,7 @@ _SAFE_PARTS = re.compile(rf"({_SITE})(/{_COLON_PATH})({_SAFE_QUERY})")
 def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
     """Resolve a link of safe characters against `base`, a normalised address whose origin is `origin`.
 
-    Return None for any other link, and for a link whose target has too many characters.
+    Return None for a link that only `normalise` can resolve, and for a target with too many characters.
 
     >>> resolve_safe("b.html#c", "https://example.org/a/?q", "https://example.org")
     Resolved(url='https://example.org/a/b.html', fragment='c', reason=None)

@@ -110,7 +110,7 @@ def require_root(text: XmlText) -> XmlText:
 def parse(content: bytes, limits: Limits) -> etree._Element:
     """Parse a document and return its root element; raise StepError with a reason if it is refused.
 
-    Comments and processing instructions are removed, so that an element's text is one piece.
+    Comments and processing instructions are removed, so that no text is split by them.
 
     >>> parse(b"<a>1<!-- 2 -->3</a>", Limits()).text
     '13'
