@@ -29,8 +29,8 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
     """Return the page's headline, or an empty text if it has none.
 
     Candidates are headlines of level 1 that are not only the site's name. A candidate that the page's title repeats is
-    preferred, then one in the main content (`is_chosen` by block), then the first. If it is only the last part of the
-    page's title, a headline of level 2 that the title repeats is preferred to it.
+    preferred, then one in the main content (`is_chosen` by block), then the first. If the result is only the last part
+    of the page's title, a headline of level 2 that the title repeats is preferred.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
@@ -179,7 +179,7 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
     """Return the authors in a page's bylines, or (). `markup` is the page from which `tree` was parsed.
 
-    If `is_likely`, the less certain elements are searched instead of the certain ones.
+    If `is_likely`, the less certain elements are searched instead of the certain elements.
     """
     if "uthor" not in markup and "yline" not in markup:
         return ()  # all selectors need one of these words
@@ -318,8 +318,8 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
 def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: str) -> list[str]:
     """Return the short blocks near the headline, which may contain the date and the authors.
 
-    If the headline is not found, return those near the start of the main content. The blocks after the headline are
-    first.
+    If the headline is not found, return the blocks near the start of the main content. The blocks after the headline
+    are first.
     """
     texts = outline.blocks.text
     lines = [" ".join(text.split()) for text in texts]

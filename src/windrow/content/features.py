@@ -218,8 +218,8 @@ def _measure_path(page: PageMeasures, measure: str) -> bytes:
 def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
     """Return for each block a measure of the `BoxSurroundings.repeated_box` of its own box.
 
-    `measure` is `depth` (the number of steps from the block's box up to it), `words` (a grade), or `share` (the graded
-    share of the page's words in its parent).
+    `measure` is `depth` (the number of steps from the block's box up to the repeated box), `words` (a grade), or
+    `share` (the graded share of the page's words in its parent).
     """
     words, parents = page.sums.words, page.outline.boxes.parent
     boxes = page.pick_above[0](page.surroundings.repeated_box)

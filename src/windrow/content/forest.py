@@ -95,7 +95,7 @@ class _Batch:
     def select_at_most(self, column: int, bound: int) -> int:
         """Return the set of the blocks whose grade in `column` is at most `bound`.
 
-        For these blocks, 256 + bound - grade is at least 256, so that the upper byte is 1.
+        For the selected blocks, 256 + bound - grade is at least 256, so that the upper byte is 1.
         """
         sums = self._sums_by_bound.get(bound)
         if sums is None:

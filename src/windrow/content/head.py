@@ -165,9 +165,10 @@ _MAX_DATE_CHARACTERS = 60  # characters of a date
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
     """Yield possible dates of publication, the most trusted first; some are empty.
 
-    `elements` are those that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all such
-    dates on the page are equal, because a list has one for each entry. A `time` in an article's header is used if the
-    page has only one article, or the header contains an `h1`. Any other `time` is used if all on the page are equal.
+    `elements` are the elements that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all
+    dates of its kind on the page are equal, because a list has one for each entry. A `time` in an article's header is
+    used if the page has only one article, or the header contains an `h1`. Any other `time` is used if all on the page
+    are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
@@ -417,7 +418,7 @@ def _add_meta(
 ) -> None:
     """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it names an author.
 
-    If `metas` has its name already, it is added to `repeated_metas` instead.
+    If `metas` has the name already, the element is added to `repeated_metas` instead.
     """
     content = attributes.get("content")
     if not content:

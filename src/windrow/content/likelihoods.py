@@ -83,8 +83,7 @@ def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
 def _mean_of_path(likelihoods: Likelihoods) -> bytes:
     """Return for each block the mean likelihood of all judged blocks whose boxes have the same path, as a grade.
 
-    Boxes have the same path, which is a number, if their tags and classes, and those of all boxes around them, are the
-    same.
+    Boxes have the same path, a number, if they and all boxes around them have the same tags and classes.
     """
     paths = likelihoods.page.pick_above[0](likelihoods.page.outline.boxes.path)
     words, likely_words = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)

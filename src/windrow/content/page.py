@@ -107,9 +107,9 @@ def choose_main_content(outline: Outline, traits: PageTraits | None = None, *, c
     """Choose the main content of a page; return the fate of each block.
 
     Navigation, footers and lists of choices are left out. A forest judges each remaining block, and a second forest
-    also uses the first one's likelihoods of neighbours and surrounding boxes. Then the likeliest blocks are taken, as
-    many as maximise the expected F measure, so that some are taken even if little is certain. The captions of an
-    article's pictures are left out unless `captions` is true.
+    also uses the likelihoods from the first forest for neighbours and surrounding boxes. Then the likeliest blocks are
+    taken, as many as maximise the expected F measure, so that some are taken even if little is certain. The captions of
+    an article's pictures are left out unless `captions` is true.
     """
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     if not fates:

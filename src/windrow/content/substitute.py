@@ -2,7 +2,8 @@
 
 Such a page states that the document was not found (a soft 404), asks for consent to cookies, or asks for proof that a
 person requested it. It is recognised if a whole part of its title or headline is one of the usual phrases, or by a
-sentence in a very short text. A page with a long text is not recognised: it may be an article about such pages.
+sentence in a very short text. A page with a long text is not recognised: it may be an article about consent or missing
+pages.
 """
 
 from __future__ import annotations
@@ -156,7 +157,7 @@ _MIN_CONSENT_TERMS = 4
 def asks_for_consent(text: str) -> bool:
     """Return whether a main content asks for consent to cookies. The page's title does not count.
 
-    Such a text is short, has several of the usual terms, and addresses "you" as "we".
+    A request for consent is short, has several of the usual terms, and addresses "you" as "we".
 
     >>> asks_for_consent("With your consent, we and our partners use cookies for personalised ads on your device.")
     True

@@ -1,9 +1,9 @@
 """Remove the tail of an article and the captions of pictures; find the figures of the text.
 
 The tail follows the article's text. It consists of sections such as one about the author, teasers of other articles,
-and readers' comments. A forest that judges single blocks takes some of them for text. They are found by their names and
-by repetition, only after the middle of the article's prose, and only on pages that declare themselves articles: in a
-forum the comments are the main content, and in a list the teasers.
+and readers' comments. A forest that judges single blocks takes some of them for text. Tails are found by the names of
+their sections and by repetition, only after the middle of the article's prose, and only on pages that declare
+themselves articles: in a forum the comments are the main content, and in a list the teasers.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) ->
 def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
     """Return for each block whether it is chosen or a caption of the text, and the range of figures without caption.
 
-    The text's figures are those between chosen blocks, between headline and text, and directly after the text in its
-    box. If the page is not an article or no block is chosen, the range is None and captions are not added.
+    The text's figures are the figures between chosen blocks, between headline and text, and directly after the text in
+    its box. If the page is not an article or no block is chosen, the range is None and captions are not added.
     """
     boxes = outline.boxes
     if not any(chosen) or not is_article(traits):
@@ -231,8 +231,8 @@ def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
 def _section_ranges(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRange]:
     """Yield the sections whose headline matches `_SECTION_NAMES`.
 
-    A section ends at the next other headline of its level or above, or at the end of the box that contains it. A
-    matching line that is not a headline is a section of one block.
+    A section ends at the next headline of its level or above that does not match, or at the end of its box. A matching
+    line that is not a headline is a section of one block.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for block, (is_chosen, word_count, text) in enumerate(zip(chosen, blocks.words, blocks.text, strict=True)):

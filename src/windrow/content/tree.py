@@ -81,7 +81,7 @@ def parse(text: str | bytes) -> LexborHTMLParser:
 def select_once(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
     """Return the elements that match any of several selectors, each once, in document order.
 
-    Lexbor returns an element once for each selector that it matches, without other elements in between.
+    Lexbor returns an element once for each selector that it matches; these repetitions follow each other.
     """
     nodes = tree.css(selectors)
     return [node for index, node in enumerate(nodes) if not index or node.mem_id != nodes[index - 1].mem_id]
