@@ -73,7 +73,7 @@ def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
     """Check the files of a folder by a collection's standard; yield each fault, and the size of each file in bytes.
 
     `arguments` are a collection and a folder. The collection may be omitted if only one installed collection can check
-    a folder. Raise UsageError for any other arguments.
+    a folder. Raise UsageError if the arguments are not valid.
     """
     adapters = registry.capable(ChecksTree)
     collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])

@@ -39,8 +39,8 @@ def decide(
     """Write a decision (`retry` or `cancel`) on items and addresses; return them with their former states.
 
     Without `names`, failed items (retry) or waiting items (cancel) with this source and reason are chosen. An empty
-    `source` or `reason` selects all; one of the three must be given. With `dry_run` nothing is written. Raise
-    UsageError for an unknown name or reason, without any selection, and if a finished item is to be cancelled.
+    `source` or `reason` selects all; `names`, `source` or `reason` must be given. With `dry_run` nothing is written.
+    Raise UsageError for an unknown name or reason, without any selection, and if a finished item is to be cancelled.
     """
     if not names and not reason and not source:
         hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
@@ -87,7 +87,7 @@ def ask_again(
     """Let the next run ask a service again about the records in `names`, or about all; return the records as waiting.
 
     This is a session of its own, which takes the lease. Raise UsageError if no installed collection can ask the service
-    again, if a source is given, or if the service has not answered about one of the names.
+    again, if a source is given, or if the service has not answered about one of the records.
     """
     if source:
         raise UsageError("--service and --source cannot be combined", hint="windrow retry --service NAME [RECORD]...")

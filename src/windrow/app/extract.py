@@ -56,7 +56,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 def _source_for(workspace: Workspace | None, url: str) -> Source:
     """Return a source to request one address, with the connection settings of the source that has the same origin.
 
-    The secrets of that source are left out. If no source is at the origin, the host must have a public IP address.
+    The result has none of the source's secrets. If no source is at the origin, the host must have a public IP address.
     Raise ConfigError if the host is another machine and the workspace has no contact.
     """
     address = parts(url)

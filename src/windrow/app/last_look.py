@@ -1,7 +1,7 @@
 """A user's last look at the changes of a workspace, stored as the last fact of the sessions that were listed.
 
-It is stored outside the workspace, in the user's own folder, so that each user has a last look, even a user who may not
-write in the workspace.
+The last look is stored outside the workspace, in the user's own folder, so that each user has a last look, even a user
+who may not write in the workspace.
 """
 
 from __future__ import annotations

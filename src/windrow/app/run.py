@@ -336,7 +336,8 @@ def _harvests(
 ) -> Iterator[tuple[str, Callable[[], Harvest]]]:
     """Yield the name of each chosen collection, and a function that opens its stores and returns its harvest.
 
-    Before the first one is yielded, the adapters of all collections that fetch raise an error unless they are ready.
+    Before the first harvest is yielded, the adapters of all collections that fetch raise an error unless they are
+    ready.
     """
     chosen = choose_sources(config, names)
     for collection_name in chosen:

@@ -53,8 +53,8 @@ def search(
     """Search `collections` or, if it is empty, the collections that have or had sources; any text is a valid query.
 
     Each collection orders its own results. Results of several collections are merged by how well the words match title,
-    snippet and address. If one collection has results with all the words, results of others with only some words are
-    left out. Raise UsageError for a collection that cannot be searched, and the first error if every search failed.
+    snippet and address. If one collection has results with all the words, results with only some of the words are left
+    out. Raise UsageError for a collection that cannot be searched, and the first error if every search failed.
     """
     answers: dict[str, SearchAnswer] = {}
     errors: list[WindrowError] = []
@@ -86,8 +86,8 @@ def count_facets(
 ) -> dict[str, dict[str, int]]:
     """Count the documents that `search` finds, by collection, source, language, type and year, the most frequent first.
 
-    As in `search`, documents with only some of the words are left out if others have all. Raise UsageError for a
-    collection whose documents cannot be counted.
+    As in `search`, documents with only some of the words are left out if a document has all words. Raise UsageError for
+    a collection whose documents cannot be counted.
     """
     adapters = capable(CountsFacets, collections or harvested_collections(workspace))
     if unknown := sorted(set(collections) - set(adapters)):

@@ -321,7 +321,7 @@ def _refusal_event(refusal: RefusalRow) -> Event:
 def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> Story:
     """Return the story of a source or service: its tasks, and the last refused entries of its listings.
 
-    Its state is the state of the last task.
+    The state of the story is the state of the last task.
     """
     events = []
     for task in ledger.sessions.tasks_of_source(source):

@@ -217,7 +217,7 @@ def _count_sources(
 ) -> tuple[SourceCount, ...]:
     """Return the counts of each source: of the session's attempts, and of the changes that it reports in listings.
 
-    `reported_facts` are the first and last fact with such changes.
+    `reported_facts` are the first and the last fact of these changes.
     """
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(reported_facts):

@@ -34,8 +34,8 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
     Names of sources and collections are skipped. A folder stands for all WARC files below it, which are recognised by
     their suffixes. A file that is not a WARC or WACZ file is a list of paths relative to its own folder, one on each
     line. Each file is imported under the source `source` or, if that is empty, under a source named after the file.
-    Raise UsageError for names that cannot be imported together, if `source` is not valid, and if it is set although no
-    WARC file is named.
+    Raise UsageError for names that cannot be imported together, if `source` is not valid, and if `source` is set
+    although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
