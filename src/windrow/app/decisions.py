@@ -113,7 +113,7 @@ def ask_again(
 
 
 def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list[Chosen]:
-    """Return the items to decide on by source and reason; the ledger may have the reason under an old name."""
+    """Return the items to decide on, by source and reason. The ledger may have the reason under an old name."""
     old_and_new = all_names(REASONS, reason)
     return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling)]
 

@@ -302,7 +302,7 @@ def is_address(name: str) -> bool:
 
 
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the TOML table of a new source that requests only these addresses, by the source's name.
+    """Return a new source that requests only these addresses, as {name: TOML table}.
 
     Raise UsageError for an address that is not valid.
 

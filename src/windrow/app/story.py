@@ -151,7 +151,7 @@ def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLooku
 
 
 def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Return the story of an item. `numbers` are items with the same key; the story is of the last one fetched."""
+    """Return the story of an item. `numbers` are items with the same key; the story is of the item fetched last."""
     items = [item for number in numbers if (item := ledger.items.get(number))]
     item = max(items, key=lambda item: (item.attempt, item.seq))
     number, collection_name = item.seq, item.collection

@@ -51,7 +51,7 @@ def grade(values: Iterable[float], scale: Scale) -> bytes:
 
 
 def grade_shares(values: Sequence[float], whole: float) -> bytes:
-    """Return the grade of each value's share of `whole`; equal values, frequent among boxes, are graded once."""
+    """Return the grade of each value's share of `whole`. Equal values are frequent among boxes, and are graded once."""
     grade_by_value = {value: bisect_left(SHARE_SCALE, value / whole) for value in set(values)}
     return bytes(map(grade_by_value.__getitem__, values))
 
@@ -225,7 +225,8 @@ class PageMeasures(NamedTuple):
     """For each of `PROSE_SHARES`, the innermost box around each judged block that has this share of the page's
     prose."""
     since_headline: list[tuple[int, int, int]]
-    """For each block: the level of the last headline before it (0: none), and the blocks and words in between."""
+    """For each block: the level of the last headline before it (0: none), and the blocks and words since that
+    headline."""
 
 
 def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:

@@ -121,7 +121,7 @@ def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tu
 
 
 class _TextEnds:
-    """Finds the figures before and after an article's text that belong to the text."""
+    """Finds the figures of an article's text that are before and after it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
         self._outline = outline

@@ -47,7 +47,7 @@ def specimen_id(seed: int, number: int) -> str:
 
 
 def _related_specimen(seed: int, number: int) -> str:
-    """Return the XML element that names the mouse before `number` (or the first) as a littermate."""
+    """Return the XML element that names a littermate: the mouse before `number`, or mouse 0."""
     attributes = {"specimenID": specimen_id(seed, max(0, number - 1)), "relationship": "littermate"}
     return f"      <relatedSpecimen {_attributes(attributes)}/>\n"
 

@@ -196,7 +196,7 @@ _Blocks = Iterator[tuple[bytes, int]]
 
 
 class _BodyBounds(NamedTuple):
-    """The bounds for a body of `size` coded bytes; it may inflate to `most` bytes. `ratio` is as in `decode_body`."""
+    """The bounds for a body of `size` coded bytes. `most` and `ratio` have the same meaning as in `decode_body`."""
 
     size: int
     most: int

@@ -1,4 +1,4 @@
-"""Convert GROBID's TEI documents to JSON, in the two shapes that journal-extract tables have had.
+"""Convert GROBID's TEI documents to JSON, in the two shapes that the journal-extract table has had.
 
 `table_shape` returns all keys, with null for most missing values. `legacy_shape` returns the legacy dictionary of the
 public package grobid-tei-xml, without missing values. Names in paths such as `./persName/surname` are names of TEI.

@@ -92,7 +92,7 @@ def format_open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
 
 
 def fill_open_header(open_header: bytes, digest: str, length: int) -> bytes:
-    """Replace the blanks of an open header by digest and length; its size does not change."""
+    """Fill in the digest and the length in an open header; its size does not change."""
     blank_digest = b"WARC-Payload-Digest: " + b" " * _DIGEST_LENGTH
     filled_digest = b"WARC-Payload-Digest: " + spell_digest(digest).encode()
     filled_length = f"Content-Length: {length:>{_LENGTH_DIGITS}}\r\n".encode()

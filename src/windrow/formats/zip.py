@@ -116,7 +116,7 @@ _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
-    """Return the directory of an open zip; it is read again only if the limits differ from the last ones."""
+    """Return the directory of an open zip. It is read again only if the limits differ from the last read's limits."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)

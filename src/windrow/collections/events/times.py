@@ -75,7 +75,7 @@ def day_after(moment: datetime) -> datetime:
 
 @lru_cache(256)
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return the zone with an IANA name, which may have spaces for underscores; None if there is none."""
+    """Return the zone with an IANA name, which may have spaces in place of underscores; None if there is none."""
     try:
         return ZoneInfo(name.replace(" ", "_"))
     except (ValueError, OSError, KeyError):

@@ -54,7 +54,7 @@ class TreeIndex(SqliteStore):
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction that writes one run. `is_first` forgets the names of the previous run."""
+        """Open a transaction that writes one run. `is_first` then only knows the names in this run."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield

@@ -151,7 +151,7 @@ class PaperStore(RecordStore):
             run("UPDATE asked SET is_new = 0")
 
     def stale_keys(self, limit: int, after: str = "") -> list[str]:
-        """Return the keys of at most `limit` papers whose rows are out of date, in order, beginning after `after`."""
+        """Return, in order, the first `limit` keys above `after` of papers whose rows are out of date."""
         query = "SELECT key FROM touched WHERE key > ? ORDER BY key LIMIT ?"
         with self._guarded():
             return [key for (key,) in self._connection.execute(query, (after, limit))]
