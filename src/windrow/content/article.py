@@ -334,7 +334,7 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block speaks of a change. Its date is used only if there is no other date."""
+    """Return whether a block has a word for a change. Its date is used only if there is no other date."""
     return _CHANGE_WORD.search(block) is not None
 
 

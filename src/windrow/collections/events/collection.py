@@ -203,7 +203,7 @@ def _refuse_secrets(table: SourceTable, address: str) -> None:
     if names & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(
             f"{table.file}: source.{table.name}.url: it has a key or password, which would be in every record",
-            hint='remove it, and set where it is stored: secret = "env:NAME", with secret_query or secret_header',
+            hint='remove it, and name its place: secret = "env:NAME", with secret_query or secret_header',
         )
 
 
