@@ -27,7 +27,7 @@ _PASSWORD_IN_URL = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
 
 
 class Prepared(NamedTuple):
-    """What `prepare` did: the workspace's folder, a line for each action, and whether anything was made or upgraded."""
+    """The result of `prepare`: the workspace's folder, a line for each action, and whether anything was changed."""
 
     folder: Path
     actions: tuple[str, ...]
@@ -72,7 +72,6 @@ def _prepare_ledger(path: Path) -> str:
 
 
 def _write_new(path: Path, text: str) -> bool:
-    """Write a new file; return False if it exists already."""
     try:
         with path.open("x", encoding="utf-8") as file:
             file.write(text)
@@ -93,8 +92,8 @@ class NewSource(NamedTuple):
 def add_source(root: Path, new: NewSource) -> Path:
     """Write `sources/NAME.toml` in the workspace `root`, and return its path.
 
-    Leaves no new file if it raises: UsageError if the source exists already, if its name or address is not allowed, or
-    if the configuration would not be valid; ConfigError if the file cannot be written.
+    Raise UsageError if the source exists already, if its name or address is not allowed, or if the configuration would
+    not be valid. Raise ConfigError if the file cannot be written. After an error, there is no new file.
     """
     registry.collection(new.collection)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
@@ -134,9 +133,9 @@ def add_source(root: Path, new: NewSource) -> Path:
 
 _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)
 _TEMPLATE_SUFFIX = ".txt"
-"""Suffix of the template's files, which keeps tools from reading them as Python or TOML."""
+"""The suffix of the template's files. It keeps tools from reading them as Python or TOML."""
 _NAME_PLACEHOLDER = "NAME"
-"""The part of the names of the template's files that is replaced by the collection's name."""
+"""The part of the names of the template's files that the collection's name replaces."""
 
 
 class NewCollection(NamedTuple):
@@ -151,8 +150,8 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    The new collection harvests an API or, if `kept` names an installed collection, reads the captures of the collection
-    `kept`. Raises UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed;
+    As written, it harvests an API or, if `kept` names a collection, makes records of what that collection keeps. Raise
+    UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed. Raise
     ConfigError if the package cannot be written.
     """
     _check_name(name)
@@ -190,7 +189,6 @@ def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
 
 
 def _check_name(name: str) -> None:
-    """Raise UsageError if a collection cannot have this name: it is not valid, is installed already, or is reserved."""
     if not _COLLECTION_NAME.fullmatch(name):
         suggestion = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")[:32].rstrip("_")
         raise UsageError(
@@ -209,11 +207,11 @@ def _check_name(name: str) -> None:
 
 
 _SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py")
-"""The files of `collection_template` that belong to both templates."""
+"""The files of the collection template that a capture template also has."""
 
 
 def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
-    """Return the texts of the template for an API or, if `is_captured`, for captures of a collection, by path."""
+    """Return the texts of a template by path: of a collection of captures if `is_captured`, else of an API."""
     folder = files("windrow.app")
     texts = dict(_read_template(folder / "collection_template"))
     if is_captured:
@@ -222,7 +220,7 @@ def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
 
 
 def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str]]:
-    """Return (path, text) of each template file below `folder`; `prefix` is the path of `folder` in the template."""
+    """Return (path, text) of each file below `folder`; the paths begin with `prefix`."""
     texts: list[tuple[str, str]] = []
     for file in folder.iterdir():
         if file.is_dir():
@@ -233,7 +231,6 @@ def _read_template(folder: Traversable, prefix: str = "") -> list[tuple[str, str
 
 
 def _remove_written(folder: Path, written_paths: list[Path]) -> None:
-    """Remove the files of a package that could not be completed, and then their folders."""
     for path in written_paths:
         path.unlink(missing_ok=True)
     folders = {parent for file in written_paths for parent in file.relative_to(folder).parents}

@@ -32,7 +32,7 @@ from windrow.query.tree import read_time_span
 from windrow.reasons import Reason
 
 MAX_SESSION_CHANGES = 1_000
-"""The most changes that the summary of a session lists."""
+"""The maximum number of changes that the summary of a session lists."""
 
 
 def changes(
@@ -40,7 +40,7 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes within a window, collection by collection.
 
-    `source` selects one source, `kind` one kind of change (new, changed or gone); an empty text selects all. Raises
+    `source` selects one source, and `kind` one kind of change (new, changed or gone); an empty text selects all. Raise
     UsageError for an unknown source.
     """
     collections_by_source = {configured.name: configured.collection for configured in workspace.sources}
@@ -57,7 +57,7 @@ def changes(
 def changes_in_order(
     workspace: Workspace, ledger: Ledger, window: Window, *, source: str, kind: str
 ) -> list[SourceChange]:
-    """Return what `changes` yields, in order of time; also raise UsageError for an unknown kind."""
+    """Return the result of `changes` in order of time; raise UsageError for an unknown kind."""
     if kind not in {"", NEW, CHANGED, GONE}:
         raise UsageError(f"there is no kind {kind!r} of changes; the kinds are {NEW}, {CHANGED} and {GONE}")
     return sorted(
@@ -74,7 +74,7 @@ def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: W
 
 
 def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return functions that count changes by content, for the collections that compare content and not bytes."""
+    """Return functions that count changes by content, for collections that compare content instead of bytes."""
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
@@ -101,7 +101,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the records, of all collections, that could not be read in the attempts `facts` (first, last).
+    """Count by reason the records that no collection could read in the attempts within `facts` (first, last).
 
     If `facts` is None, count the records that no later attempt has repaired.
     """
@@ -112,13 +112,13 @@ def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] |
 
 
 def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session reports: at most one more than `MAX_SESSION_CHANGES`."""
+    """Return the first changes that a session reports, at most `MAX_SESSION_CHANGES` + 1."""
     window = Window(facts=ledger.sessions.reported_facts(session))
     return tuple(islice(changes(workspace, ledger, window), MAX_SESSION_CHANGES + 1))
 
 
 def since_window(ledger: Ledger, since: datetime) -> Window:
-    """Return the window of the changes that were seen since a time, or written by a session that ran then or later."""
+    """Return the window of changes that were seen since a time, or written by a session that ran then or later."""
     return Window(since, (ledger.sessions.last_before(since) + 1, ABOVE_EVERY_FACT))
 
 
@@ -144,11 +144,11 @@ def _format_size(size: int | None) -> str:
 
 
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
-    """Compare the versions of a page or record at two times, with the first collection that has `name`.
+    """Compare the versions of a page or record at two times, in the first collection that has `name`.
 
-    `since` and `until` are dates or times. An empty `until` means the latest version, an empty `since` the version
-    before that of `until`. `context` is the number of unchanged lines shown around changed ones. Raises UsageError for
-    an invalid time, and WindrowError if no collection has the page or record.
+    `since` and `until` are dates or times. An empty `until` means the latest version, and an empty `since` the version
+    before it. `context` is the number of unchanged lines to show around changed ones. Raise UsageError for an invalid
+    time, and WindrowError if no collection has the page or record.
     """
     for option, text in (("--old", since), ("--new", until)):
         if text and read_time_span(text) is None:
@@ -169,7 +169,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 def format_atom(changes: Sequence[SourceChange], name: str, now: datetime) -> str:
     """Return an Atom feed (RFC 4287) with an entry for each change; `name` is the workspace's name.
 
-    The feed's own time is that of the latest change, or `now` if nothing changed.
+    The feed's own time is the time of the latest change, or `now` if nothing changed.
     """
     updated = max((change.at for change in changes), default=now)
     lines = [
@@ -215,7 +215,6 @@ def _link(change: SourceChange) -> str:
 
 
 def _find_address(change: SourceChange) -> str:
-    """Return the web address of a page or record that changed, or an empty text if it has none."""
     return next((text for text in (change.url, change.key) if text.startswith(("http://", "https://"))), "")
 
 

@@ -1,4 +1,4 @@
-"""Check whether archive, ledger and stores agree, and take down addresses with all that was derived from them."""
+"""Check whether archive, ledger and stores agree; take down addresses with all data derived from them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from windrow.ledger import Ledger
 
 @dataclass
 class Checkup:
-    """How many captures, and how many bytes of them, were read back, and the faults found."""
+    """The result of a check: the number of captures that were read, their size, and the faults."""
 
     captures: int = 0
     bytes: int = 0
@@ -36,10 +36,10 @@ class Checkup:
 
 
 def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
-    """Read every capture back, and compare the pending steps, the stores and the projections with the ledger.
+    """Read every capture, and compare the pending steps, the stores and the projections with the ledger.
 
-    Raises Locked if a run is under way and a step, store or projection differs or a takedown is unfinished: during a
-    run the projections are always a little behind the ledger.
+    Raise Locked if a run is under way and a step, store or projection differs or a takedown is unfinished: during a run
+    the projections are always a little behind the ledger.
     """
     checkup = Checkup()
     for fault_or_size in check_archive(ledger, workspace.archive.folder):
@@ -62,7 +62,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     ]
     if projection_faults and (process := running_process(ledger)):
         raise Locked(
-            f"{process} is running in this workspace and changes what is to be checked",
+            f"{process} is running in this workspace and changes the files to be checked",
             hint="wait until windrow status shows that it has ended, then: windrow check",
         )
     checkup.faults += projection_faults
@@ -70,10 +70,10 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 
 
 def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
-    """Check the files of a folder by the standard of a collection: yield each fault, and each file's size in bytes.
+    """Check the files of a folder by a collection's standard; yield each fault, and the size of each file in bytes.
 
-    `arguments` are a collection and a folder; the collection may be omitted if only one of those installed can check a
-    folder. Raises UsageError for any other arguments.
+    `arguments` are a collection and a folder. The collection may be omitted if only one installed collection can check
+    a folder. Raise UsageError if the arguments are not valid.
     """
     adapters = registry.capable(ChecksTree)
     collection, folder = (arguments[0], arguments[-1]) if len(arguments) > 1 else ("", arguments[0])
@@ -104,12 +104,12 @@ def take_down(
     reason: str = "",
     adapters: Mapping[str, Forgets] | None = None,
 ) -> list[TakedownResult]:
-    """Take down the named targets and those of interrupted takedowns; return a result for each target.
+    """Take down the named targets and finish interrupted takedowns; return a result for each target.
 
-    Raises Locked if a run is under way. A tombstone with the reason stays, and the target is not requested again unless
-    it is lifted. If another process that reads a database prevents the erasure, the result contains that error, and the
-    next call repeats the erasure. `adapters` (by collection) are by default those of all collections that have or had
-    sources.
+    Raise Locked if a run is under way. A tombstone with the reason stays, and the target is not requested again until
+    the takedown is lifted. If another process that reads a database prevents the erasure, the result contains this
+    error, and the next call repeats the erasure. `adapters` (by collection) are by default those of all collections
+    that have or had sources.
     """
     with Session(setup, "forget") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
@@ -126,23 +126,22 @@ def take_down(
 def lift_takedowns(
     workspace: Workspace, setup: SessionSettings, names: Sequence[str], adapters: Mapping[str, Forgets] | None = None
 ) -> int:
-    """Allow runs to request the named targets again; return the number of tombstones lifted, which may be 0."""
+    """Allow runs to request the named targets again; return the number of tombstones that were lifted."""
     with Session(setup, "forget --lift") as session:
         adapters_by_name = adapters or _takedown_adapters(workspace, session.ledger)
         return lift(session, _find_targets(workspace, session.ledger, names, adapters_by_name))
 
 
 def _takedown_adapters(workspace: Workspace, ledger: Ledger) -> Mapping[str, Forgets]:
-    """Return the adapters that support takedowns, by collection, for the collections that have or had sources."""
     return capable(Forgets, harvested_collections(workspace, ledger))
 
 
 def _find_targets(
     workspace: Workspace, ledger: Ledger, names: Sequence[str], adapters: Mapping[str, Forgets]
 ) -> list[TakedownTarget]:
-    """Return the targets that the collections have under these names, each address or host once.
+    """Return the targets that the collections have under the given names, each address or host once.
 
-    Raises ConfigError if a store is in a folder that is not windrow's own, and UsageError for an unknown name.
+    Raise ConfigError if a store is in a folder that is not windrow's own, and UsageError for an unknown name.
     """
     for adapter in adapters.values():
         adapter.refuse_takedown(workspace)

@@ -36,11 +36,11 @@ def decide(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Write a decision (`retry` or `cancel`) on items and addresses; return them with the states they had before.
+    """Write a decision (`retry` or `cancel`) on items and addresses; return them with their former states.
 
-    Without `names`, the failed ones (retry) or the waiting ones (cancel) with this source and reason are chosen; an
-    empty `source` or `reason` selects all. With `dry_run` nothing is written. Raises UsageError for an unknown name or
-    reason, without any selection, and if a finished item is to be cancelled.
+    Without `names`, failed items (retry) or waiting items (cancel) with this source and reason are chosen. An empty
+    `source` or `reason` selects all; `names`, `source` or `reason` must be given. With `dry_run` nothing is written.
+    Raise UsageError for an unknown name or reason, without any selection, and if a finished item is to be cancelled.
     """
     if not names and not reason and not source:
         hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
@@ -84,10 +84,10 @@ def ask_again(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Have the next run ask a service again about the records in `names`, or about all; return them as waiting.
+    """Let the next run ask a service again about the records in `names`, or about all; return the records as waiting.
 
-    This is a session of its own, which takes the lease. Raises UsageError if no installed collection can ask the
-    service again, if a source is given, or if the service has not answered about one of the names.
+    This is a session of its own, which takes the lease. Raise UsageError if no installed collection can ask the service
+    again, if a source is given, or if the service has not answered about one of the records.
     """
     if source:
         raise UsageError("--service and --source cannot be combined", hint="windrow retry --service NAME [RECORD]...")
@@ -113,13 +113,13 @@ def ask_again(
 
 
 def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list[Chosen]:
-    """Return the items to decide on by source and reason; the ledger may have the reason under an old name."""
+    """Return the items to decide on, by source and reason. The ledger may have the reason under an old name."""
     old_and_new = all_names(REASONS, reason)
     return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling)]
 
 
 def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> list[Chosen]:
-    """Return the items with the states that they have in the projection of their collection."""
+    """Return the items, each with the state that the projection of its collection shows."""
     adapter = capable(DerivesStates, [collection]).get(collection) if items else None
     if adapter is None:
         return [*items]
@@ -128,7 +128,6 @@ def _as_projected(ledger: Ledger, collection: str, items: Sequence[Chosen]) -> l
 
 
 def _refuse_finished(chosen_by_collection: Mapping[str, Sequence[Chosen]]) -> None:
-    """Raise UsageError if an item is finished: cancelling it would not remove its records."""
     finished = [item.key for items in chosen_by_collection.values() for item in items if item.is_done]
     if finished:
         raise UsageError(

@@ -22,7 +22,7 @@ from windrow.ledger import Ledger
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
-    """Write a CDXJ line for each capture, sorted by address and time, or all captures as WACZ; return their number."""
+    """Write a CDXJ line for each capture, by address and time, or all captures as WACZ; return the capture count."""
     if not workspace.ledger.exists():
         if form == "wacz":
             raise UsageError("there are no captures yet", hint="windrow run")
@@ -43,9 +43,9 @@ def write_csv(
 ) -> int:
     """Write an export as CSV (RFC 4180) if `form` is csv, otherwise as `write` does; return the number of rows.
 
-    The rows are made of the lines of JSON that `write` writes. The fields of an object are columns of
-    their own, such as `value.title`; a list is written as JSON. A text that a spreadsheet would take for a formula is
-    preceded by an apostrophe.
+    The rows are made from the lines of JSON that `write` writes. The fields of an object are columns of their own, such
+    as `value.title`; a list is written as JSON. An apostrophe is put before a text that a spreadsheet would take for a
+    formula.
     """
     if form != "csv":
         return write(workspace, form, stream, *selection)
@@ -61,7 +61,7 @@ def write_csv(
 
 
 def _flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return the fields of a record and of the objects in it by their dotted names, as values of CSV.
+    """Return the fields of a record and of the objects in it, by dotted name, as values of CSV.
 
     >>> _flatten({"key": "=1", "value": {"title": "T", "tags": ["a"]}})
     {'key': "'=1", 'value.title': 'T', 'value.tags': '["a"]'}
@@ -81,9 +81,17 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def exports_by_name(collections: Container[str] | None = None) -> dict[str, Export]:
-    """Return the exports by name: those of all collections or of `collections`, and that of the archive."""
-    description = "an index of the archive, or the archive with its index"
-    return {"captures": Export("captures", ("cdxj", "wacz"), description, write_captures, "captures")} | {
+    """Return, by name, the exports of the archive and of `collections` (None means all)."""
+    exports = {
+        "captures": Export(
+            "captures",
+            ("cdxj", "wacz"),
+            "an index of the archive, or the archive with its index",
+            write_captures,
+            "captures",
+        )
+    }
+    return exports | {
         export.name: _with_csv(export)
         for adapter in capable(Exports, collections).values()
         for export in adapter.EXPORTS
@@ -91,7 +99,6 @@ def exports_by_name(collections: Container[str] | None = None) -> dict[str, Expo
 
 
 def _with_csv(export: Export) -> Export:
-    """Return an export that can be written as CSV too, if it consists of lines of JSON."""
     if "jsonl" not in export.forms or "csv" in export.forms:
         return export
     write_selected = export.write_selected and partial(write_csv, export.write_selected)
@@ -103,10 +110,10 @@ def _with_csv(export: Export) -> Export:
 def write_export(
     workspace: Workspace, name: str, form: str, stream: TextIO, selection: ExportSelection = EVERYTHING
 ) -> tuple[int, str]:
-    """Write an export to a UTF-8 stream; return the number of units written, and the name of the unit, such as "rows".
+    """Write an export to a UTF-8 stream; return the number of units, and the name of the unit, such as "rows".
 
-    Raises UsageError for an unknown export, a form that the export does not have, or a selection if it is exported
-    whole.
+    Raise UsageError for an unknown export, for a form that the export does not have, and for a selection if the export
+    is always whole.
     """
     exports = exports_by_name(harvested_collections(workspace))
     if name not in exports:

@@ -16,14 +16,14 @@ from windrow.formats.url import normalise, parts
 from windrow.model import Limits, Site, Source
 
 MAX_PAGE_SIZE = EXTRACTED_BYTES.number
-"""The size of the largest page that is extracted, in bytes."""
+"""The maximum size of a page that is extracted, in bytes."""
 
 
 def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str = "") -> Extract:
     """Extract a page, given as bytes, as a file, or as an address (`https://...`); only an address uses `workspace`.
 
-    `url` is the address against which relative links in bytes or a file are resolved. Raises UsageError if the file
-    does not exist or is larger than `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an address.
+    `url` is the address against which relative links in bytes or a file are resolved. Raise UsageError if the file does
+    not exist or is larger than `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an address.
     """
     if isinstance(page, str) and "://" in page:
         if url:
@@ -43,7 +43,6 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
 
 
 def _extract_address(workspace: Workspace | None, address: str) -> Extract:
-    """Request one address with the workspace's user agent, follow redirects, and extract the page that is returned."""
     from windrow.engine.sample import sample_address  # noqa: PLC0415 not needed for a file
 
     url = normalise(address).url
@@ -55,10 +54,10 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
 
 def _source_for(workspace: Workspace | None, url: str) -> Source:
-    """Return a source for the request of one address, with the connection settings of the source at its origin.
+    """Return a source to request one address, with the connection settings of the source that has the same origin.
 
-    It does not have that source's secrets. If no source is at its origin, the host must have a public IP address.
-    Raises ConfigError if the host is another machine and the workspace has no contact.
+    The result has none of the source's secrets. If no source is at the origin, the host must have a public IP address.
+    Raise ConfigError if the host is another machine and the workspace has no contact.
     """
     address = parts(url)
     host = address.host.strip("[]")

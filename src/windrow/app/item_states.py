@@ -1,4 +1,4 @@
-"""The states of items: as a collection's adapter derives them, otherwise as the ledger has them."""
+"""The states of items, as a collection's adapter derives them, or else as the ledger stores them."""
 
 from __future__ import annotations
 
@@ -24,20 +24,18 @@ class StateCount(NamedTuple):
 
 
 def _describe_state(collection: str, state: State) -> tuple[str, str]:
-    """Return phase and status of a state in words."""
     phase, status = state
     return installed()[collection].phases[phase - 1], status.name.lower()
 
 
 def _state_by_step(collection: str, kind: str, step: str | None, status: Status | None) -> tuple[str, str]:
-    """Return phase and status, in words, of an item that waits for `step`, or that is finished if `step` is None."""
+    """Return phase and status, in words, of an item that waits for `step`, or is finished if `step` is None."""
     if step is None:
         return _last_phase(installed().get(collection), kind), Status.DONE.name.lower()
     return step, (status or Status.PENDING).name.lower()
 
 
 def _last_phase(collection: Collection | None, kind: str) -> str:
-    """Return the phase of the last step of a kind of item; an empty text if the collection is not installed."""
     if collection is None:
         return ""
     phases = [step.phase for step in collection.steps if isinstance(step, ItemStep) and step.kind == kind]

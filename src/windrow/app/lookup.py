@@ -15,10 +15,10 @@ from windrow.ledger import Ledger
 from windrow.ledger.rows import ItemKey
 
 MAX_CANDIDATES = 50
-"""The most items that a look-up lists."""
+"""The maximum number of items that a look-up lists."""
 
 MAX_NAME_LENGTH = 1024
-"""The longest name, in characters, that is looked up among the names of imported WARC files."""
+"""The maximum length of a name that is looked up among the names of imported WARC files, in characters."""
 
 
 class Meaning(NamedTuple):
@@ -34,7 +34,7 @@ class Meaning(NamedTuple):
 
 
 class ItemLookup:
-    """Looks up items by name in the ledger; `total` counts the items that a look-up found, whether listed or not."""
+    """Looks up items by name in the ledger. `total` counts all items found, also the ones that are not listed."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._workspace = workspace
@@ -42,7 +42,7 @@ class ItemLookup:
         self.total = 0
 
     def items(self, name: str) -> list[ItemKey]:
-        """Return the items with a name; the look-ups go from exact to inexact, and the first with a result is used."""
+        """Return the items with a name: the result of the first look-up that finds any, from exact to inexact."""
         exact = (self._by_number, self._by_key, self._by_address)
         for find_keys in (*exact, self._by_warc, self._by_tail, self._by_left_out):
             if keys := find_keys(name):
@@ -88,7 +88,7 @@ class ItemLookup:
         return sorted(keys)
 
     def _by_warc(self, name: str) -> list[ItemKey]:
-        """Find imported WARC files by the path or the name that they had when they were imported."""
+        """Find imported WARC files by the path or name under which they were imported."""
         file_name = Path(name).name
         if not file_name or "\0" in name or len(name) > MAX_NAME_LENGTH:
             return []
@@ -112,7 +112,7 @@ def is_number(text: str) -> bool:
 
 
 def predict_outcome(workspace: Workspace, name: str) -> str:
-    """Return a clause on what would happen to a file of this name, or an empty text if no collection has one."""
+    """Return a clause on what would happen to a file of this name; empty if no collection predicts anything."""
     collections = {source.collection for source in workspace.sources} or None
     clauses = (adapter.predict(workspace, name) for adapter in capable(PredictsOutcome, collections).values())
     return next(filter(None, clauses), "")

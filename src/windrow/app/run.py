@@ -39,7 +39,7 @@ from windrow.private_files import published_files
 
 
 class PhaseSpan(NamedTuple):
-    """The part of a run between two phases: whether it fetches, and the phases of its steps (None: all steps)."""
+    """The part of a run between two phases: whether it fetches, and the phases of its steps (None means all)."""
 
     fetch: bool
     phases: frozenset[str] | None
@@ -48,8 +48,8 @@ class PhaseSpan(NamedTuple):
 def phase_span(collection: Collection, first: str = "", last: str = "") -> PhaseSpan:
     """Return the part of a run from phase `first` to phase `last`, both included; an empty name sets no bound.
 
-    All phases before the collection's first step fetch; if it has no steps, only its first phase does. Raises
-    UsageError for an unknown phase, and if `first` comes after `last`.
+    All phases before the collection's first step fetch; if it has no steps, only its first phase does. Raise UsageError
+    for an unknown phase, and if `first` comes after `last`.
 
     >>> from windrow.collections.drops.collection import COLLECTION
     >>> phase_span(COLLECTION, "xsd", "upload") == PhaseSpan(False, frozenset({"xsd", "upload"}))
@@ -73,7 +73,7 @@ def phase_span(collection: Collection, first: str = "", last: str = "") -> Phase
 
 
 def order_collections(collections: Mapping[str, Collection], sources: Iterable[Source]) -> list[str]:
-    """Return collection names in the order of a run: each after the collections whose captures its sources read."""
+    """Return names of collections in the order of a run: a collection runs after the ones whose captures it reads."""
     inputs_by_name: dict[str, set[str]] = {name: set() for name in collections}
     for source in sources:
         if source.collection in collections:
@@ -98,10 +98,10 @@ def preview(
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
-    """Call `run` every `interval` seconds, or once if that is 0, and yield each exit code; end after 130 (stopped).
+    """Call `run` every `interval` seconds, or once if it is 0, and yield each exit code. End after 130 (stopped).
 
-    If `run` raises an error, such as that of a lock or of a database that is down, `report` is called with a message
-    and the next run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
+    If `run` raises an error, such as a lock or an unreachable database, `report` is called with a message, and the next
+    run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
     """
     while True:
         began = time.monotonic()
@@ -125,19 +125,19 @@ def _end_wait(_number: int, _frame: object) -> None:
 
 
 def refuse_without_fetching(spans: Iterable[PhaseSpan]) -> None:
-    """Raise UsageError for `--again` if one of the spans does not fetch."""
+    """Raise UsageError for `--again` if a span does not fetch."""
     if not all(span.fetch for span in spans):
         raise UsageError("--again fetches again, but --from skips fetching", hint="windrow replay")
 
 
 MAX_NOTIFY_SECONDS = 60.0
-"""The longest time that the command of `run.notify` may take, in seconds."""
+"""The maximum time that the command of `run.notify` may take, in seconds."""
 
 
 def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> str:
     """Run a command in a folder with `report` as JSON on its input; return an error message, empty if it succeeded.
 
-    The command's output is written to our standard error.
+    The command's output is written to windrow's standard error.
 
     >>> notify(["false"], {"session": 1}, Path("."))
     'the command of run.notify, false, ended with code 1'
@@ -160,7 +160,6 @@ def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> s
 
 
 def _standard_error() -> int:
-    """Return the descriptor of our standard error, or the null device if it is not a real file."""
     try:
         return sys.stderr.fileno()
     except (OSError, AttributeError):
@@ -182,9 +181,9 @@ class RunArguments(NamedTuple):
 def run(
     config: Workspace, settings: SessionSettings, arguments: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
-    """Harvest the chosen sources in one session; pass its summary to the command of `run.notify`, and return it.
+    """Harvest the chosen sources in one session; return its summary, also passed to the command of `run.notify`.
 
-    `command` is the command line that the ledger records. An interrupt ends the session with exit code 130.
+    `command` is the command line for the ledger. An interrupt ends the session with exit code 130.
     """
     with TemporaryDirectory(prefix="windrow-wacz-") as folder:
         imports = _import_harvest(config, arguments, Path(folder))
@@ -223,16 +222,15 @@ def _run_session(
 
 
 def _harvest(session: Session, harvest: Harvest, span: PhaseSpan, arguments: RunArguments) -> None:
-    """Run the phases `span` of a collection's harvest."""
     if arguments.again:
         frontier_of(session.ledger, harvest.collection).fetch_again(session.number, harvest.sources)
     session.run_harvest(harvest, phases=span.phases, limit=arguments.limit, fetch=span.fetch, since=arguments.since)
 
 
 def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseSpan], arguments: RunArguments) -> None:
-    """Harvest each chosen collection; if the database of one cannot be reached, the others are still harvested.
+    """Harvest each chosen collection; if the database of a collection cannot be reached, go on with the next one.
 
-    Raises StoreUnreachable at the end if the database of every chosen collection cannot be reached.
+    Raise StoreUnreachable at the end if the database of every chosen collection cannot be reached.
     """
     unreachable: list[StoreUnreachable] = []
     for name, open_harvest in _harvests(config, arguments.names, spans):
@@ -248,9 +246,9 @@ def _harvest_all(config: Workspace, session: Session, spans: Mapping[str, PhaseS
 
 
 def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, frozenset[str]]:
-    """Return the names of the chosen sources by collection; `names` are collections and sources, empty means all.
+    """Return the names of the chosen sources by collection. `names` are collections and sources; empty means all.
 
-    Raises UsageError for an unknown name, and for a named source whose configured state forbids requests.
+    Raise UsageError for an unknown name, and for a named source whose configured state forbids requests.
     """
     collections_by_source = {source.name: source.collection for source in config.sources}
     unknown = [name for name in names if name not in collections_by_source and name not in collection_names()]
@@ -281,9 +279,9 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 
 
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
-    """Add a folder that is named in place of a source as a source of this run, if a collection adopts at `first_phase`.
+    """Add a folder, named in place of a source, as a source of this run, if a collection adopts at `first_phase`.
 
-    Returns configuration, names and first phase, unchanged if none is adopted. Raises UsageError for further names.
+    Return configuration, names and first phase, unchanged if no folder is adopted. Raise UsageError for further names.
     """
     declared_names = {*collection_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in declared_names and Path(name).is_dir()]
@@ -299,14 +297,14 @@ def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> t
 
 
 def is_address(name: str) -> bool:
-    """Return whether a name in place of a source is the address of a page."""
+    """Return whether a name, given in place of a source, is the address of a page."""
     return name.startswith(("http://", "https://"))
 
 
 def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Return the TOML table of a new source, by the source's name; the source requests only these addresses.
+    """Return a new source that requests only these addresses, as {name: TOML table}.
 
-    Raises UsageError for an address that is not valid.
+    Raise UsageError for an address that is not valid.
 
     >>> source_of_addresses(["https://example.org/a?b=1"])
     {'once-86cd4a639f3ed4a7': {'collection': 'pages', 'seeds': ['https://example.org/a?b=1'], 'paths': ['/a?b=1$']}}
@@ -326,7 +324,7 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
 def _find_unusable(config: Workspace, names: Sequence[str]) -> tuple[str, ...]:
     """Return a message, with the reason, for each chosen source that cannot be used.
 
-    If a collection is named, sources whose collection is unknown, because their file is not TOML, are chosen too.
+    A source whose collection is not known, because its file is not TOML, is chosen with every collection.
     """
     chosen_names = {*names, ""} if any(name in collection_names() for name in names) else {*names}
     chosen = (source for source in config.sources if not names or {source.name, source.collection} & chosen_names)
@@ -338,7 +336,8 @@ def _harvests(
 ) -> Iterator[tuple[str, Callable[[], Harvest]]]:
     """Yield the name of each chosen collection, and a function that opens its stores and returns its harvest.
 
-    Before the first one, the adapters of all collections that fetch are asked whether they are ready.
+    Before the first harvest is yielded, the adapters of all collections that fetch raise an error unless they are
+    ready.
     """
     chosen = choose_sources(config, names)
     for collection_name in chosen:
@@ -349,7 +348,6 @@ def _harvests(
 
 
 def _open_harvest(config: Workspace, collection_name: str, source_names: AbstractSet[str]) -> Harvest:
-    """Return the harvest of a collection's chosen sources, with its stores opened."""
     harvest: Harvest = adapter(collection_name).harvest(config)
     return replace(harvest, sources=tuple(source for source in harvest.sources if source.name in source_names))
 
@@ -372,7 +370,7 @@ def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) ->
 
 
 def _summarise_and_notify(config: Workspace, session: Session, unusable: tuple[str, ...]) -> SessionSummary:
-    """Return a session's summary with `unusable` among its errors, after passing it to the command of `run.notify`."""
+    """Return a session's summary, with `unusable` among its errors, and pass it to the command of `run.notify`."""
     ledger, number = session.ledger, session.number
     counts = content_counts(config, ledger)
     summary = summarise(ledger, number, phases(), tuple(session.repaired), content_counts=counts)

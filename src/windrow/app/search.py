@@ -20,16 +20,16 @@ from windrow.query.spelling import Suggestion, replace_words
 from windrow.query.word import address_text, words
 
 FACETS = ("collection", "source", "language", "type", "year")
-"""The properties by which the documents that a search finds are counted."""
+"""The properties by which `count_facets` counts documents."""
 
 SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
-"""Weights of the parts of a `MergeScore`."""
+"""The weights of the parts of a `MergeScore`."""
 
 
 class MergeScore(NamedTuple):
-    """The score by which a result is merged with those of other collections.
+    """The score by which the results of several collections are merged.
 
-    `parts` are names in `SCORE_WEIGHTS`, each with a number from 0 to 1; `unix_time` is the result's time, or 0.
+    `parts` are names in `SCORE_WEIGHTS`, each with a number from 0 to 1. `unix_time` is the result's time, or 0.
     """
 
     parts: tuple[tuple[str, float], ...]
@@ -37,7 +37,7 @@ class MergeScore(NamedTuple):
 
     @property
     def order(self) -> tuple[float, float]:
-        """Sort key: the weighted sum of the parts, then the time, which sorts results of a query with only filters."""
+        """The sort key: the weighted sum of the parts, then the time, which decides if a query has only filters."""
         return round(sum(part * SCORE_WEIGHTS[name] for name, part in self.parts), 4), self.unix_time
 
 
@@ -50,11 +50,11 @@ def search(
     explain: bool = False,
     collections: Names[str] = (),
 ) -> SearchAnswer:
-    """Search `collections`, or if it is empty, those that have or had sources; any text is a valid query.
+    """Search `collections` or, if it is empty, the collections that have or had sources; any text is a valid query.
 
     Each collection orders its own results. Results of several collections are merged by how well the words match title,
-    snippet and address. If one collection has results with all the words, results of others with only some words are
-    left out. Raises UsageError for a collection that cannot be searched, and the first error if every search failed.
+    snippet and address. If one collection has results with all the words, results with only some of the words are left
+    out. Raise UsageError for a collection that cannot be searched, and the first error if every search failed.
     """
     answers: dict[str, SearchAnswer] = {}
     errors: list[WindrowError] = []
@@ -86,8 +86,8 @@ def count_facets(
 ) -> dict[str, dict[str, int]]:
     """Count the documents that `search` finds, by collection, source, language, type and year, the most frequent first.
 
-    Like `search`, it leaves out collections whose documents have only some of the words, if other documents have all.
-    Raises UsageError for a collection whose documents cannot be counted.
+    As in `search`, documents with only some of the words are left out if a document has all words. Raise UsageError for
+    a collection whose documents cannot be counted.
     """
     adapters = capable(CountsFacets, collections or harvested_collections(workspace))
     if unknown := sorted(set(collections) - set(adapters)):
@@ -104,7 +104,7 @@ def count_facets(
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
-    """Return the query with similar words in place of those that no document has, or an empty text without any."""
+    """Return the query with similar words in place of words that no document has; empty if there are none."""
     suggestions: dict[str, Suggestion] = {}
     known_words = {word for answer in answers for word, number in answer.frequency.items() if number}
     for answer in answers:
@@ -115,7 +115,7 @@ def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
 
 
 def _merge(text: str, answers: dict[str, SearchAnswer], offset: int, limit: int, *, explain: bool) -> SearchAnswer:
-    """Merge the answers of several collections; the result has `limit` results after the first `offset`."""
+    """Merge the answers of several collections; skip `offset` results, and return at most `limit`."""
     nonempty = [answer for answer in answers.values() if answer.results]
     unrelaxed = [answer for answer in nonempty if not answer.relaxed]
     merged = unrelaxed or nonempty

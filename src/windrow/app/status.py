@@ -30,11 +30,11 @@ HELD = "held"
 
 
 class SourceState(NamedTuple):
-    """The state of a source: its items, and the result of the last session that requested something from it.
+    """The state of a source: its items, and the result of the last session in which it was requested.
 
-    `items` counts the files that it offers now, or its fetched pages; `same` counts the unchanged ones, and `failed`
-    those that are failed now. `last_good` is the end of its last session without a failure, `state` is the configured
-    state, and `error` says why its last session failed.
+    `items` is the number of files that it offers now, or of its fetched pages. `same` is the number of items that are
+    unchanged, and `failed` the number that are failed now. `last_good` is the end of its last session without a
+    failure. `state` is the configured state. `error` is why its last session failed.
     """
 
     source: str
@@ -99,7 +99,6 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 
 
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
-    """Return how much each rule and cap left out of each source, in its last session with something left out."""
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
 
@@ -125,13 +124,13 @@ def _attempt_reasons(
 
 
 def running_process(ledger: Ledger) -> str:
-    """Return the holder of the lease, or an empty text if the lease has expired or its process is dead."""
+    """Return the holder of the lease; empty if the lease has expired or its process is dead."""
     lease = ledger.sessions.lease()
     return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
 
 
 def killed_session(ledger: Ledger) -> int:
-    """Return the number of the last session if it was killed (it is neither ended nor running), or 0."""
+    """Return the number of the last session if it was killed (it is neither ended nor running), or else 0."""
     last_session = ledger.sessions.latest()
     row = ledger.sessions.get(last_session) if last_session and not running_process(ledger) else None
     return row.number if row is not None and row.ended is None else 0
@@ -171,7 +170,6 @@ def _source_states(
 
 
 def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
-    """Return the sources that are on the ledger, such as those of imported files, but are not declared."""
     declared = {source.name for source in workspace.sources}
     collections_by_source = {name: ledger.sessions.collection_of(name) for name in sorted(ledger.mirrors.count())}
     return [
@@ -182,7 +180,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested something from its source or failed to, and did not only read captures."""
+    """Return whether a session requested from its source, or failed to; False if it only read captures."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
@@ -192,10 +190,10 @@ def _source_state(
     sessions: Sequence[SourceSession],
     counts: tuple[SourceCount, FrontierCount, int | None],
 ) -> SourceState:
-    """Return the state of a source.
+    """Return the state of a source. Its `failed` is 0 until the caller sets it.
 
     `counts` are the counts of its last session, the counts of its frontier, and the number of its records (None if its
-    collection does not count records). The state's `failed` is 0: the caller sets it.
+    collection does not count records).
     """
     count, frontier, records = counts
     state = _configured_state(source)
@@ -218,7 +216,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when the run after a source's `sessions` is due: now if it had none, None if runs are not repeated."""
+    """Return when a source is due next: now if it has no sessions, None if its runs are not repeated."""
     if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None

@@ -1,4 +1,4 @@
-"""The history of an item or source: every fact that the ledger has about it, in order."""
+"""The history of an item or source: every fact about it in the ledger, in order."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_REFUSALS = 50
-"""The most refused entries of listings in the story of a source; older entries are left out."""
+"""The maximum number of refused entries of listings in the story of a source: the latest ones."""
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
-"""The story of a zip has the findings of at most 50 documents, and at most 20 findings of each."""
+"""The story of a zip has the findings of at most 50 documents, and at most 20 findings of each document."""
 
 
 class Event(NamedTuple):
     """One event of a story; fields that do not apply are None or empty.
 
-    `number` is the fact's `seq` on the ledger; `event` is seen, listed, changed, compared, gone, refused, fetch,
-    capture, reading, start, finding, decision or task; `message` says what happened.
+    `number` is the fact's `seq` on the ledger. `event` is seen, listed, changed, compared, gone, refused, fetch,
+    capture, reading, start, finding, decision or task. `message` describes what happened.
     """
 
     at: datetime
@@ -61,9 +61,10 @@ class Event(NamedTuple):
 
 
 class Story(NamedTuple):
-    """The history of an item, a source or a refused name: its state, its members and its events in order.
+    """The history of an item, a source or a refused name: its state, its members, and its events in order.
 
-    `within` is the key of the zip that contains the item, `offered_by` the sources that list it.
+    `within` is the key of the zip that contains the item. `offered_by` are the sources that list it, and the names
+    under which it was imported.
     """
 
     number: int
@@ -93,7 +94,7 @@ class StoryAnswer(NamedTuple):
 
 
 def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
-    """Return what is known about a name or number. Raises WindrowError for an unknown or empty name."""
+    """Return what is known about a name or number; raise WindrowError for an unknown or empty name."""
     name = name.strip().encode("utf-8", "backslashreplace").decode()  # as the ledger spells bytes that are not UTF-8
     if not name:
         raise UsageError("the name is empty", hint="windrow why --help")
@@ -107,7 +108,7 @@ def answer_why(workspace: Workspace, ledger: Ledger, name: str) -> StoryAnswer:
 
 
 def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
-    """Replace the sessions of events, which are numbers of facts, by the numbers that people use: 1, 2, 3."""
+    """Replace the sessions of events, which are numbers of facts, by the numbers that users see: 1, 2, 3."""
     numbers = ledger.sessions.numbers()
     if story := answer.story:
         events = tuple(event._replace(session=numbers.get(event.session, event.session)) for event in story.events)
@@ -116,18 +117,17 @@ def _number_sessions(ledger: Ledger, answer: StoryAnswer) -> StoryAnswer:
 
 
 def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Return the story of the item with this name, the candidates if several have it, or what `_answer_other` finds."""
     items = lookup.items(name.removeprefix("item "))
     keys = {key for _, key in items}
     if len(keys) == 1:
         return StoryAnswer(name, _item_story(ledger, [number for number, _ in items]))
     if keys:
         return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
-    return _answer_other(workspace, ledger, lookup, name)
+    return _answer_without_item(workspace, ledger, lookup, name)
 
 
-def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
-    """Return what is known about a name that no item has: of a page, site, refused file, source, service or owner."""
+def _answer_without_item(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str) -> StoryAnswer:
+    """Return what is known about a name that is not an item's: a page, site, refused file, source, service or owner."""
     adapters = capable(Explains, harvested_collections(workspace, ledger))
     explanations = (adapter.explain(workspace, ledger, name) for adapter in adapters.values())
     explained = tuple(explanation for explanation in explanations if explanation is not None)
@@ -151,7 +151,7 @@ def _answer_other(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name
 
 
 def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
-    """Return the story of the item that was fetched last of those in `numbers`, which have the same key."""
+    """Return the story of an item. `numbers` are items with the same key; the story is of the item fetched last."""
     items = [item for number in numbers if (item := ledger.items.get(number))]
     item = max(items, key=lambda item: (item.attempt, item.seq))
     number, collection_name = item.seq, item.collection
@@ -182,7 +182,7 @@ def _item_story(ledger: Ledger, numbers: list[int]) -> Story:
 
 
 def _listing_events(ledger: Ledger, file: int) -> list[Event]:
-    """Return an event for each change of a file in the listings of its sources; `file` is the file's item number."""
+    """Return an event for each change of a file in the listings of its sources. `file` is the file's item number."""
     clauses = {"changed": "offers it changed", "gone": "no longer offers it"}
     clauses |= {"listed": "offers it", "refused": "offers it", "compared": "was compared with the copy in the archive"}
     events = []
@@ -197,7 +197,6 @@ def _listing_events(ledger: Ledger, file: int) -> list[Event]:
 
 
 def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
-    """Return an event for the start of each attempt, and one for its end, in the phase `phase`, if it has ended."""
     events = []
     for attempt in attempts:
         source, address, session = attempt.source, attempt.url, attempt.session
@@ -232,7 +231,6 @@ def _attempt_events(attempts: Iterable[AttemptRow], phase: str) -> list[Event]:
 
 
 def _reading_events(ledger: Ledger, item: int) -> list[Event]:
-    """Return an event for each reading of an item, and one for a step that has begun but not ended."""
     events = []
     for reading in ledger.items.readings(item):
         step, version, reason = reading.step, reading.version, reading.reason
@@ -258,7 +256,6 @@ def _reading_events(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
-    """Return an event for each finding in an item."""
     events = []
     for finding in ledger.items.findings(item):
         column = f" column {finding.column}" if finding.column is not None else ""
@@ -275,7 +272,7 @@ def _finding_events(ledger: Ledger, collection: str, item: int) -> list[Event]:
 
 
 def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Meaning]) -> list[Event]:
-    """Return events for findings in a zip's failed documents; each message begins with the document's name."""
+    """Return events for findings in a zip's failed documents. Each message begins with the document's name."""
     failed = [member for member in members if member.status == "failed"][:MAX_STORY_DOCUMENTS]
     return [
         event._replace(message=f"{member.key.rpartition('/')[2]}: {event.message}")
@@ -285,7 +282,6 @@ def _member_finding_events(ledger: Ledger, collection: str, members: Iterable[Me
 
 
 def _decision_events(ledger: Ledger, item: int) -> list[Event]:
-    """Return an event for each decision of an operator on an item."""
     events = []
     for decision in ledger.items.decisions(item):
         text = decision.act.meaning
@@ -296,7 +292,6 @@ def _decision_events(ledger: Ledger, item: int) -> list[Event]:
 
 
 def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
-    """Return the documents in the zip that an attempt fetched, with their states."""
     members = ledger.members.brought(attempt)
     states_by_number = states(ledger, [member.member for member in members])
     return tuple(
@@ -306,7 +301,6 @@ def _zip_members(ledger: Ledger, attempt: int) -> tuple[Meaning, ...]:
 
 
 def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
-    """Return the story of a file whose name was refused, so that it did not become an item."""
     events = tuple(map(_refusal_event, refusals))
     sources = tuple(dict.fromkeys(event.source for event in events))
     last_event = events[-1]
@@ -317,7 +311,6 @@ def _refusal_story(name: str, refusals: list[RefusalRow]) -> Story:
 
 
 def _refusal_event(refusal: RefusalRow) -> Event:
-    """Return the event for an entry of a listing that was refused."""
     return Event(
         refusal.at, refusal.seq, refusal.session, "refused",
         f"{refusal.source} offers {refusal.path}: {refusal.reason.meaning}",
@@ -326,9 +319,9 @@ def _refusal_event(refusal: RefusalRow) -> Event:
 
 
 def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> Story:
-    """Return the story of a source or service: its tasks and the last refused entries of its listings.
+    """Return the story of a source or service: its tasks, and the last refused entries of its listings.
 
-    Its state is that of the last task.
+    The state of the story is the state of the last task.
     """
     events = []
     for task in ledger.sessions.tasks_of_source(source):
@@ -350,7 +343,6 @@ def _source_story(ledger: Ledger, source: str, collection: str, owner: str) -> S
 
 
 def _describe_activity(ledger: Ledger, collection: str, phase: int) -> str:
-    """Return a word for the work of a source's task in a phase, such as "listing"."""
     installed_collection = installed().get(collection)
     activity = "listing" if installed_collection is None else frontier_of(ledger, installed_collection).activity(phase)
     return activity or phase_name(phases(), collection, phase)

@@ -23,12 +23,12 @@ Phases = Mapping[str, tuple[str, ...]]
 
 
 class ContentCounts(NamedTuple):
-    """Functions that count changes by content; the ledger can only compare bytes and names.
+    """Functions that count changes by content. The ledger can only compare bytes and names.
 
-    Each takes a range of facts (first, last). `visited` counts new, changed, moved and gone records by source for the
-    attempts in the range, `written` for the sessions in the range, which may have written earlier attempts. `outcomes`
-    takes a collection and the ledger's counts of how its requests ended, and returns the corrected counts. `skipped`
-    counts by reason the records that could not be read in the attempts in the range.
+    Each takes a range of facts (first, last). `visited` counts new, changed, moved and gone records by source, for the
+    attempts in the range. `written` does the same for the sessions in the range, which may have written earlier
+    attempts. `outcomes` takes a collection and the ledger's counts of how its requests ended, and returns the corrected
+    counts. `skipped` counts by reason the records that could not be read in the attempts in the range.
     """
 
     visited: Callable[[tuple[int, int]], Mapping[str, Counter[str]]] = lambda _: {}
@@ -38,17 +38,18 @@ class ContentCounts(NamedTuple):
 
 
 BYTES_ONLY = ContentCounts()
-"""Functions that change nothing: the ledger's counts are used."""
+"""Functions that change nothing: the counts of the ledger are used."""
 
 _CHANGE_KINDS = (NEW, CHANGED, GONE)
 
 
 class SourceCount(NamedTuple):
-    """Counts of a session at one source; `received` is in bytes, `error` says why the source failed.
+    """Counts of a session at one source; `received` is in bytes, and `error` is why the source failed.
 
-    For a crawled source, `offered` counts the addresses known now, `redirected` the redirecting ones, and `waiting`
-    those that are due now. Its pages are compared by content: `changed` counts pages with another text or description,
-    `same_text` those of which only other bytes differ, and `gone` counts a page once, when it is certain.
+    For a crawled source, `offered` is the number of addresses that are known now, `redirected` the number of addresses
+    that redirect, and `waiting` the number that is due now. Its pages are compared by content: `changed` counts pages
+    with another text or description, `same_text` counts pages of which only other bytes differ, and `gone` counts a
+    page once, when it is certain.
     """
 
     source: str
@@ -68,7 +69,7 @@ class SourceCount(NamedTuple):
 
 
 class PhaseCount(NamedTuple):
-    """The number of items of a kind that ended in a phase, by status."""
+    """The numbers of items of a kind that ended in a phase, by status."""
 
     collection: str
     kind: str
@@ -139,8 +140,8 @@ def summarise(
     """Return the summary of the session with this number, which must exist.
 
     `repairs` are lines on what the session repaired. `content_counts` counts changes by content. With `until_now`,
-    changes that later sessions wrote are counted too: if this session was stopped, later ones write the pages that it
-    requested.
+    changes that later sessions wrote are counted too: if this session was stopped, later sessions write the pages that
+    it requested.
     """
     session = ledger.sessions.get(number)
     assert session is not None
@@ -177,7 +178,7 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return, from the comments of tasks, how much each rule and cap left out of each source."""
+    """Return how many addresses rules left out, by source and rule, from the comments of tasks."""
     counts = (
         RuleCount.read(task.source, task.reason, task.comment)
         for task in tasks
@@ -197,7 +198,7 @@ def _note_text(task: TaskRow) -> str:
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
     """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name.
 
-    RETRIED is not counted, and neither is CAPPED: what caps leave out is in `SessionSummary.left_out`.
+    What caps leave out of documents is not counted, because `left_out` has it.
     """
     counts: Counter[str] = Counter()
     for reason, count in reason_counts:
@@ -214,9 +215,9 @@ def _count_sources(
     refusals: Sequence[RefusalCount],
     session_counts: SessionCounts,
 ) -> tuple[SourceCount, ...]:
-    """Return the counts of each source: of the session's attempts, and of the changes in listings that it reports.
+    """Return the counts of each source: of the session's attempts, and of the changes that it reports in listings.
 
-    `reported_facts` are the first and last fact with such changes.
+    `reported_facts` are the first and the last fact of these changes.
     """
     counts: dict[str, Counter[str]] = {task.source: Counter() for task in tasks if task.source}
     for listed in ledger.mirrors.listed_between(reported_facts):
@@ -245,7 +246,7 @@ def _count_by_content(
 ) -> dict[str, Counter[str]]:
     """Return the session's counts by source, with `new`, `changed` and `gone` as counted by content.
 
-    `visited` and `written` are the results of the functions of `ContentCounts` with these names.
+    `visited` and `written` are results of the functions of `ContentCounts` with these names.
     """
     counts = {source: Counter(counter) for source, counter in session_counts.sources.items()}
     for source, counter in counts.items():
@@ -279,7 +280,6 @@ def _count_outcomes(
 
 
 def _count_phases(stops: Sequence[ReachedCount], phases_by_collection: Phases) -> tuple[PhaseCount, ...]:
-    """Count the items of each kind that stopped in each phase, in the order of collections and phases."""
     counts: dict[tuple[str, str, str], Counter[str]] = {}
     for stop in stops:
         status = stop.status.name.lower()
@@ -297,6 +297,6 @@ def _count_phases(stops: Sequence[ReachedCount], phases_by_collection: Phases) -
 
 
 def phase_name(phases_by_collection: Phases, collection: str, phase: int) -> str:
-    """Return a phase's name, or its number if the collection is not installed."""
+    """Return the name of a phase, or its number if the collection is not installed."""
     phases = phases_by_collection.get(collection, ())
     return phases[phase - 1] if 0 < phase <= len(phases) else str(phase)

@@ -24,17 +24,18 @@ _NOT_IN_SOURCE_NAME = re.compile(r"[^\w-]+", re.ASCII)
 
 
 def import_collection() -> str:
-    """Return the name of the collection that imports WARC files, or an empty text if none is installed."""
+    """Return the name of the collection that imports WARC files; empty if none is installed."""
     return next(iter(capable(ImportsWarc)), "")
 
 
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
-    """Return the WARC files among names; an empty tuple if none of the names is a file, or a folder of WARC files.
+    """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
-    Names of sources and collections are skipped. A folder stands for all files below it whose suffix is that of a WARC
-    file. A file that is not a WARC or WACZ file is a list of paths relative to its own folder, one on each line. Each
-    file is imported under the source `source`, or if that is empty, under one named after the file. Raises UsageError
-    for names that cannot be imported together, and if `source` is not valid, or is set although no WARC file is named.
+    Names of sources and collections are skipped. A folder stands for all WARC files below it, which are recognised by
+    their suffixes. A file that is not a WARC or WACZ file is a list of paths relative to its own folder, one on each
+    line. Each file is imported under the source `source` or, if that is empty, under a source named after the file.
+    Raise UsageError for names that cannot be imported together, if `source` is not valid, and if `source` is set
+    although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
@@ -95,7 +96,7 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments."""
+    """Yield the files that a text file lists, one on each line. Lines that begin with `#` are comments."""
     with path.open("rb") as file:
         content = file.read(_MAX_LIST_SIZE + 1)
     try:
@@ -117,7 +118,7 @@ def _escape_path(path: Path) -> str:
 
 
 def _source_name(path: Path, other_sources: set[str]) -> str:
-    """Return a name for a WARC file's source that no source of another collection has."""
+    """Return a name for a WARC file's source; no source of another collection has the same name."""
     stem = path.name
     for ending in (*WARC_SUFFIXES, WACZ_SUFFIX):
         stem = stem.removesuffix(ending)
@@ -133,9 +134,9 @@ def preview_import(files: Sequence[WarcFile]) -> Preview:
 
 
 def unpack_files(files: Sequence[WarcFile], folder: Path, free_space: int) -> tuple[WarcFile, ...]:
-    """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
+    """Return WARC files. Each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
 
-    Raises DiskFull unless `free_space` bytes of the folder's disk stay free.
+    Raise DiskFull unless `free_space` bytes of the folder's disk stay free.
     """
     return tuple(
         warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number), free_space)

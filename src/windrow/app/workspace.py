@@ -35,7 +35,7 @@ Names = str | Path | Sequence[str | Path]
 """One name or several: of sources, collections, items or addresses, as the method says."""
 
 Day = date | datetime
-"""A time, in UTC if it has no zone; a date stands for the beginning of that day."""
+"""A time, in UTC if it has no zone; a date means the beginning of that day."""
 
 
 def _as_tuple(names: Names) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def _as_tuple(names: Names) -> tuple[str, ...]:
 
 
 def _utc_time(day: Day | None) -> datetime | None:
-    """Return a day as a time with a zone, which is UTC if it has none; return None for None.
+    """Return a day as a time with a zone, which is UTC if it has none.
 
     >>> _utc_time(date(2026, 11, 21))
     datetime.datetime(2026, 11, 21, 0, 0, tzinfo=datetime.timezone.utc)
@@ -79,7 +79,7 @@ class Windrow:
     ) -> None:
         """Open the workspace at `start` or above it; without `start`, the workspace that a command would use here.
 
-        `flags` are settings by name, which override all others; `named` is the folder of the option `--workspace`. If
+        `flags` are settings by name, which override all others. `named` is the folder of the option `--workspace`. If
         `needed` names sources and collections, wrong settings of other sources are ignored.
         """
         from windrow.config import find_workspace, load
@@ -125,7 +125,8 @@ class Windrow:
     def trust(self, source: str, fingerprint: str) -> bool:
         """Pin the host key that a source's SFTP server shows; return False if it was pinned already.
 
-        `fingerprint` is as ssh prints it (`SHA256:...`), or a public key. Raises UsageError if it or `source` is wrong.
+        `fingerprint` is as ssh prints it (`SHA256:...`), or a public key. Raise UsageError if `fingerprint` is not
+        valid or `source` is not known.
         """
         from windrow.config import trust
 
@@ -142,7 +143,6 @@ class Windrow:
         return is_new
 
     def _reload(self) -> None:
-        """Read the configuration again after one of its files was written."""
         from windrow.config import load
 
         self.config = load(self.config.root, flags=self._flags, needed=self._needed)
@@ -184,13 +184,13 @@ class Windrow:
         command: str = "run",
         source: str = "",
     ) -> SessionSummary:
-        """Harvest all sources, or the named sources and collections; pass the summary to `run.notify`, and return it.
+        """Harvest all sources, or the named sources and collections; return the summary, also passed to `run.notify`.
 
-        `first` and `last` are the first and last phase, `limit` is the most items to fetch; items that their source
-        dates before `since` are skipped; `again` repeats finished work of the chosen sources. `names` may be WARC files
-        in place of sources: they are imported under the source `source`, without any request. They may also be
-        addresses of pages: each is requested once, now; the pages that it links to are not. `progress` shows how far
-        the run is; `command` is the command line that the ledger records.
+        `first` and `last` are the first and last phase. `limit` is the maximum number of items to fetch. Items that
+        their source dates before `since` are skipped. `again` repeats finished work of the chosen sources. `names` may
+        be WARC files in place of sources: they are imported under the source `source`, without any request. They may
+        also be addresses of pages: each is requested once, now, and pages that it links to are not requested.
+        `progress` shows how far the run is; `command` is the command line for the ledger.
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
@@ -200,7 +200,7 @@ class Windrow:
         return run(self.config, self.setup, arguments, command, progress)
 
     def _add_addresses(self, names: tuple[str, ...]) -> tuple[tuple[str, ...], bool]:
-        """Add a source for the addresses among names; return the names of sources, and whether there were addresses."""
+        """Add a source for the addresses among names; return names of sources, and whether there were addresses."""
         from windrow.app.run import is_address, source_of_addresses
         from windrow.config import load
 
@@ -251,9 +251,9 @@ class Windrow:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int) -> StoryAnswer:
-        """Return the history of an address, file, record, host, source or owner, or of what has this number.
+        """Return the history of an address, file, record, source or owner, or of the item or session with a number.
 
-        If several items may be meant, the answer lists them. Raises WindrowError for an unknown name.
+        If several items may be meant, the answer lists them. Raise WindrowError for an unknown name.
         """
         from windrow.app.story import answer_why
 
@@ -266,8 +266,8 @@ class Windrow:
         """Return the changes at the sources in order of time: since a time, or, for None, of the last session.
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
-        report its changes: the next session reports the changes of both. `kind` is new, changed or gone, or empty for
-        all. With `lines`, changes of long texts have the changed lines.
+        report its changes; the next session reports the changes of both. `kind` is new, changed or gone, or empty for
+        all. With `lines`, each change of a text has its changed lines.
         """
         from windrow.adapters.adapter import Window
         from windrow.app.changes import changes_in_order, since_window
@@ -333,10 +333,10 @@ class Windrow:
             return count_facets(self.config, ledger, text, collections=_as_tuple(collection))
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
-        """Compare two versions of a page or record: the current ones at the end of `old` and at the end of `new`.
+        """Compare two versions of a page, which were current at the ends of `old` and `new`.
 
-        `new` defaults to the latest version, `old` to the version before the new one. `context` is the number of
-        unchanged lines shown around changed ones.
+        `new` defaults to the latest version, and `old` to the version before the new one. `context` is the number of
+        unchanged lines to show around changed ones.
         """
         from windrow.app.changes import compare
 
@@ -362,7 +362,7 @@ class Windrow:
 
         Without names, all failed items with this source and reason are put back. With a service, the next run asks it
         again about the records with these names, or about all; a reason selects records by their last answer. With
-        `dry_run` the items or records are only returned.
+        `dry_run`, items or records are returned and nothing is changed.
         """
         if service:
             from windrow.app.decisions import ask_again
@@ -376,7 +376,8 @@ class Windrow:
     def cancel(self, names: Names = (), *, source: str = "", reason: str = "", dry_run: bool = False) -> list[Chosen]:
         """Cancel items, so that no run fetches or reads them, and return them.
 
-        Without names, all waiting items with this source and reason are cancelled; with `dry_run`, only returned.
+        Without names, all waiting items with this source and reason are cancelled. With `dry_run`, items are returned
+        and nothing is changed.
         """
         return self._decide("cancel", names, source=source, reason=reason, dry_run=dry_run)
 
@@ -389,7 +390,7 @@ class Windrow:
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
         """Read the kept captures of all collections, or of those in `names`, again with the current readers.
 
-        Returns, by collection, how the results differ from the earlier ones. Raises UsageError for an unknown name.
+        Return, by collection, how the results differ from the earlier ones. Raise UsageError for an unknown name.
         """
         from windrow.adapters.adapter import harvested_collections
         from windrow.engine.progress import Progress
@@ -410,7 +411,7 @@ class Windrow:
         return {name: replayed for name, replayed in results.items() if replayed is not None}
 
     def check(self) -> Checkup:
-        """Read every capture, compare the ledger with the archive and the stores, and return the faults found."""
+        """Read every capture, compare the ledger with the archive and the stores, and return the faults."""
         from windrow.app.check import check_workspace
 
         with closing(self.ledger()) as ledger:
@@ -438,14 +439,14 @@ class Windrow:
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:
         """Take pages, hosts or sites down, and return what was removed; a tombstone with the reason stays.
 
-        Interrupted takedowns are finished too. If `names` is empty, they are only finished.
+        Interrupted takedowns are finished, too; if `names` is empty, nothing else is done.
         """
         from windrow.app.check import take_down
 
         return take_down(self.config, self.setup, _as_tuple(names), reason)
 
     def lift(self, names: Names) -> int:
-        """Allow runs to request again what was taken down; return the number of tombstones lifted."""
+        """Allow runs to request again what was taken down; return the number of tombstones that were lifted."""
         from windrow.app.check import lift_takedowns
 
         return lift_takedowns(self.config, self.setup, _as_tuple(names))

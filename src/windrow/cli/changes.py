@@ -53,7 +53,7 @@ def changes_command(
 def _print_changes(
     console: Console, workspace: Windrow, changes: list[SourceChange], form: str, since: datetime | str | None
 ) -> None:
-    """Print changes as `form` or as JSON; as text, unless `since` is a time, also report a killed last session."""
+    """Print changes as `form` or as JSON. Unless `since` is a time, text also says if the last session was killed."""
     if console.json:
         for change in changes:
             console.message("source_change", change)
@@ -72,7 +72,7 @@ def _print_changes(
 
 
 def change_lines(changes: list[SourceChange] | tuple[SourceChange, ...], *, styled: bool = False) -> list[str]:
-    """Return a line for each change, and after it indented lines with its difference and its changed lines."""
+    """Return a line for each change, followed by indented lines with the difference if it is known."""
     lines = []
     for change in changes:
         title = f"  {change.title}" if change.title and change.title not in change.key else ""
@@ -112,7 +112,6 @@ def diff_command(console: Console, url: str, old: str, new: str, context: int) -
 
 
 def _diff_lines(comparison: Comparison, styled: bool) -> list[str]:
-    """Return a comparison as a unified diff, in colours if `styled`."""
     sides = (("---", comparison.old_seen, comparison.old_gone), ("+++", comparison.new_seen, comparison.new_gone))
     lines = [
         f"{sign} {escape_lines(comparison.url)}  {f'gone since {show(gone_since)}' if gone_since else show(seen_at)}"

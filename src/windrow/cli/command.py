@@ -1,4 +1,4 @@
-"""Shared by all commands: the layout of the help, common options, and printing of results and remarks."""
+"""Shared by all commands: the layout of the help, common options, and the printing of results and remarks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def escape_lines(text: str | Iterable[str]) -> str:
-    r"""Escape the control characters of one or several lines, and line ends except those of tables; join the lines.
+    r"""Join lines; escape control characters in them, and line ends other than the line ends of tables.
 
     >>> escape_lines("red \x1b[31m name")
     'red \\x1b[31m name'
@@ -77,7 +77,7 @@ class Console:
         return sys.stdout.isatty() and os.environ.get("TERM") != "dumb" and not os.environ.get("NO_COLOR")
 
     def print_raw(self, text: str) -> None:
-        """Print results to standard output without escaping them; the caller has escaped all text from outside."""
+        """Print results to standard output without escaping; the caller has escaped all text from outside."""
         _write(sys.stdout, text)
 
     def inform(self, text: str | Iterable[str]) -> None:
@@ -86,13 +86,13 @@ class Console:
             _write(sys.stderr, escape_lines(text))
 
     def message(self, kind: str, body: Any, *, omit_empty: bool = False) -> None:
-        """Print a message of the type `kind` as one line of JSON; `body` is a mapping, a named tuple or a dataclass."""
+        """Print a message of the type `kind` as a line of JSON. `body` is a mapping, a named tuple or a dataclass."""
         from windrow.formats.text import json_message  # noqa: PLC0415
 
         _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))), flush=True)
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
-        """Print an error and its hint to standard error, even with `--quiet`; with `--json` it is a line of JSON."""
+        """Print an error and its hint to standard error, even with `--quiet`; with `--json`, as a line of JSON."""
         if self.json:
             message = {"type": "error", "message": text, "hint": hint, "exit_code": code, "reason": reason}
             _write(sys.stderr, escape_json(json.dumps(message)))
@@ -102,18 +102,18 @@ class Console:
 
 
 def escape_unencodable(stream: Any, encoding: str | None = None) -> None:
-    r"""Set a stream to write characters that its encoding lacks as escapes such as `\u2192`, instead of failing."""
+    r"""Let a stream write characters that its encoding lacks as escapes such as `\u2192`, instead of failing."""
     if hasattr(stream, "reconfigure"):
         stream.reconfigure(encoding=encoding, errors="backslashreplace")
 
 
 def discard_output(stream: Any) -> None:
-    """Redirect a stream to the null device, because the program that reads it, such as `head`, may have ended."""
+    """Redirect a stream to the null device, because the program that reads it, such as `head`, has enough."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _write(stream: Any, text: str, *, flush: bool = False) -> None:
-    """Write a line; if the program that reads the stream has ended, discard this line and the later ones."""
+    """Write a line. If the reading program has ended, the command continues and ends with its own exit code."""
     try:
         stream.write(text + "\n")
         if flush:
@@ -138,7 +138,7 @@ EXIT_CODES = {
 """The exit codes and their meaning, the same for every command."""
 
 SHORT_HELP_LIMIT = 200
-"""The most characters of a command's line in a list of commands: more than any line has, so that all are whole."""
+"""The maximum length of a command's line in a list of commands, in characters. It is never reached."""
 
 COMMON_SECTION = "For every command"
 DEFAULT_SECTION = "Options"
@@ -165,8 +165,6 @@ class Option(click.Option):
 
 
 class _HelpLayout(click.Command):
-    """The help layout that commands and groups of commands share."""
-
     examples: Sequence[str] = ()
     with_declared_examples = False
     """Whether the help shows the examples that installed collections declare for it."""
@@ -239,7 +237,7 @@ class CommandGroup(_HelpLayout, click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find a subcommand; raise a usage error that suggests the nearest name if there is no such command."""
+        """Find a subcommand; for an unknown name, raise a usage error that suggests the nearest name."""
         from difflib import get_close_matches  # noqa: PLC0415 only a typo needs it
 
         name = current_name(COMMANDS, f"{ctx.command_path} {args[0]}").removeprefix(f"{ctx.command_path} ")
@@ -253,8 +251,6 @@ class CommandGroup(_HelpLayout, click.Group):
 
 
 def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """Return a callback that sets this attribute of the console to the option's value if the option is given."""
-
     def set_attribute(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
         if value:
             setattr(ctx.ensure_object(Console), attribute, value)
@@ -264,7 +260,7 @@ def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter,
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has; click reads them first, so that they apply if another is wrong."""
+    """Return the options that every command has. Click reads them first: they apply even if another is wrong."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
@@ -286,17 +282,17 @@ def shared_options() -> list[click.Parameter]:
 
 
 def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
-    """Declare an option that is shown in this section of the help; `kw` are further arguments of `Option`."""
+    """Declare an option that is shown in this section of the help. `kw` are further arguments of `Option`."""
     return click.option(*names, cls=Option, section=section, **kw)
 
 
 def command(
     name: str, *, examples: Iterable[str], shape: type[Command] = Command, declared: bool = False
 ) -> Callable[[Callable[..., Any]], Command]:
-    """Make a function a command: its first argument is the `Console`, and it returns an exit code or None (for 0).
+    """Make a function a command. Its first argument is the `Console`; it returns an exit code, or None for 0.
 
-    `examples` are shown in its help; with `declared`, the examples that installed collections declare follow. `shape`
-    is the command's class.
+    `examples` are shown in its help; with `declared`, examples that installed collections declare follow. `shape` is
+    the command's class.
     """
 
     def make(function: Callable[..., Any]) -> Command:
@@ -310,7 +306,7 @@ def command(
 def command_group(
     name: str, *, examples: Iterable[str], is_command: bool = False
 ) -> Callable[[Callable[..., Any]], CommandGroup]:
-    """Make a function a group of commands; with `is_command` it can be called without a subcommand."""
+    """Make a function a group of commands. If `is_command` is set, it can be called without a subcommand."""
 
     def make(function: Callable[..., Any]) -> CommandGroup:
         group = click.group(name, cls=CommandGroup, invoke_without_command=is_command)(click.pass_context(function))
@@ -323,7 +319,6 @@ AnyCommand = TypeVar("AnyCommand", Command, CommandGroup)
 
 
 def _add_shared(command: AnyCommand, examples: Iterable[str]) -> AnyCommand:
-    """Add the examples, and the options that every command has; return the command."""
     command.examples = tuple(examples)
     command.params += shared_options()
     return command

@@ -45,7 +45,7 @@ class ExportCommand(Command):
     declared=True,
 )
 @click.argument("name", metavar="WHAT", shell_complete=complete_exports)
-@option("--as", "form", required=True, metavar="FORM", help="The form, one of those listed for WHAT.")
+@option("--as", "form", required=True, metavar="FORM", help="One of the forms that are listed for WHAT.")
 @option("--start", default="", metavar="DATE", help="Only events from this day, month or year on.")
 @option("--end", default="", metavar="DATE", help="Only events before this day, month or year.")
 @option("--only", multiple=True, metavar="NAME=VALUE", help="Only events with this value; may be given several times.")
@@ -133,9 +133,7 @@ config_command.add_command(trust)
 @click.argument("page", metavar="FILE|URL|-")
 @option("--as", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
         help="What is printed; json has all of it, and why each block was kept or dropped.")  # fmt: skip
-@option(
-    "--url", default="", metavar="URL", help="The address of a FILE, which its relative links are resolved against."
-)
+@option("--url", default="", metavar="URL", help="The address of FILE, against which its links are resolved.")
 def extract_command(console: Console, page: str, form: str, url: str) -> int:
     """Print the main content of a page: without menus, teasers, comments and advertisements.
 
@@ -159,7 +157,7 @@ def extract_command(console: Console, page: str, form: str, url: str) -> int:
 
 
 def _extract_page(console: Console, page: str, url: str) -> Extract:
-    """Extract the page of a file, an address or, for "-", standard input; a workspace is used only for an address."""
+    """Extract the page of a file, an address or, for "-", standard input; only an address uses a workspace."""
     from windrow.app.extract import MAX_PAGE_SIZE, extract_page  # noqa: PLC0415
 
     if page == "-":

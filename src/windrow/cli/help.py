@@ -14,11 +14,11 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""HTML comments: they contain the code that generates parts of the manual, which a reader should not see."""
+"""HTML comments: they contain the code that generates parts of the manual, which readers should not see."""
 
 
 def manual_pages() -> dict[str, Path]:
-    """Return the manual's pages by name (`howto/export`) in the package or `docs`; raise WindrowError without them."""
+    """Return the manual's pages by name (`howto/export`); raise WindrowError if this installation has none."""
     package = Path(windrow.__file__).parent
     for folder in (package / "manual", package.parent.parent / "docs"):
         if (folder / "glossary.md").is_file():
@@ -68,7 +68,6 @@ def _print_page(console: Console, name: str, text: str) -> None:
 
 
 def _print_topics(console: Console, pages: dict[str, Path]) -> None:
-    """Print the name and the title, which is the first line, of each page of the manual."""
     rows = []
     for name, path in pages.items():
         with path.open(encoding="utf-8") as file:

@@ -77,7 +77,7 @@ def source(console: Console, *, name: str, url: str, collection: str, **flags: s
 @option("--into", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), default=Path(),
         help="The folder in which the package is made (default: the current one).")  # fmt: skip
 @option("--from", "kept", metavar="COLLECTION", default="", shell_complete=complete_collections,
-        help="Make records of the captures of this collection, without requests.")  # fmt: skip
+        help="Make records from the captures of this collection, in one short file, without requests.")  # fmt: skip
 def collection(console: Console, name: str, into: Path, kept: str) -> None:
     """Write a Python package with a new collection, ready to run.
 

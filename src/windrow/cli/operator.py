@@ -21,7 +21,6 @@ _EFFECTS = {"retry": ("put back to be fetched or read again", "windrow run"), "c
 
 
 def _decide(decision: str, console: Console, names: tuple[str, ...], **selection: Any) -> int:
-    """Retry or cancel the selected items or records, print them, and return the exit code 0."""
     workspace = console.open()
     items = (workspace.retry if decision == "retry" else workspace.cancel)(names, **selection)
     for item in items:
@@ -37,13 +36,12 @@ def _decide(decision: str, console: Console, names: tuple[str, ...], **selection
 
 
 def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add to a command the argument NAME and the options that select items."""
     for decorator in (
         click.argument("names", nargs=-1, metavar="[NAME]..."),
         option("--source", default="", metavar="SOURCE", shell_complete=complete_sources, section="Which",
                help="Items of this source."),
         option("--reason", default="", metavar="WORD", shell_complete=complete_reasons, section="Which",
-               help="Items whose status has this reason."),
+               help="Items that have this reason."),
         option("--dry-run", is_flag=True, help="Only list the items."),
     ):  # fmt: skip
         function = decorator(function)
@@ -64,7 +62,7 @@ def _selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     default="",
     metavar="SERVICE",
     section="Which",
-    help="Documents that this service answered, such as grobid: it is asked again.",
+    help="Send documents to this service, such as grobid, again.",
 )
 def retry_command(console: Console, names: tuple[str, ...], **selection: Any) -> int:
     """Put failed or cancelled items back: the next run fetches them again, or reads them if a reader failed.
@@ -97,7 +95,7 @@ def cancel_command(console: Console, names: tuple[str, ...], **selection: Any) -
     ],
 )
 @click.argument("names", nargs=-1, metavar="[X]...", shell_complete=complete_sources)
-@option("--reason", default="", metavar="TEXT", help="Why; it is kept, and `windrow why` shows it.")
+@option("--reason", default="", metavar="TEXT", help="The reason, which is stored; `windrow why` shows it.")
 @option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @option("--dry-run", "dry", is_flag=True, help="Only list what would be removed.")
 @option("--lift", is_flag=True, help="Allow X to be fetched again; what was removed stays removed.")
@@ -116,7 +114,7 @@ def forget_command(console: Console, names: tuple[str, ...], **flags: object) ->
         if console.json:
             console.message("lifted", {"tombstones": count})
         lifted = f"{counted(count, 'target')} may be fetched again; next: windrow run"
-        console.inform(lifted if count else "nothing was lifted: what was named is not taken down")
+        console.inform(lifted if count else "nothing was lifted: no named target is taken down")
         return 0
     estimates = workspace.would_forget(names)
     if names and (flags["dry"] or not flags["yes"]):
@@ -150,7 +148,6 @@ def _print_estimates(console: Console, estimates: Sequence[TakedownEstimate]) ->
 
 
 def _confirm(count: int) -> None:
-    """Ask the user to confirm the takedown of `count` targets; raise UsageError without a terminal."""
     if not sys.stdin.isatty():
         message = "the takedown cannot be confirmed: standard input is not a terminal"
         raise UsageError(message, hint="windrow forget --yes, or --dry-run")
@@ -160,7 +157,7 @@ def _confirm(count: int) -> None:
 
 @command("check", examples=["windrow check", "windrow check --sandbox", "windrow check ../articles"])
 @click.argument("place", nargs=-1, metavar="[[COLLECTION] FOLDER]")
-@option("--sandbox", is_flag=True, help="Check that this machine restricts the processes that read documents.")
+@option("--sandbox", is_flag=True, help="Test on this machine the sandbox of the processes that read documents.")
 def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> int:
     """Read every capture back, and compare ledger, archive and projections.
 
@@ -170,7 +167,7 @@ def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> in
     """
     if sandbox:
         if place:
-            raise UsageError("--sandbox checks this machine and takes no FOLDER", hint="windrow check --help")
+            raise UsageError("--sandbox tests this machine, and checks no folder", hint="windrow check --help")
         return _check_sandbox(console)
     if place:
         return _check_tree(console, place)
@@ -189,7 +186,6 @@ def check_command(console: Console, place: tuple[str, ...], sandbox: bool) -> in
 
 
 def _check_sandbox(console: Console) -> int:
-    """Print how this machine's kernel restricts processes that read documents, and return the exit code."""
     from windrow.engine.steps.sandbox import try_sandbox  # noqa: PLC0415 `--help` needs no engine
 
     trial = try_sandbox()
@@ -202,12 +198,11 @@ def _check_sandbox(console: Console) -> int:
     console.print(f"seccomp: {'yes' if seccomp else 'no'}")
     for act_name in trial.allowed:
         console.print(f"not refused to processes that read documents: {act_name}")
-    console.inform(counted(len(trial.allowed), "fault") if trial.allowed else "all acts that were tried are refused")
+    console.inform(counted(len(trial.allowed), "fault") if trial.allowed else "every act that was tried is refused")
     return 1 if trial.allowed else 0
 
 
 def _check_tree(console: Console, arguments: tuple[str, ...]) -> int:
-    """Check a folder by a collection's standard, print the faults, and return the exit code."""
     from windrow.app.check import check_tree  # noqa: PLC0415 `--help` needs no collection
 
     file_count = fault_count = byte_count = 0

@@ -16,7 +16,7 @@ from windrow.settings.setting import Setting
 
 
 class Duration(click.ParamType):  # type: ignore[type-arg]
-    """A duration such as `6h`; it is checked, but stays a text."""
+    """A duration such as `6h`. It is checked, but stays a text."""
 
     name = "time"
 
@@ -38,7 +38,7 @@ class Day(click.ParamType):  # type: ignore[type-arg]
     _other_forms = ""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Return the time of a text in ISO 8601, or report a usage error for any other text."""
+        """Return the time of a text in ISO 8601, or report a usage error if the text is not in ISO 8601."""
         if isinstance(value, datetime):
             return value
         try:
@@ -58,7 +58,7 @@ class Since(Day):
     _other_forms = ", a duration like 24h, or one of today, yesterday and last"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the time of a text, or `LAST_LOOK`; report a usage error for any other text."""
+        """Return the time of a text, or `LAST_LOOK`; report a usage error if the text is not a time."""
         from windrow.clock import now  # noqa: PLC0415
         from windrow.settings.kinds import read_duration  # noqa: PLC0415
 
@@ -133,12 +133,11 @@ def complete_exports(_ctx: click.Context, _param: click.Parameter, prefix: str) 
 
 
 class SettingType(click.ParamType):  # type: ignore[type-arg]
-    """A setting's value; it is checked, but stays a text."""
+    """A setting's value. It is checked, but stays a text."""
 
     name = "value"
 
     def __init__(self, setting: Setting) -> None:
-        """Take the setting that the option sets."""
         self._kind = setting.kind
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
@@ -181,5 +180,5 @@ class DeclaredOptions(Command):
 
 
 def flag_name(setting: Setting) -> str:
-    """Return the name of the function argument for a setting's flag: the setting's name, with `__` for each dot."""
+    """Return the argument name for a setting's flag: the setting's name, with `__` in place of each dot."""
     return setting.name.replace(".", "__")

@@ -46,7 +46,7 @@ _MODULES = {name: module for part in COMMANDS.values() for name, module in part.
 
 
 class Root(CommandGroup):
-    """The command `windrow`; imports the module of a subcommand when that is used."""
+    """The command `windrow`. It imports the module of a subcommand when the subcommand is used."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 click's own signature
         """Return the names of all commands, in the order of the help."""
@@ -129,7 +129,7 @@ def _open_closed_streams() -> None:
     """Open the null device in place of standard streams that were closed, as by `2>&-`.
 
     Otherwise the next file that is opened, such as a database, would get the descriptor of a standard stream. Writing
-    to a closed standard output still fails, since it is opened for reading; writing to a closed standard error does
+    to a closed standard output still fails, because it is opened for reading. Writing to a closed standard error does
     not fail, so the command goes on.
     """
     for name, flags, mode in (("stdin", os.O_RDONLY, "r"), ("stdout", os.O_RDONLY, "w"), ("stderr", os.O_WRONLY, "w")):
@@ -157,7 +157,6 @@ def _report_os_error(console: Console, error: OSError) -> int:
 
 
 def _reason_of(error: OSError) -> Reason | None:
-    """Return the reason of an error: a full or failed disk, or a missing permission; None for any other error."""
     if error.errno in DISK_FULL_ERRNOS:
         return Reason.DISK_FULL
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
@@ -166,18 +165,15 @@ def _reason_of(error: OSError) -> Reason | None:
 
 
 def _guess_command(arguments: Sequence[str]) -> str:
-    """Return `windrow NAME` for the first argument that is a command's name, or `windrow` if no argument is one."""
     return next((f"windrow {argument}" for argument in arguments if argument in _MODULES), "windrow")
 
 
 def _default_hint(error: WindrowError, arguments: Sequence[str]) -> str:
-    """Return a hint for an error without one: the command's help for a usage error or `try`, else `windrow status`."""
     path = _guess_command(arguments)
     return f"{path} --help" if error.exit_code == 2 or path == "windrow try" else "windrow status"
 
 
 def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsIsHelpError) -> int:
-    """Report that a subcommand is missing, and which there are; return the exit code."""
     group = error.ctx.command if error.ctx else None
     subcommands = ", ".join(group.list_commands(error.ctx)) if isinstance(group, click.Group) and error.ctx else ""
     path = error.ctx.command_path if error.ctx else "windrow"
@@ -186,7 +182,6 @@ def _report_missing_subcommand(console: Console, error: click.exceptions.NoArgsI
 
 
 def _report_usage(console: Console, error: click.ClickException, arguments: Sequence[str]) -> int:
-    """Print click's message in the style of our own, with the command's help as the hint; return the exit code."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else _guess_command(arguments)
     # Click stops at an unknown option, and does not see a `--json` after it.
@@ -205,7 +200,7 @@ def _print_traceback(console: Console) -> None:
 
 
 def _flush(console: Console) -> int:
-    """Flush standard output; return 0 (also if the program that reads it has ended), or the exit code of an error."""
+    """Flush standard output; return an exit code: 0 also if the program that reads the output has ended."""
     try:
         sys.stdout.flush()
     except OSError as error:

@@ -33,11 +33,10 @@ SELECTION, HOW, PACE = "What to harvest", "How", "Pace"
 """The sections of the options of `run` in the help."""
 
 _ARGUMENTS_BY_OPTION = {"source": "source", "from": "first", "to": "last", "limit": "limit", "since": "since"}
-"""The names of options in the recorded command line, and the arguments of the run that they set."""
+"""By option in the recorded command line, the argument of `run` that the option sets."""
 
 
 def _command_line(arguments: Mapping[str, Any]) -> str:
-    """Return the command line of a run in the form that the ledger records."""
     words = ["run", *arguments["names"]]
     words += [f"--{option} {arguments[name]}" for option, name in _ARGUMENTS_BY_OPTION.items() if arguments[name]]
     words += ["--again"] if arguments["again"] else []
@@ -83,7 +82,7 @@ class RunCommand(DeclaredOptions):
     type=Day(),
     metavar="DATE",
     section=SELECTION,
-    help="Leave out items that their source dates before DATE (UTC).",
+    help="Leave out items that are older than DATE (UTC) at their source.",
 )
 @option("--from", "first", metavar="PHASE", default="", shell_complete=complete_phases, section=SELECTION,
         help="Begin at this phase; nothing is fetched if it comes after the phases that fetch.")  # fmt: skip
@@ -127,7 +126,7 @@ def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | No
 
 
 def _expand_name(name: str) -> Iterable[str]:
-    """Return a name itself, or for - the names on standard input, one on each line; lines with # are comments."""
+    """Return the name itself, or for `-` the names on standard input, one on each line. Lines with # are comments."""
     if name != "-":
         return [name]
     lines = (line.strip() for line in sys.stdin)
@@ -138,7 +137,6 @@ def _expand_name(name: str) -> Iterable[str]:
 
 
 def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[str, Any]) -> int:
-    """Run a session with settings by name and the arguments of `Windrow.run`; print progress and summary."""
     from windrow.engine.progress import Progress, ProgressLines  # noqa: PLC0415
 
     progress = ProgressLines(console.message) if console.json else Progress(quiet=console.quiet)
@@ -150,7 +148,6 @@ def _run_session(console: Console, flags: Mapping[str, Any], arguments: Mapping[
 
 
 def _report_missing_sources(console: Console, config: Workspace, names: Sequence[str]) -> None:
-    """Tell the user that there are no sources, and for which named collections nothing is done since they have none."""
     from windrow.app.warc_files import import_collection  # noqa: PLC0415
     from windrow.contract.registry import names as collection_names  # noqa: PLC0415
 
@@ -177,7 +174,6 @@ def print_summary(console: Console, summary: SessionSummary) -> None:
 
 
 def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
-    """Print what a run would do in each collection, and return the exit code 0."""
     has_requests = any(source.asked for preview in previews for source in preview.sources)
     for number, preview in enumerate(previews):
         if console.json:
@@ -190,13 +186,12 @@ def _print_previews(console: Console, previews: Sequence[Preview]) -> int:
         else:
             console.print(([""] if number else []) + _preview_lines(preview))
     if has_requests:
-        console.inform("the counts are of items already known; a run may find new ones at these sources")
+        console.inform("only items already known are counted; a run may find new items at these sources")
     console.inform("nothing was fetched and nothing was written")
     return 0
 
 
 def _preview_lines(preview: Preview) -> list[str]:
-    """Return a preview as tables: the sources, the items to fetch, and the documents to read."""
     tables: list[str] = []
     if preview.sources:
         rows = [
@@ -217,7 +212,6 @@ def _preview_lines(preview: Preview) -> list[str]:
 
 
 def _planned_size(preview: Preview, source: PlannedSource) -> str:
-    """Return the size of the items that would be fetched from a source, with "and more" if some sizes are unknown."""
     if source.waiting and not source.bytes:
         return "unknown"
     has_unknown = any(fetch.bytes is None for fetch in preview.waiting if fetch.source == source.source)
@@ -241,12 +235,11 @@ def replay_command(console: Console, names: tuple[str, ...]) -> int:
     for collection, result in results.items():
         _print_replay(console, result, collection)
     if not results:
-        console.inform("there is nothing to read again, since nothing was harvested yet; next: windrow run")
+        console.inform("there is nothing to read again: nothing was harvested yet; next: windrow run")
     return 0
 
 
 def _print_replay(console: Console, result: ReplayResult, collection: str) -> None:
-    """Print how many versions of a collection's records differ after a replay, or which documents differ."""
     from windrow.contract.registry import phases  # noqa: PLC0415
 
     if (versions := result.versions) is not None:

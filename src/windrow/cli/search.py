@@ -95,7 +95,6 @@ def _format_result(number: int, result: SearchResult, styled: bool) -> str:
 
 
 def _format_facet(name: str, numbers: Mapping[str, int]) -> str:
-    """Return a line with the counts of a facet: the first `_SHOWN_VALUES`, and how many other values there are."""
     values = [f"{escape_lines(value)} {number:,}" for value, number in numbers.items()]
     hidden_count = len(values) - _SHOWN_VALUES
     values[_SHOWN_VALUES:] = [f"and {hidden_count} more (--json has all)"] if hidden_count > 0 else []
@@ -106,7 +105,7 @@ _SHOWN_VALUES = 12  # of each facet
 
 
 def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
-    """Join pieces, (text, whether it is a match), in one line; matches are bold if `styled`."""
+    """Join pieces, each (text, whether it is a match), to one line; matches are bold if `styled`."""
     texts = []
     for piece, is_match in pieces:
         text = escape_lines(" ".join(f".{piece}.".split())[1:-1])  # the dots protect blanks at the ends
@@ -115,7 +114,6 @@ def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
 
 
 def _describe_page(answer: SearchAnswer, offset: int, limit: int) -> str:
-    """Return a line that says which results are shown, whether there are more, and how to see the next page."""
     if not answer.results:
         return "no more results" if offset else "no results"
     last_number = offset + len(answer.results)

@@ -1,4 +1,4 @@
-"""`windrow status` shows the state of a workspace; a session's summary is formatted as text here too."""
+"""`windrow status` shows the state of a workspace; the module also formats a session's summary as text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES_FAILED = 3
 """The exit code of a session in which sources failed."""
 
 _CHANGES_SHOWN = 20
-"""The most changes that the text of a session's summary has."""
+"""The maximum number of changes in the text of a session's summary."""
 
 
 def summary_lines(summary: SessionSummary) -> list[str]:
@@ -65,13 +65,13 @@ def _summary_head(summary: SessionSummary) -> str:
 
 
 def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
-    """Return a list with a table of how much each rule and cap left out, or [] if nothing was left out."""
+    """Return a list with a table of how many addresses each rule left out; empty if no address was left out."""
     rows = [(count.source, count.addresses, count.rule, count.example) for count in rules]
     return [table(["source", "left out", "rule", "such as"], rows, "  ")] if rows else []
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if nothing failed, and no cap left out anything.
+    """Describe how a session ended: "all well" if nothing failed and no cap left out a part of a document.
 
     Addresses that rules leave out are not failures.
     """
@@ -95,7 +95,7 @@ def describe_end(summary: SessionSummary) -> str:
 
 
 _RESTING_SHOWN = 20
-"""The most files to be requested again later that are listed."""
+"""The maximum number of files in the list of files that will be requested again later."""
 
 
 @command("status", examples=["windrow status", "windrow status --json"])
@@ -131,7 +131,6 @@ def _status_head(state: WorkspaceState) -> str:
 
 
 def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
-    """Return table rows on documents that windrow failed to read, each with when or after what they are read again."""
     return [
         (*count[:4], count.due or f"a corrected version; windrow retry --reason {count.reason}")
         for count in state.unread
@@ -139,13 +138,11 @@ def _unread_rows(state: WorkspaceState) -> list[tuple[object, ...]]:
 
 
 def _errors_of_no_source(summary: SessionSummary) -> list[str]:
-    """Return the errors of a session that are not those of a source, such as of a catalogue that is not readable."""
     source_prefixes = tuple(f"{source.source}: " for source in summary.sources if source.error)
     return [line for line in summary.errors if not line.startswith(source_prefixes)]
 
 
 def _status_lines(state: WorkspaceState) -> list[str]:
-    """Return the state of a workspace as tables: its sources, its items, and what it left out or could not read."""
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
         (source.source, source.owner, source.state, source.last_good, source.items,

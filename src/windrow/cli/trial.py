@@ -56,7 +56,6 @@ def try_command(console: Console, address: str, collection: str, limit: int) -> 
 
 
 def _open_workspace(console: Console) -> Workspace | None:
-    """Return the workspace's configuration, or None outside a workspace if the option `--workspace` is not given."""
     try:
         return console.open().config
     except NotAWorkspace:
@@ -66,7 +65,7 @@ def _open_workspace(console: Console) -> Workspace | None:
 
 
 class _PartPrinter:
-    """Prints the parts of a trial, but at most `limit` findings and `limit` records of each document."""
+    """Prints the parts of a trial: of each document, at most `limit` findings and `limit` records."""
 
     def __init__(self, console: Console, limit: int) -> None:
         self._console = console
@@ -156,7 +155,7 @@ def demo_command(console: Console, folder: Path) -> int:
 
 
 def _program_name() -> str:
-    """Return the command that runs windrow here: `windrow`, or its path if the shell would not find that."""
+    """Return the command that runs windrow here: `windrow`, or its path if the shell would not find it."""
     program = Path(sys.argv[0])
     return "windrow" if program.name != "windrow" or which("windrow") else str(program)
 

@@ -55,7 +55,6 @@ def why_command(console: Console, name: str) -> int:
 
 
 def _print_messages(console: Console, story: Story) -> None:
-    """Print a story as lines of JSON: the story itself, then its events and members."""
     head = story._asdict()
     events, members = head.pop("events"), head.pop("members")
     console.message("story", head)
@@ -66,7 +65,7 @@ def _print_messages(console: Console, story: Story) -> None:
 
 
 def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: int, name: str) -> None:
-    """Print the items with this name; `more` is the number of further items that are not printed."""
+    """Print the items with this name; `more` is the number of items that are not listed."""
     if console.json:
         for candidate in candidates:
             console.message("candidate", candidate)
@@ -76,7 +75,6 @@ def _print_candidates(console: Console, candidates: tuple[Meaning, ...], more: i
 
 
 def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
-    """Return a table of items and their states."""
     head = ["number", "kind", "name", "owner", "state", "reason"]
     rows = [
         (str(item.number), item.kind, item.key, item.owner, f"{item.phase}: {item.status}", item.reason)
@@ -86,7 +84,6 @@ def _candidate_table(candidates: tuple[Meaning, ...]) -> Table:
 
 
 def _story_lines(story: Story) -> list[str]:
-    """Return a story as lines for people: its name and state, its events, and a table of its members."""
     kind = " ".join(filter(None, (story.collection, story.kind)))
     lines = [" ".join(filter(None, [story.key, f"({kind}{_number_suffix(story)}"]))]
     state = ": ".join(filter(None, [story.phase, story.status]))

@@ -28,9 +28,9 @@ _WORD = re.compile(r"\w+")
 def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -> str:
     """Return the page's headline, or an empty text if it has none.
 
-    It is a headline of level 1 that is not only the site's name, preferably one that the page's title repeats, then one
-    in the main content (`is_chosen` by block), then the first. If that is only the last part of the page's title, a
-    headline of level 2 that the title repeats is preferred to it.
+    Candidates are headlines of level 1 that are not only the site's name. A candidate that the page's title repeats is
+    preferred, then one in the main content (`is_chosen` by block), then the first. If the result is only the last part
+    of the page's title, a headline of level 2 that the title repeats is preferred.
     """
     site_names = _site_names(head)
     site_part = _last_title_part(head)
@@ -50,7 +50,7 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 
 
 def find_title(head: PageHead, headline: str) -> str:
-    """Return an article's title: `headline` if the page's title repeats it, else that title without the site's name.
+    """Return an article's title: `headline` if the page's title repeats it, or else the page's title without the site.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -70,7 +70,7 @@ def find_title(head: PageHead, headline: str) -> str:
 
 
 def _contains_headline(headline: str, title: str) -> bool:
-    """Return whether a part of a title begins with the headline or is mostly the headline."""
+    """Return whether a part of a title begins with the headline, or consists mostly of it."""
     plain_headline = _fold_words(headline)
     parts = [_fold_words(part) for part in (title, *_split_title(title))]
     return any(
@@ -95,7 +95,7 @@ def _split_title(text: str) -> list[str]:
 
 
 def _title_parts(head: PageHead) -> Iterator[str]:
-    """Yield the page's titles; for one with several parts, also each part, and the title without its last part."""
+    """Yield the page's titles and, for a title with several parts, each part and the title without the last part."""
     for full_title in (head.property("og:title"), head.linked.headline, head.title):
         if full_title:
             yield full_title
@@ -110,14 +110,14 @@ def _site_names(head: PageHead) -> set[str]:
 
 
 def _last_title_part(head: PageHead) -> str:
-    """Return the words of the title's last part, mostly the site's name; "" if it is the only part or another title."""
+    """Return the words of the title's last part, mostly the site's name; empty if it is the only part or a title."""
     parts = _split_title(head.title)
     other_title = head.property("og:title") or head.linked.headline
     return _fold_words(parts[-1]) if len(parts) > 1 and _fold_words(parts[-1]) != _fold_words(other_title) else ""
 
 
 def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> list[str]:
-    """Return the texts of all headlines of a level, those in the main content first."""
+    """Return the texts of all headlines of a level; headlines in the main content are first."""
     boxes, blocks = outline.boxes, outline.blocks
     main_headlines: list[str] = []
     other_headlines: list[str] = []
@@ -130,7 +130,7 @@ def _find_headlines(outline: Outline, is_chosen: Sequence[bool], level: int) -> 
 
 
 def _fold_words(text: str) -> str:
-    """Return the words of a text for comparison: without case and punctuation."""
+    """Return the words of a text for comparison, without case and punctuation."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
@@ -139,14 +139,14 @@ _AUTHOR_SELECTORS = (
     ".byline, .by-line, .article-byline, .entry-author, .post-author, .author-name, .author__name, .article-author",
     "[class*=byline], [class*=Byline]", ".author, [class*=author-name], [class*=authorName]",
 )  # fmt: skip
-"""Elements with authors' names: microdata, links, microformats, and the classes that most systems use."""
+"""Selectors of elements with authors' names: microdata, links, microformats, and the classes that most systems use."""
 _LIKELY_AUTHOR_SELECTORS = (
     "[class*=author_name], [class*=author__name], [class*=authorname], [class*=AuthorName]",
     "[class*=author-details-name], [class*=author-box__name]",
     "[class*=meta-author], [class*=__author], [class*=-author]:not(a):not(img), [class*=Author_author]",
     "a[href*='/author/'], a[href*='/authors/']",
 )
-"""Less certain elements, which may contain other text; they are used only if no name is found elsewhere."""
+"""Less certain selectors, whose elements may contain other text; they are used if no name was found before."""
 _BYLINE_START = re.compile(r"^(?:(?:written|posted|published|words|story|text|reported)\s+)?by\b(?:[:\s]+|$)"
                    r"|^(?:author|contributor|von|par|por|di|door|av)s?\b[:\s]+",
                    re.IGNORECASE)  # fmt: skip
@@ -177,9 +177,9 @@ def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def find_byline_authors(tree: LexborHTMLParser, markup: str, *, is_likely: bool = False) -> tuple[str, ...]:
-    """Return the authors that a page shows, or an empty tuple; `markup` is the page from which `tree` was parsed.
+    """Return the authors in a page's bylines, or (). `markup` is the page from which `tree` was parsed.
 
-    If `is_likely`, the less certain elements are searched instead of the certain ones.
+    If `is_likely`, the less certain elements are searched instead of the certain elements.
     """
     if "uthor" not in markup and "yline" not in markup:
         return ()  # all selectors need one of these words
@@ -203,7 +203,6 @@ def _author_texts(tree: LexborHTMLParser, selector: str) -> Iterator[str]:
 
 
 def _is_name(name: str) -> bool:
-    """Return whether a text may be a person's name."""
     return (
         len(name) <= _MAX_NAME_CHARACTERS
         and len(name.split()) <= _MAX_NAME_WORDS
@@ -230,7 +229,7 @@ class Article(NamedTuple):
     site: str
     authors: tuple[str, ...]
     published: str
-    """A date, or a short text with one, that `formats.moment.read_page_time` can read; so is `modified`."""
+    """A date, or a short text with one, that `formats.moment.read_page_time` can read; `modified` is like it."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -240,7 +239,7 @@ class Article(NamedTuple):
     image: str
     canonical: str
     base: str
-    """The address in the page's `base`, or an empty text without one; addresses in `markup` are relative to it."""
+    """The address in the page's `base`, or an empty text. Addresses in `markup` are relative to it."""
     blocks: tuple[str, ...]
     """The main content as plain text: a block for each paragraph, headline, list item or table cell."""
     markup: str
@@ -251,8 +250,8 @@ class Article(NamedTuple):
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
     """Read a page's bytes as an article; raise StepError if the page is too large.
 
-    `content_type` is the value of Content-Type, `url` the page's address. `drop` has CSS selectors of elements that are
-    not content; invalid ones are ignored.
+    `content_type` is the value of Content-Type, and `url` the page's address. `drop` has CSS selectors of elements that
+    are not content; invalid selectors are ignored.
 
     >>> page = read_article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann</a><p>Pour <b>hot</b>")
     >>> page.title, page.authors, page.blocks[-1]
@@ -264,7 +263,7 @@ def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequen
 def read_article_and_choice(
     raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()
 ) -> tuple[Article, Outline, Choice]:
-    """Read an article as `read_article` does; return it with the page's outline and the fate of each block."""
+    """Read an article; return it with the page's outline and the fate of each block."""
     text = decode(raw, content_type)
     tree = parse(text.text)
     page_head = read_page_head(tree)
@@ -307,7 +306,6 @@ def read_article_and_choice(
 
 
 def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
-    """Remove the elements that a selector matches; ignore an invalid selector."""
     try:
         nodes = tree.css(selector)
     except (SelectolaxError, ValueError):
@@ -318,9 +316,10 @@ def _remove_elements(tree: LexborHTMLParser, selector: str) -> None:
 
 
 def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: str) -> list[str]:
-    """Return the short blocks near the headline or, if it is not found, near the start of the main content.
+    """Return the short blocks near the headline, which may contain the date and the authors.
 
-    They may contain the date and the authors. The blocks after the headline are first.
+    If the headline is not found, return the blocks near the start of the main content. The blocks after the headline
+    are first.
     """
     texts = outline.blocks.text
     lines = [" ".join(text.split()) for text in texts]
@@ -335,14 +334,14 @@ def _texts_near_headline(outline: Outline, is_chosen: Sequence[bool], headline: 
 
 
 def _is_change(block: str) -> bool:
-    """Return whether a block has a word for changes, so that its date is used only if there is no other."""
+    """Return whether a block has a word for a change. Its date is used only if there is no other date."""
     return _CHANGE_WORD.search(block) is not None
 
 
 def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
     """Return the text after "by" in the first block that begins with it, or the next block if nothing follows.
 
-    Returns an empty list if no block begins with "by", or if the text begins in lower case.
+    Return an empty list if no block begins with "by", or if the text begins in lower case.
     """
     for block, next_block in zip(nearby_blocks, [*nearby_blocks[1:], ""], strict=False):
         if by := _BY.match(block):
@@ -352,7 +351,7 @@ def _names_after_by(nearby_blocks: Sequence[str]) -> list[str]:
 
 
 def _day_in_address(url: str) -> str:
-    """Return the day that an address contains in its path, in ISO 8601, or an empty text if it contains none.
+    """Return the day in the path of an address, in ISO 8601; empty if there is none.
 
     >>> _day_in_address("https://a.example/2024/03/05/tea"), _day_in_address("https://a.example/2024/03/55")
     ('2024-03-05', '')

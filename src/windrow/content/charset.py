@@ -1,9 +1,9 @@
 """Decode a page's bytes: determine the encoding as WHATWG's HTML and Encoding standards do, with two corrections.
 
-The order is that of the encoding sniffing algorithm: a byte order mark, the charset of the Content-Type header, a
-`meta` element within the first 1,024 bytes or later (where browsers decode the page again with its encoding), the
-bytes themselves. Two kinds of declarations are ignored as plainly wrong: a single-byte encoding if all bytes are
-valid UTF-8 beyond ASCII, and UTF-8 if many bytes are not valid UTF-8.
+The order is that of the encoding sniffing algorithm: a byte order mark; the charset of the Content-Type header; a
+`meta` element within the first 1,024 bytes, or later, where browsers decode the page again with its encoding; and the
+bytes themselves. Two kinds of declarations are ignored as plainly wrong: a single-byte encoding if all bytes are valid
+UTF-8 beyond ASCII, and UTF-8 if many bytes are not valid UTF-8.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _MAX_INVALID_SHARE = 0.005  # of all bytes; with more invalid ones, declared UTF
 
 
 class DecodedText(NamedTuple):
-    """A page's text, its encoding, and the source from which the encoding was determined."""
+    """A page's text, its encoding, and the source that determined the encoding."""
 
     text: str
     encoding: str
@@ -86,7 +86,7 @@ class DecodedText(NamedTuple):
 
 
 def find_encoding(label: str) -> str | None:
-    """Return the name of the encoding with this label (Encoding Standard, section 4.2), or None if no encoding has it.
+    """Return the name of the encoding with a label (Encoding Standard, section 4.2), or None for an unknown label.
 
     >>> find_encoding(" Latin1 "), find_encoding("utf-7")
     ('windows-1252', None)
@@ -95,7 +95,7 @@ def find_encoding(label: str) -> str | None:
 
 
 def decode(raw: bytes, content_type: str = "") -> DecodedText:
-    """Decode a page's bytes; `content_type` is the value of its Content-Type. Never raises.
+    """Decode a page's bytes; `content_type` is the value of its Content-Type. Never raise an error.
 
     >>> decode("naïve".encode("latin-1"), "text/html; charset=iso-8859-1")
     DecodedText(text='naïve', encoding='windows-1252', source='header')
@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding and its source, or None and `meta`; `search_late` searches beyond 1,024 bytes."""
+    """Return the declared encoding (or None) and its source; `search_late` searches beyond 1,024 bytes."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:
@@ -132,7 +132,6 @@ def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tu
 
 
 def _decode_utf_8(raw: bytes) -> str | None:
-    """Return the text, or None if the bytes are not valid UTF-8."""
     try:
         return raw.decode()
     except UnicodeDecodeError:

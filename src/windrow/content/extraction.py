@@ -32,8 +32,8 @@ class ContentImage(NamedTuple):
 class JudgedBlock(NamedTuple):
     """A block of a page: its text, where it is, and whether it is main content.
 
-    `path` has the tags of the boxes around it, from the body down. `likelihood` is the estimated probability, from 0 to
-    1, that it is main content, or None if it was not estimated.
+    `path` has the tags of the boxes around it, from the body down. `likelihood` is the estimated probability that it is
+    main content, from 0 to 1, or None if it was not estimated.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Extract:
     authors: tuple[str, ...]
     site: str
     published: str
-    """A day or a time in ISO 8601, with a zone if the page names one; so is `modified`."""
+    """A day or a time in ISO 8601, with a zone if the page names one; `modified` is like it."""
     modified: str
     description: str
     keywords: tuple[str, ...]
@@ -105,7 +105,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
     r"""Extract the content and metadata of a page, in time linear in its size.
 
     `html` is the body of a response, or text. `url` is the page's own address, against which relative addresses are
-    resolved. `content_type` is the value of Content-Type, which may name the encoding of bytes. Raises StepError with
+    resolved. `content_type` is the value of Content-Type, which may name the encoding of bytes. Raise StepError with
     TOO_MANY_ELEMENTS or MEMORY_LIMIT for a page that is too large.
 
     >>> page = extract("<title>Tea | Site</title><main><h1>Tea</h1><p>Pour <b>hot</b> <a href=/water>water</a>.</main>",
@@ -144,7 +144,7 @@ def extract(html: bytes | str, *, url: str = "", content_type: str = "") -> Extr
 
 
 def _spell_date(date: str) -> str:
-    """Return a date in ISO 8601, as a day if it has no zone and midnight as time; an empty text if it is not a date."""
+    """Return a date in ISO 8601, as a day if it is midnight without a zone; empty if it is not a date."""
     time = read_page_time(date)
     if time is None:
         return ""
@@ -153,7 +153,6 @@ def _spell_date(date: str) -> str:
 
 
 def _judged_blocks(outline: Outline, choice: Choice) -> Iterator[JudgedBlock]:
-    """Yield all blocks of a page in order."""
     boxes, blocks = outline.boxes, outline.blocks
     paths: list[str] = []
     shared_paths: dict[str, str] = {}  # equal paths are one object: a page may have a hundred thousand boxes

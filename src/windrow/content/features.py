@@ -69,13 +69,13 @@ def _has_path_of_neighbour(page: PageMeasures, offset: int) -> bytes:
 
 
 def _words_so_far(page: PageMeasures) -> bytes:
-    """Return the graded share of the page's words up to the end of each block."""
+    """Return for each block the share of the page's words up to its end, as a grade."""
     words_up_to_end = page.pick(list(accumulate(page.outline.blocks.words)))
     return grade(map(truediv, words_up_to_end, repeat(page.sums.words[0])), SHARE_SCALE)
 
 
 def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
-    """Return the graded distance of each block from a start, in blocks: negative before it, 0 without a start.
+    """Return for each block its distance from a start, in blocks, as a grade: negative before it, 0 without a start.
 
     The start is the first h1 (`start_kind` "h1"), or the first or the last block of prose ("first", "last").
     """
@@ -96,7 +96,7 @@ def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
 
 
 def _since_headline(page: PageMeasures, measure: int) -> bytes:
-    """Return for each block the graded value at the index `measure` of its `PageMeasures.since_headline`."""
+    """Return for each block item `measure` of its `PageMeasures.since_headline`, as a grade."""
     return grade_counts(list(map(itemgetter(measure), page.pick(page.since_headline))))
 
 
@@ -105,7 +105,6 @@ def _texts(page: PageMeasures) -> Sequence[str]:
 
 
 def _mean_word_length(page: PageMeasures) -> bytes:
-    """Return for each block the graded mean number of characters per word."""
     return grade(map(truediv, map(len, _texts(page)), page.pick(page.outline.blocks.words)), LETTER_SCALE)
 
 
@@ -179,7 +178,7 @@ def _prose_share(page: PageMeasures, steps: int) -> bytes:
 
 
 def _depth_below(page: PageMeasures, boxes: Iterable[int]) -> bytes:
-    """Return, for each block, how many levels its own box is below the box that `boxes` has for it."""
+    """Return for each block the number of levels from the box that `boxes` has for it down to the block's own box."""
     depth = page.outline.boxes.depth
     return bytes(map(sub, page.pick_above[0](depth), map(depth.__getitem__, boxes)))
 
@@ -201,9 +200,10 @@ def _prose_box_share(page: PageMeasures, share: float) -> bytes:
 
 
 def _measure_path(page: PageMeasures, measure: str) -> bytes:
-    """Return for each block a graded measure of all blocks whose boxes have the same path as its own box.
+    """Return for each block a measure, as a grade, of all blocks whose boxes have the same path as the block's box.
 
-    `measure` is `times` (their number), `words`, `density` (the share of linked words) or `mean` (words per block).
+    `measure` is `times` (the number of blocks), `words`, `density` (the share of linked words) or `mean` (words per
+    block).
     """
     times, words, linked = page.path_sums
     paths = page.pick_above[0](page.outline.boxes.path)
@@ -216,10 +216,10 @@ def _measure_path(page: PageMeasures, measure: str) -> bytes:
 
 
 def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
-    """Return for each block a measure of the box that `BoxSurroundings.repeated_box` has for its own box.
+    """Return for each block a measure of the `BoxSurroundings.repeated_box` of its own box.
 
-    `measure` is `depth` (the steps from the block's box up to it), `words` (a grade), or `share` (the graded share of
-    the page's words in its parent).
+    `measure` is `depth` (the number of steps from the block's box up to the repeated box), `words` (a grade), or
+    `share` (the graded share of the page's words in its parent).
     """
     words, parents = page.sums.words, page.outline.boxes.parent
     boxes = page.pick_above[0](page.surroundings.repeated_box)
@@ -231,7 +231,7 @@ def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
 
 
 def _least_density(page: PageMeasures) -> bytes:
-    """Return for each block the least graded share of linked words of its box and the boxes around it."""
+    """Return for each block the smallest share of linked words of its box and the boxes around it, as a grade."""
     least_by_box = list(page.sums.link_density)
     for box, parent in enumerate(page.outline.boxes.parent[1:], 1):
         least_by_box[box] = min(least_by_box[box], least_by_box[parent])
@@ -239,7 +239,7 @@ def _least_density(page: PageMeasures) -> bytes:
 
 
 def _headline_level(page: PageMeasures) -> bytes:
-    """Return for each block the level of the headline that is its box or its box's parent; 0 if neither is one."""
+    """Return for each block the level of the headline that is its box or its box's parent; 0 if there is none."""
     levels, parent_levels = page.pick_above[0](page.headline_levels), page.pick_above[1](page.headline_levels)
     return bytes([level or parent_level for level, parent_level in zip(levels, parent_levels, strict=True)])
 
@@ -317,9 +317,9 @@ BIT_FEATURES: dict[str, tuple[str, int]] = {  # by name: the key in `Features._b
 _BLOCK_AND_BOX_FEATURES = BLOCK_FEATURES | BOX_FEATURES
 
 FIRST_FEATURE_NAMES = (*PAGE_FEATURES, *BOX_FEATURES, *BLOCK_FEATURES, *BIT_FEATURES)
-"""The features that the first forest may use."""
+"""The names of the features that the first forest may use."""
 SECOND_FEATURE_NAMES = tuple(LIKELIHOOD_FEATURES)
-"""The further features of the second forest, from the likelihoods of the first."""
+"""The names of the further features of the second forest, computed from the likelihoods of the first forest."""
 
 
 class Features:
@@ -328,7 +328,6 @@ class Features:
     __slots__ = ("_bits", "_block_grades", "_likelihoods", "_page", "_page_grades", "count")
 
     def __init__(self, page: PageMeasures) -> None:
-        """Prepare the features of a page with at least one block."""
         self._page = page
         self._likelihoods: Likelihoods | None = None
         self._block_grades: dict[str, bytes] = {}
@@ -355,7 +354,7 @@ class Features:
         return page_grade
 
     def of_block(self, name: str) -> bytes:
-        """Return a feature of blocks or of their boxes, a grade for each block."""
+        """Return the grade for each block of a feature of blocks or of their boxes."""
         grades = self._block_grades.get(name)
         if grades is None:
             grades = self._of_bit(*BIT_FEATURES[name]) if name in BIT_FEATURES else self._measure(name)
@@ -372,6 +371,6 @@ class Features:
         return measure(self._likelihoods)
 
     def column(self, name: str) -> bytes:
-        """Return any feature as a grade for each block, as `tools/teach.py` needs it."""
+        """Return any feature as a grade for each block, for `tools/teach.py`."""
         page_grade = self.of_page(name)
         return self.of_block(name) if page_grade is None else bytes([page_grade]) * self.count

@@ -2,9 +2,10 @@
 
 Blocks are judged in parallel: a set of blocks is one large integer with two bytes for each block, 1 for a block in the
 set. Features are grades of one byte (see `measures.grade`), also in two bytes for each block. A question ("is this
-grade at most the bound?") is answered for all blocks by one subtraction, after which the upper byte is 1 for yes; a
-tree is evaluated once for all blocks, splitting the set by `&` and `^`; a leaf adds its value to all its blocks by one
+grade at most the bound?") is answered for all blocks by one subtraction, after which the upper byte is 1 for yes. A
+tree is evaluated once for all blocks, splitting the set by `&` and `^`. A leaf adds its value to all its blocks by one
 multiplication.
+
 Python's integers do this at the speed of C: a tree takes a few microseconds for a page of 300 blocks.
 """
 
@@ -18,25 +19,26 @@ from pkgutil import get_data
 from typing import NamedTuple, Protocol
 
 Node = tuple[int, int, int]
-"""A question's number, and the positions of the nodes after yes and no; leaves have the positions after all nodes."""
+"""The number of a question, and the positions of the nodes for yes and for no; leaves have the positions after all
+nodes."""
 
 _BATCH_BLOCKS = 1_000  # blocks that are judged at once
 
 
 class Forest(NamedTuple):
-    """Trees of questions whether the grade of a feature is at most a bound; grades are from 0 to 254."""
+    """Trees whose questions are: is the grade of this feature at most this bound? Grades are from 0 to 254."""
 
     features: tuple[str, ...]
     bounds: tuple[tuple[int, ...], ...]
-    """For each feature the bounds that it is compared with, ascending."""
+    """For each feature, the bounds with which its grade is compared, ascending."""
     questions: tuple[tuple[int, int], ...]
     """All pairs of a feature's number and a bound; the position of a pair is the question's number."""
     trees: tuple[tuple[Node, ...], ...]
     """The nodes of each tree; the first one is the root."""
     leaves: tuple[tuple[int, ...], ...]
-    """The values of each tree's leaves, 0 or more; any sum of one leaf of each tree is below 65,536."""
+    """The values of each tree's leaves, 0 or more. The sum of one leaf from each tree is below 65,536."""
     scale: float
-    """The log odds that 1 in the sum of leaves adds."""
+    """The log odds that each 1 in the sum of leaves adds."""
     offset: float
     """The log odds of a sum of 0."""
 
@@ -51,7 +53,7 @@ class FeatureSource(Protocol):
         """Return the grade of a feature of the page, or None if it is a feature of blocks."""
 
     def of_block(self, name: str) -> bytes:
-        """Return a feature of blocks: a grade for each block; in a feature of yes and no, yes is 1 and no is 0."""
+        """Return the grade for each block of a feature of blocks. In a feature of yes and no, yes is 1 and no is 0."""
 
 
 def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]:
@@ -66,7 +68,6 @@ def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]
 
 
 def _read_feature(name: str, source: FeatureSource) -> int | bytes:
-    """Return the grade of a feature of the page, or the grades of a feature of blocks."""
     page_grade = source.of_page(name)
     return source.of_block(name) if page_grade is None else page_grade
 
@@ -84,7 +85,7 @@ class _Batch:
         self.all_blocks = int.from_bytes(b"\1\0" * self.count, "little")
 
     def spread(self, grades: int | bytes) -> int:
-        """Return the grades of a feature as an integer, two bytes for each block; the grade of a page is repeated."""
+        """Return the grades of a feature as an integer with two bytes for each block; a page's grade is repeated."""
         if isinstance(grades, int):
             return self.all_blocks * grades
         column = bytearray(2 * self.count)
@@ -92,9 +93,9 @@ class _Batch:
         return int.from_bytes(column, "little")
 
     def select_at_most(self, column: int, bound: int) -> int:
-        """Return the set of blocks whose grade in `column` is at most `bound`.
+        """Return the set of the blocks whose grade in `column` is at most `bound`.
 
-        For these blocks, 256 + bound - grade is at least 256, so that its upper byte is 1.
+        For the selected blocks, 256 + bound - grade is at least 256, so that the upper byte is 1.
         """
         sums = self._sums_by_bound.get(bound)
         if sums is None:
@@ -105,8 +106,8 @@ class _Batch:
 def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
     """Return the sum of the reached leaves of all trees as an integer, two bytes for each block.
 
-    `columns` has the grades of each feature as `_Batch.spread` returns them. Only questions that a block reaches are
-    answered.
+    `columns` has the grades of each feature as `_Batch.spread` returns them. A question is answered only if a block
+    reaches it.
     """
     total = 0
     questions, select_at_most, all_blocks = forest.questions, batch.select_at_most, batch.all_blocks
@@ -131,9 +132,9 @@ def _sum_leaves(forest: Forest, batch: _Batch, columns: Sequence[int]) -> int:
 def read_forest(text: str) -> Forest:
     """Read a forest from its text.
 
-    The first line has scale and offset. Then there is a line for each feature with its name, a colon and its bounds; an
-    empty line; and a line for each tree in prefix order. A question is written as `feature.bound`, the feature's number
-    and the bound's position, before the subtrees for yes and for no; a leaf is written as its value.
+    The first line has scale and offset. Then there are a line for each feature, with its name, a colon and its bounds;
+    an empty line; and a line for each tree in prefix order. A question is written as `feature.bound`, the feature's
+    number and the bound's position, before the subtrees for yes and for no. A leaf is written as its value.
 
     >>> read_forest(chr(10).join(["0.1 -3", "words: 4 9", "", "0.1 0 0.0 7 60"])).trees
     (((1, 2, 1), (0, 3, 4)),)
@@ -162,10 +163,10 @@ def read_forest(text: str) -> Forest:
 def _read_tree(
     words: Iterator[str], nodes: list[Node], leaves: list[int], first_questions: Sequence[int], question_count: int
 ) -> int:
-    """Append the nodes of a subtree to `nodes`, and the values of its leaves to `leaves`; return its root's position.
+    """Append the nodes of a subtree to `nodes` and its leaves to `leaves`; return the position of its root.
 
-    `first_questions` has the number of each feature's first question; a leaf's position follows those of the tree's
-    `question_count` questions.
+    `first_questions` has the number of each feature's first question. The positions of leaves follow those of the
+    tree's `question_count` questions.
     """
     feature, separator, bound = next(words).partition(".")
     if not separator:

@@ -35,7 +35,7 @@ LinkedObject = dict[str, Any]
 
 
 class StructuredData(NamedTuple):
-    """The properties of the main object in a page's JSON-LD as plain text; missing ones are empty."""
+    """The properties of the main object in a page's JSON-LD as plain text; missing properties are empty."""
 
     headline: str = ""
     authors: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class StructuredData(NamedTuple):
 
 
 def read_json_ld(scripts: Sequence[str]) -> StructuredData:
-    """Read the JSON-LD of a page; if none of its objects has a type, only dates are searched in its text.
+    """Read the JSON-LD of a page. If none of its objects has a type, read only dates, from its text.
 
     >>> read_json_ld(['{"@type": "NewsArticle", "headline": "Tea", "author": {"name": "Ann"}}']).authors
     ('Ann',)
@@ -82,7 +82,7 @@ def read_json_ld(scripts: Sequence[str]) -> StructuredData:
 
 
 def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> Iterator[LinkedObject]:
-    """Yield the objects with a type among the first `_MAX_OBJECTS`, except those in `_OTHER_OBJECTS` properties.
+    """Yield the objects with a type among the first `_MAX_OBJECTS`, except objects in `_OTHER_OBJECTS` properties.
 
     Objects with an `@id` and other properties are added to `by_id`.
     """
@@ -113,7 +113,6 @@ def _linked_objects(scripts: Sequence[str], by_id: dict[str, LinkedObject]) -> I
 
 
 def _strip_comment(script: str) -> str:
-    """Return a script without the delimiters of a comment or CDATA section around it."""
     if opening := _COMMENT_OPENING.match(script):
         script = script[opening.end() :]
     end = script.rstrip()
@@ -126,12 +125,10 @@ def _has_type(node: LinkedObject, type_pattern: re.Pattern[str]) -> bool:
 
 
 def _texts(value: Any) -> list[str]:
-    """Return the texts in a value that is a text or a list."""
     return [text for text in (value if isinstance(value, list) else [value]) if isinstance(text, str)]
 
 
 def _first_text(node: LinkedObject, *names: str) -> str:
-    """Return the first text that is not empty among these properties of an object, or an empty text."""
     for name in names:
         for raw_text in _texts(node.get(name)):
             if text := _clean(raw_text):
@@ -145,7 +142,6 @@ def _clean(text: str) -> str:
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:
-    """Yield the names in a property of persons or organisations: texts, objects, references, or a list of these."""
     for person in (persons if isinstance(persons, list) else [persons])[:100]:
         if isinstance(person, str):
             yield _clean(person)
@@ -162,16 +158,17 @@ def _image_addresses(images: Any, by_id: dict[str, LinkedObject]) -> Iterator[st
 
 
 DATE_SELECTOR = "time[datetime], .dt-published, .dt-updated, [itemprop~=datePublished], [itemprop~=dateModified]"
-"""Selects elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
+"""A selector of elements with dates: HTML's `time`, microformats2 (h-entry), microdata."""
 _MAX_DATE_CHARACTERS = 60  # characters of a date
 
 
 def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of publication or empty texts, the most trusted first.
+    """Yield possible dates of publication, the most trusted first; some are empty.
 
-    `elements` are those that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all on the
-    page are equal, since a list has one for each entry. A `time` in an article's header is used if the page has only
-    one article, or the header contains an `h1`. Any other `time` is used if all on the page are equal.
+    `elements` are the elements that `DATE_SELECTOR` selects. A date of `itemprop` or `dt-published` is used only if all
+    dates of its kind on the page are equal, because a list has one for each entry. A `time` in an article's header is
+    used if the page has only one article, or the header contains an `h1`. Any other `time` is used if all on the page
+    are equal.
     """
     yield _only_value(elements, "itemprop", "datePublished")
     yield _only_value(elements, "class", "dt-published")
@@ -184,13 +181,13 @@ def published_dates(tree: LexborHTMLParser, elements: Sequence[LexborNode]) -> I
 
 
 def modified_dates(elements: Sequence[LexborNode]) -> Iterator[str]:
-    """Yield possible dates of the last change or empty texts, the most trusted first."""
+    """Yield possible dates of the last change, the most trusted first; some are empty."""
     yield _only_value(elements, "itemprop", "dateModified")
     yield _only_value(elements, "class", "dt-updated")
 
 
 def _only_value(elements: Sequence[LexborNode], attribute: str, word: str) -> str:
-    """Return the date of the elements whose attribute contains this word, or an empty text if their dates differ."""
+    """Return the date of the elements whose attribute contains `word`; empty unless all have the same date."""
     dates = {_read_date(element) for element in elements if word in (element.attributes.get(attribute) or "").split()}
     return dates.pop() if len(dates) == 1 else ""
 
@@ -203,7 +200,6 @@ def _article_header_date(tree: LexborHTMLParser) -> str:
 
 
 def _read_date(element: LexborNode) -> str:
-    """Return an element's date: the first attribute that may have one, or else its text."""
     attributes = element.attributes
     date = (
         attributes.get("datetime")
@@ -266,7 +262,7 @@ class FeedLink(NamedTuple):
 
 
 class Translation(NamedTuple):
-    """A link to the page in another language, or to a page to choose a language from (`x-default`)."""
+    """A link to the page in another language, or to a page where the reader chooses one (`x-default`)."""
 
     language: str
     href: str
@@ -289,25 +285,26 @@ class PageHead(NamedTuple):
     language: str = ""
     """The `lang` of the root, as written."""
     canonical: str = ""
-    """The first canonical address; `canonicals` has all."""
+    """The first of `canonicals`."""
     canonicals: tuple[str, ...] = ()
     base: str = ""
-    """The address in `base`, against which relative addresses are resolved, or an empty text if there is no `base`."""
+    """The address in `base`, against which relative addresses are resolved, or an empty text."""
     robots: frozenset[str] = frozenset()
     """The directives of `meta name=robots`, in lower case."""
     robots_metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of every `meta` that may forbid search engines to show the page."""
+    """The name and content of each `meta` that may forbid search engines to show the page."""
     published: str = ""
-    """A date, as written, that `read_page_time` can read, or an empty text; `modified` is one, too."""
+    """A date as written that `read_page_time` can read; `modified` is like it."""
     modified: str = ""
     author_metas: tuple[tuple[str, str], ...] = ()
-    """Name and content of every `meta` that may name an author, in order."""
+    """The name and content of each `meta` that may name an author, in order."""
     metas: tuple[tuple[str, str], ...] = ()
-    """Lower-case name and first content of each `meta` not in `open_graph`; for `robots`, all contents joined."""
+    """By lower-case name, the first content of each `meta` that is not in `open_graph`; for `robots`, all contents
+    joined."""
     linked: StructuredData = StructuredData()
     """The properties in the page's JSON-LD."""
     open_graph: tuple[tuple[str, str], ...] = ()
-    """Lower-case name and content of each `meta` of `og:`, `article:` and `twitter:`, in order."""
+    """The lower-case name and the content of each `meta` of `og:`, `article:` and `twitter:`, in order."""
     feeds: tuple[FeedLink, ...] = ()
     icons: tuple[str, ...] = ()
     """Addresses of the site's icons."""
@@ -318,7 +315,7 @@ class PageHead(NamedTuple):
 
     @property
     def authors(self) -> tuple[str, ...]:
-        """The authors in JSON-LD; without them, those in the most trusted `meta` elements, except web addresses."""
+        """The authors in JSON-LD, or else in the most trusted `meta` elements, except web addresses."""
         if self.linked.authors:
             return self.linked.authors
         for name in _AUTHOR_NAMES:
@@ -337,7 +334,7 @@ class PageHead(NamedTuple):
         return tuple(first_spelling.values())
 
     def property(self, name: str) -> str:
-        """Return the first property with this name in `open_graph`, such as `og:title`, or an empty text."""
+        """Return the first property with this name in `open_graph`, such as `og:title`; empty if there is none."""
         return next((value for key, value in self.open_graph if key == name and value), "")
 
 
@@ -396,22 +393,19 @@ def read_page_head(tree: LexborHTMLParser) -> PageHead:
 
 
 def _stated_date(linked_date: str, names: Sequence[str], properties: Mapping[str, str]) -> str:
-    """Return the first readable date, of JSON-LD or of a `meta` with one of these names, or an empty text."""
     return first_date((linked_date, *filter(None, map(properties.get, names))))
 
 
 def first_date(texts: Iterable[str]) -> str:
-    """Return the first of the texts that `read_page_time` can read, or an empty text."""
+    """Return the first text that `read_page_time` can read; empty if there is none."""
     return next((text for text in texts if text and read_page_time(text)), "")
 
 
 def _media_type(attributes: _Attributes) -> str:
-    """Return the media type in an element's `type`, without parameters, in lower case."""
     return (attributes.get("type") or "").partition(";")[0].strip().lower()
 
 
 def _text(attributes: _Attributes, name: str) -> str:
-    """Return an attribute with single spaces, or an empty text if it is missing."""
     return " ".join((attributes.get(name) or "")[:_MAX_CHARACTERS].split())
 
 
@@ -422,9 +416,9 @@ def _add_meta(
     open_graph: list[tuple[str, str]],
     author_metas: list[tuple[str, str]],
 ) -> None:
-    """Add a `meta` element to `open_graph` or `metas`, and one that names an author also to `author_metas`.
+    """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it names an author.
 
-    A later `meta` of a name that `metas` has is added to `repeated_metas`, or joined with the first for `robots`.
+    If `metas` has the name already, the element is added to `repeated_metas` instead.
     """
     content = attributes.get("content")
     if not content:
@@ -460,7 +454,7 @@ def _feed_links(links: Sequence[_Link]) -> Iterator[FeedLink]:
 
 
 def read_refresh(attributes: _Attributes) -> str:
-    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3), or an empty text."""
+    """Return the address of a `meta http-equiv=refresh` (HTML standard, section 4.2.5.3); empty if there is none."""
     if (attributes.get("http-equiv") or "").strip().lower() != "refresh":
         return ""
     prefix, equals, address = (attributes.get("content") or "")[:_MAX_CHARACTERS].partition("=")
@@ -468,7 +462,6 @@ def read_refresh(attributes: _Attributes) -> str:
 
 
 def _related_links(links: Sequence[_Link]) -> Iterator[Related]:
-    """Yield the related pages; feeds, translations, icons and the canonical address are left out."""
     for relations, attributes in links:
         if RELATIONS.isdisjoint(relations) or attributes.get("hreflang"):
             continue

@@ -17,9 +17,9 @@ from windrow.content.measures import LEVELS_ABOVE, PageMeasures, grade_counts, m
 _GRADE_STEPS = 50  # grades between the likelihoods 0 and 1
 _NEAR_BLOCKS = 5  # blocks on each side that a mean includes
 _MIN_CERTAIN_LIKELIHOOD, _MIN_CERTAIN_WORDS = 0.7, 12
-"""The least likelihood and words of a block that counts as certainly main content."""
+"""The minimum likelihood and number of words of a block that counts as certainly main content."""
 TEXT_BOX_SHARES = (0.5, 0.8)
-"""Shares of the page's likely words; for each one, the text box is the innermost box with at least this share."""
+"""Shares of the page's likely words. The text box of a share is the innermost box with at least this share."""
 _SIDE_BEFORE, _SIDE_AFTER = 1, 2
 
 
@@ -61,7 +61,7 @@ LikelihoodFeature = Callable[[Likelihoods], bytes]
 
 
 def _grade_likelihoods(likelihoods: Iterable[float]) -> bytes:
-    """Return likelihoods as grades from 1 to 51; the grade 0 is for neighbours outside the page."""
+    """Return likelihoods as grades from 1 to 51; grade 0 is for neighbours outside the page."""
     return bytes(map(int, map(add, map(mul, likelihoods, repeat(_GRADE_STEPS)), repeat(1.5))))
 
 
@@ -81,9 +81,9 @@ def _grade_of_repeated_box(likelihoods: Likelihoods) -> bytes:
 
 
 def _mean_of_path(likelihoods: Likelihoods) -> bytes:
-    """Return for each block the graded mean likelihood of all judged blocks whose boxes have the path of its box.
+    """Return for each block the mean likelihood of all judged blocks whose boxes have the same path, as a grade.
 
-    A path is a number, the same for boxes whose tags and classes, and those of all boxes around them, are the same.
+    Boxes have the same path, a number, if they and all boxes around them have the same tags and classes.
     """
     paths = likelihoods.page.pick_above[0](likelihoods.page.outline.boxes.path)
     words, likely_words = dict.fromkeys(paths, 0.0), dict.fromkeys(paths, 0.0)
@@ -94,7 +94,7 @@ def _mean_of_path(likelihoods: Likelihoods) -> bytes:
 
 
 def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
-    """Return for each block the graded mean likelihood of it and of `_NEAR_BLOCKS` judged blocks on each side."""
+    """Return for each block the mean likelihood of itself and `_NEAR_BLOCKS` judged blocks on each side, as a grade."""
     count = len(likelihoods.words)
     words = list(accumulate(likelihoods.words, initial=0))
     likely = list(accumulate(likelihoods.likely_words, initial=0.0))
@@ -109,7 +109,7 @@ def _mean_of_neighbours(likelihoods: Likelihoods) -> bytes:
 def _find_text_box(likely_words: Sequence[float], depth: Sequence[int], share: float) -> int:
     """Return the innermost box with at least this share of the page's likely words.
 
-    `likely_words` and `depth` have a number for each box, the body's first.
+    `likely_words` and `depth` have a number for each box, beginning with the body.
     """
     least_words = likely_words[0] * share
     return max((box for box, likely in enumerate(likely_words) if likely >= least_words), key=depth.__getitem__)
@@ -129,7 +129,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block after the text box the graded number of blocks from its end; 0 for all others."""
+    """Return for each block its distance behind the text box in blocks, as a grade; 0 for all blocks not behind it."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)
@@ -137,7 +137,7 @@ def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block the graded number of steps from the text box up to a box that contains the block."""
+    """Return for each block the steps from the text box up to a box that contains the block, as a grade."""
     boxes, text_box = likelihoods.page.outline.boxes, likelihoods.text_boxes[share]
     steps_to = {text_box: 0}
     steps = 0
@@ -156,9 +156,10 @@ def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _distance_to_certain_block(likelihoods: Likelihoods, *, in_words: bool, backwards: bool) -> bytes:
-    """Return for each block the graded distance to the last block up to it that is certainly main content.
+    """Return for each block the distance to the last block before it that is certainly main content, as a grade.
 
-    It is in words if `in_words`, otherwise in blocks; if `backwards`, it is the distance to the next such block.
+    A certain block has the distance 0. The distance is in words if `in_words`, and otherwise in blocks. If `backwards`,
+    blocks after it are searched instead.
     """
     distances = []
     distance = 9_999  # for blocks that no certain block precedes

@@ -1,7 +1,7 @@
 """Convert HTML to Markdown: CommonMark with GitHub's tables and strike-through, without clutter.
 
-The tree is serialised and its tags are read in order, as for an outline: that is faster than visiting node by node.
-An open block element is a `Frame`, an open inline element is an `_OpenInline`.
+The tree is serialised and its tags are read in order, as for an outline: that is faster than visiting node by node. An
+open block element is a `Frame`, an open inline element is an `_OpenInline`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,10 @@ _MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some syst
 
 
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
-    """Remove forms, navigation, hidden elements and clutter (by class or id) from a tree with the markup `html`."""
+    """Remove forms, navigation, hidden elements, and elements whose class or id names clutter.
+
+    `html` is the markup of the tree.
+    """
     for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
             node.unwrap()
@@ -57,12 +60,12 @@ def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
 
 
 def _is_headline(button: LexborNode) -> bool:
-    """Return whether a button opens another element, as the headlines of some lists of questions do."""
+    """Return whether a button opens another element, like a headline in a list of questions."""
     return "aria-expanded" in button.attributes or "aria-controls" in button.attributes
 
 
 def _is_clutter(node: LexborNode) -> bool:
-    """Return whether an element's class or id names clutter; a likely name needs little text, mostly in links."""
+    """Return whether a class or id names clutter. A likely name counts only with little text, mostly in links."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):
@@ -97,9 +100,9 @@ _PIXEL_SIZE = re.compile(rb' (?:width|height)="[01](?:px)?"')
 
 
 def html_to_markdown(html: str, base: str = "") -> str:
-    r"""Convert HTML to Markdown; addresses are resolved against `base`, and left out if they cannot be resolved.
+    r"""Convert HTML to Markdown. Addresses are resolved against `base`, and left out if that is not possible.
 
-    Raises StepError if the HTML has too many tags or its tree does not fit into memory.
+    Raise StepError if the HTML has too many tags or its tree does not fit into memory.
 
     >>> html_to_markdown("<h2>Tea</h2><p>Pour <b>hot</b> &amp; <a href=/w>water</a><ul><li>one<ul><li>two</ul></ul>", "http://a.b/")
     '## Tea\n\nPour **hot** & [water](http://a.b/w)\n\n- one\n  - two'
@@ -118,7 +121,7 @@ def html_to_markdown(html: str, base: str = "") -> str:
 
 
 class _OpenInline:
-    """An inline element that is open; `start` is the number of its first part in the line."""
+    """An inline element that is open; `start` is the index of its first part in the line."""
 
     __slots__ = ("kind", "start", "tag")
 
@@ -184,7 +187,6 @@ class _Writer:
             self._open_frame(kind, tag)
 
     def write_text(self, serialised: bytes) -> None:
-        """Write a text of the serialised tree as Markdown."""
         plain = unescape(serialised.decode())
         if not plain.isascii():
             plain = _INVISIBLE.sub("", plain)
@@ -267,7 +269,6 @@ class _Writer:
             line.append(trailing)
 
     def _write_link(self, inline: _OpenInline, content: str) -> str:
-        """Return an inline link, or only its content if the address cannot be resolved."""
         address = self._resolve_address(read_attribute(inline.tag, _HREF))
         if not address:
             return content
@@ -291,7 +292,7 @@ class _Writer:
         return content if content[0] in "\"'\u201c\u00ab\u201e\u2018" else f"“{content}”"
 
     def _resolve_address(self, href: str) -> str:
-        """Return an absolute address, escaped for a link, or an empty text if it cannot be resolved."""
+        """Return an absolute address, escaped for a link; empty if it cannot be resolved."""
         address = href.strip()
         if not _ABSOLUTE.match(address):
             if _SCHEME.match(address):
@@ -307,7 +308,6 @@ class _Writer:
     # Single elements.
 
     def _write_line_break(self, _tag: bytes) -> None:
-        """End the line; a second line break ends the paragraph."""
         line = self._line
         if not line:
             return
@@ -321,7 +321,6 @@ class _Writer:
         self._frames[-1].blocks.append("---")
 
     def _write_image(self, tag: bytes) -> None:
-        """Write an image, unless its address cannot be resolved, it is in code, or it is a tracking pixel."""
         source = read_attribute(tag, _SRC)
         if not source or source.startswith("data:"):
             lazy = (read_attribute(tag, opening).split(",")[0].split(" ")[0] for opening in _LAZY_SOURCES)
@@ -333,7 +332,6 @@ class _Writer:
         self._line.append(f"![{alt}]({address}{_spell_title(read_attribute(tag, _TITLE), alt)})")
 
     def _write_embedded(self, tag: bytes) -> None:
-        """Write embedded content, such as a video, as a link."""
         address = self._resolve_address(
             read_attribute(tag, _SRC) or read_attribute(tag, b' data="') or read_attribute(tag, b' data-src="')
         )
@@ -345,14 +343,13 @@ class _Writer:
         self._end_paragraph()
 
     def _write_checkbox(self, tag: bytes) -> None:
-        """Write the checkbox of a task list."""
         if b' type="checkbox"' in tag and self._frames[-1].kind == "item" and not self._line:
             self._line.append("[x] " if b" checked" in tag else "[ ] ")
 
     # Blocks.
 
     def _end_paragraph(self) -> None:
-        """End the current paragraph; inline elements that are open continue in the next one."""
+        """End the current paragraph; open inline elements continue in the next paragraph."""
         line = self._line
         if not line:
             return
@@ -377,7 +374,7 @@ class _Writer:
             self._frames[-1].blocks.append("  \n".join(escaped))
 
     def _open_frame(self, kind: str, tag: bytes) -> None:
-        """Open a block element; for a list item outside of a list, open a list before."""
+        """Open a block element; for a list item outside of a list, open a list first."""
         if kind == "item" and self._frames[-1].kind not in {"bullets", "numbers"}:
             self._frames.append(Frame("bullets", b"li"))
             self._frames[-1].is_implied = True
@@ -414,7 +411,7 @@ class _Writer:
             parent.blocks += blocks
 
     def _add_to_table(self, parent: Frame, frame: Frame) -> None:
-        """Add a cell to its row, or a row to its table; outside of one, add the blocks of the cells to `parent`."""
+        """Add a cell to its row, or a row to its table. Outside of a table, add the blocks in the cells to `parent`."""
         if frame.kind == "cell" and parent.kind == "row":
             if not parent.rows:
                 parent.rows.append(TableRow([], []))

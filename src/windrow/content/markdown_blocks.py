@@ -44,12 +44,12 @@ def write_table(rows: Sequence[TableRow]) -> list[str]:
 
 
 def _is_wide(cell: Sequence[str]) -> bool:
-    """Return whether a cell contains what is not written in a table: a list, code, a headline, or a long text."""
+    """Return whether a cell is unfit for a Markdown table: it contains a list, code, a headline or a long text."""
     return sum(map(len, cell)) > _MAX_CELL_CHARACTERS or any(_NOT_IN_CELLS.match(block) for block in cell)
 
 
 def _build_grid(rows: Sequence[TableRow]) -> list[list[str]]:
-    """Return the table as lines of cells; columns and rows that a cell spans get empty cells."""
+    """Return the table as rows of cells; for a cell that spans several columns or rows, empty cells are added."""
     grid: list[list[str]] = []
     spanned_rows: dict[int, int] = {}  # by column: the number of rows that a cell above spans from here on
     for row in rows:
@@ -67,7 +67,6 @@ def _build_grid(rows: Sequence[TableRow]) -> list[list[str]]:
 
 
 def _add_spanned_cells(line: list[str], spanned_rows: dict[int, int]) -> None:
-    """Add an empty cell to the line for each next column that a cell above spans."""
     while spanned_rows.get(len(line), 0) > 0:
         spanned_rows[len(line)] -= 1
         line.append("")
@@ -100,7 +99,7 @@ _BACKTICKS = re.compile(r"`+")
 class Frame:
     """An open block element and what was written in it so far.
 
-    `kind` is a key of `WRITERS`, or `row` or `cell`; `tag` is its start tag without brackets.
+    `kind` is a key of `WRITERS`, or `row` or `cell`. `tag` is the start tag without brackets.
     """
 
     __slots__ = ("blocks", "is_implied", "kind", "rows", "tag", "texts")
@@ -145,7 +144,6 @@ def _write_quotation(frame: Frame) -> list[str]:
 
 
 def _write_preformatted(frame: Frame) -> list[str]:
-    """Return preformatted text as a fenced block with the language of its code, if it is named."""
     text = "".join(frame.texts).replace("\r\n", "\n").strip("\n")
     if not text.strip():
         return []
@@ -173,7 +171,7 @@ def _write_table_frame(frame: Frame) -> list[str]:
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item; a list that may follow text without an empty line is joined to it."""
+    """Return the blocks of an item as one text. A list that may follow text without an empty line is joined to it."""
     joined: list[str] = []
     for block in blocks:
         if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):
@@ -187,7 +185,7 @@ _ATTACHED_LIST = re.compile(r"- |1\. ")  # a list that may follow a paragraph wi
 
 
 def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
-    """Append a list that is directly in the list `parent` to the item before it; without one, add it as an item."""
+    """Append a list that is directly in the list `parent` to the last item, or add it as an item if there is none."""
     if parent.blocks and blocks:
         parent.blocks[-1] = f"{parent.blocks[-1]}\n{blocks[0]}"
     else:
@@ -195,7 +193,7 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return a list, with other markers if it follows a list of its kind: otherwise they would be read as one list."""
+    """Return a list. After a list of the same type, change its markers, because both would be read as one list."""
     if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", new_list[0])]
     if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):

@@ -17,7 +17,7 @@ from windrow.content.outline import BODY, Outline, PageLocation, Shape, read_sha
 from windrow.content.outline_builder import OutlineBuilder
 
 Action = Callable[[OutlineBuilder, bytes, Shape], None]
-"""What is done at a tag, given the builder, the tag and its shape."""
+"""A function of the builder that processes a tag. It is called with the builder, the tag and the tag's shape."""
 Meaning = tuple[Action, Shape]
 """The action at a tag, and the shape of the box that it opens, which is `BODY` if it opens none."""
 
@@ -49,14 +49,14 @@ _START_ACTIONS: dict[str, Action] = {
     "source": OutlineBuilder.add_source,
     "br": OutlineBuilder.end_line,
 }  # fmt: skip
-"""The action at an element's start tag; the elements that are not here are boxes or unknown."""
+"""The action at an element's start tag. Elements that are not here are boxes or unknown."""
 _END_ACTIONS: dict[Action, Action] = {
     _NOTHING: _NOTHING,
     OutlineBuilder.open_spaced: OutlineBuilder.close_spaced,
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""By the action at a start tag, the action at its end tag; it is `separate_words` for the other `_START_ACTIONS`."""
+"""The action at an end tag, by the action at the start tag. For start actions not in it, it is `separate_words`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -64,7 +64,7 @@ _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "menu", "nav", "noscript", "ol", "optgroup", "option", "p", "pre", "search", "section", "select", "summary",
     "svg", "table", "tbody", "td", "textarea", "tfoot", "th", "thead", "tr", "ul",
 ))  # fmt: skip
-"""Elements that browsers lay out as boxes; unknown elements are inline, custom ones are boxes."""
+"""Elements that browsers lay out as boxes. Unknown elements are inline, custom elements are boxes."""
 _INLINE_MEANINGS: dict[bytes, Meaning] = {
     **{name.encode(): (act, BODY) for name, act in _START_ACTIONS.items()},
     **{f"/{name}".encode(): (_END_ACTIONS.get(act, _SEPARATE), BODY) for name, act in _START_ACTIONS.items()},
@@ -128,7 +128,7 @@ def split_markup(markup: bytes) -> list[bytes]:
 def find_meaning(tag: bytes) -> Meaning:
     """Return what to do at a tag: an action, mostly a method of `OutlineBuilder`, and the shape of its box.
 
-    Meanings are cached, since the tags of boxes repeat within a page and from page to page.
+    Meanings are cached, because the tags of boxes repeat within a page and from page to page.
     """
     return _known_meanings.get(tag) or _work_out_meaning(tag)
 
@@ -146,7 +146,7 @@ def _work_out_meaning(tag: bytes) -> Meaning:
 
 
 def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
-    """Cache a tag's meaning, unless the tag is long, and return it; a full cache is emptied before."""
+    """Cache a tag's meaning, unless the tag is long, and return the meaning. A full cache is first emptied."""
     if len(tag) <= _MAX_CACHED_TAG_BYTES:
         if len(_known_meanings) >= _MAX_CACHED_TAGS:
             _known_meanings.clear()
@@ -156,7 +156,6 @@ def _cache_meaning(tag: bytes, meaning: Meaning) -> Meaning:
 
 
 def _box_meaning(tag: bytes, name: bytes) -> Meaning:
-    """Return the meaning of the tag of a box, a custom element, or an unknown element."""
     is_end = name.startswith(b"/")
     element_name = name[1:] if is_end else name
     if element_name in _BOX_ELEMENTS:
@@ -181,10 +180,10 @@ def copy_chosen_markup(
 ) -> str:
     """Return the markup of the chosen blocks as HTML; the outline was built from `markup_pieces`.
 
-    It has these blocks with their inline elements, separate pictures between the first and the last of them, the
-    figures in `figure_range` if it is given, and the boxes around all of them. It is empty if no block is chosen. Only
-    the tags from the end of the block before the first chosen one to the end of the last one are read, or to the end
-    of the block after that if figures may follow the text.
+    The markup has these blocks with their inline elements, separate pictures between the first and the last chosen
+    block, the figures in `figure_range` if it is given, and the boxes around all of them. It is empty if no block is
+    chosen. Reading begins at the end of the block before the first chosen block. It ends at the end of the last chosen
+    block or, if figures may follow the text, at the end of the block after it.
     """
     first = next((block for block, is_chosen in enumerate(chosen) if is_chosen), len(chosen))
     if first == len(chosen):
@@ -215,9 +214,9 @@ class FigureRange(NamedTuple):
     """The part of a page in which figures belong to its text."""
 
     first: int
-    """The number of the first block; figures before it are left out."""
+    """The number of the range's first block; figures before it are left out."""
     depth: int
-    """The least number of open boxes around a figure after the text; 0 leaves out all figures after the text."""
+    """The minimum number of open boxes around a figure after the text; 0 leaves out all figures after the text."""
 
 
 class _Copy:
@@ -231,7 +230,7 @@ class _Copy:
     def __init__(
         self, outline: Outline, chosen: Sequence[bool], block_before: int, chosen_range: tuple[int, int], depth: int
     ) -> None:
-        """Begin at the end of `block_before`, in the boxes open there; at the start of the body if it is -1.
+        """Begin at the end of `block_before`, in the boxes open there; if it is -1, begin at the start of the body.
 
         `chosen_range` has the numbers of the first and the last chosen block; `depth` is that of a `FigureRange`.
         """
@@ -256,7 +255,7 @@ class _Copy:
             self._open(boxes.start_tag[box], boxes.locations[box])
 
     def _open(self, tag: bytes, locations: int) -> None:
-        """Write the start tag of a box; `locations` are the `PageLocation` flags that it adds."""
+        """Write the start tag of a box. `locations` are the `PageLocation` flags that the box adds."""
         self._opened.append((len(self.output), tag))
         self._open_locations.append(self._open_locations[-1] | locations)
         self.output.append(b"<%b>" % tag)
@@ -289,7 +288,7 @@ class _Copy:
             self.output.append(b"</%b>" % tag.partition(b" ")[0])
 
     def end_line(self, number: int) -> None:
-        """End the line at tag number `number`; copy it if it belongs to a chosen block, or is a picture of the text."""
+        """End the line at tag `number`; copy the line if it belongs to a chosen block or is a picture of the text."""
         end_tags, first = self._end_tags, self._next_block
         next_block = first
         while next_block < len(end_tags) and end_tags[next_block] <= number:
@@ -305,7 +304,7 @@ class _Copy:
         self.line.clear()
 
     def _is_own_picture(self, line: bytes, next_block: int) -> bool:
-        """Return whether the line has a picture that belongs to the text; a linked one must be in a figure."""
+        """Return whether the line has a picture that belongs to the text. A linked picture must be in a figure."""
         if _PICTURE_TAG.search(line) is None:
             return False
         locations, (first, last) = self._open_locations[-1], self._chosen_range

@@ -1,6 +1,7 @@
 """Compute the measures of a page from which the forests' features are made, such as sums of the text in each box.
 
-Many measures are grades: numbers from 0 to 254, each the count of bounds in a scale that are less than a value.
+Many measures are grades. A grade is a number from 0 to 254: the number of bounds in a scale that are smaller than a
+value.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ OUTSIDE_GRADE = 254
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:
-    """Return the grade of each number: the count of bounds in the scale that are less than it.
+    """Return the grade of each value: the number of bounds in the scale that are smaller than the value.
 
     >>> list(grade([0, 1, 11, 1e9], COUNT_SCALE))
     [0, 1, 10, 36]
@@ -50,7 +51,7 @@ def grade(values: Iterable[float], scale: Scale) -> bytes:
 
 
 def grade_shares(values: Sequence[float], whole: float) -> bytes:
-    """Return the grade of each value's share of `whole`; equal values, frequent among boxes, are graded once."""
+    """Return the grade of each value's share of `whole`. Equal values are frequent among boxes, and are graded once."""
     grade_by_value = {value: bisect_left(SHARE_SCALE, value / whole) for value in set(values)}
     return bytes(map(grade_by_value.__getitem__, values))
 
@@ -97,7 +98,7 @@ class BoxSums(NamedTuple):
     linked: list[int]
     """The number of words in links."""
     prose: list[int]
-    """The number of words in blocks of prose: of at least twelve words, less than a third of them linked."""
+    """The number of words in blocks of prose: at least twelve words, less than a third of them linked."""
     blocks: list[int]
     link_density: bytes
     """The share of linked words, graded."""
@@ -111,11 +112,11 @@ class BoxSurroundings(NamedTuple):
     """Measures over each box and the boxes around it; each column has one number for each box."""
 
     densest: list[int]
-    """The greatest share of linked words of these boxes, graded."""
+    """The greatest share of linked words of the box and the boxes around it, as a grade."""
     repeated_box: list[int]
-    """Of these boxes, the number of the one with the most siblings of its kind; 0 if none is one of three or more."""
+    """The box, or a box around it, with the most siblings of its kind; 0 if none has two siblings."""
     repetitions: list[int]
-    """How many boxes `repeated_box` and its siblings of the same kind are; 0 for the body."""
+    """The number of boxes that are `repeated_box` or its siblings of the same kind; 0 for the body."""
     near_groups: list[int]
     """The groups (`traits.GROUP_BITS`) of the names of the box and of the two boxes around it."""
     far_groups: list[int]
@@ -174,9 +175,9 @@ def measure_surroundings(outline: Outline, link_density: bytes) -> BoxSurroundin
 
 
 def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence[float]) -> list[list[int]]:
-    """Return for each share, and by block, the innermost box around the block with at least this share of the sum.
+    """Return, for each share and block, the innermost box around the block with at least this share of the sum.
 
-    `shares` are in ascending order; `sums` has the sum of each box, the body's first.
+    `shares` are in ascending order. `sums` has the sum of each box, beginning with the body.
     """
     boxes, total = outline.boxes, sums[0] or 1
     large_boxes: Iterable[int] = range(len(sums))
@@ -192,7 +193,7 @@ def find_innermost_boxes(outline: Outline, sums: Sequence[int], shares: Sequence
 
 
 LEVELS_ABOVE = 4
-"""The number of boxes around a block that have features: its own box (0 steps up), and those 1 to 3 steps up."""
+"""The number of boxes that have features for a block: its own box, and the boxes 1 to 3 steps above it."""
 WORD_SHARES = (0.1, 0.3, 0.5, 0.7)
 """The shares of a page's words for `PageMeasures.word_boxes`."""
 PROSE_SHARES = (0.5, 0.8)
@@ -215,15 +216,17 @@ class PageMeasures(NamedTuple):
     pick_above: list[Picker]
     """Item n picks from a column of all boxes, for each judged block, the value of the box n steps above its own."""
     headline_levels: list[int]
-    """For each box its level from 1 to 6 if it is a headline, and 0 otherwise."""
+    """For each box, the level from 1 to 6 if it is a headline, and otherwise 0."""
     path_sums: tuple[list[int], list[int], list[int]]
-    """By path number (`Boxes.path`): the number of blocks in boxes with it, their words, and their linked words."""
+    """By path number (`Boxes.path`), for all boxes with the path: the number of blocks, words and linked words."""
     word_boxes: dict[float, Sequence[int]]
-    """For each of `WORD_SHARES`: the innermost box around each judged block that has this share of the page's words."""
+    """For each of `WORD_SHARES`, the innermost box around each judged block that has this share of the page's words."""
     prose_boxes: dict[float, Sequence[int]]
-    """For each of `PROSE_SHARES`: the innermost box around each judged block with this share of the page's prose."""
+    """For each of `PROSE_SHARES`, the innermost box around each judged block that has this share of the page's
+    prose."""
     since_headline: list[tuple[int, int, int]]
-    """For each block: the level of the last headline before it (0: none), and the blocks and words in between."""
+    """For each block: the level of the last headline before it (0: none), and the blocks and words since that
+    headline."""
 
 
 def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
@@ -260,7 +263,7 @@ def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the visible blocks outside navigation, footers and choices; if they have few words, all visible blocks."""
+    """Return the visible blocks outside navigation, footers and choices, or all visible blocks if they are few."""
     locations, blocks = outline.boxes.locations, outline.blocks
     hidden = find_excluded_blocks(outline)
     visible = [block for block in range(len(blocks.box)) if block not in hidden] if hidden else range(len(blocks.box))
@@ -270,7 +273,7 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return by path number the number of blocks in boxes with this path, their words, and their linked words."""
+    """Return by path number, for all boxes with the path, the number of blocks, words and linked words."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count
@@ -283,7 +286,7 @@ def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
 
 
 def _measure_since_headlines(outline: Outline, level_by_box: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Return `PageMeasures.since_headline`; `level_by_box` has the level of a headline, and 0 for other boxes."""
+    """Return `PageMeasures.since_headline`; `level_by_box` is 0 for boxes that are not headlines."""
     measures = []
     level = blocks = words = 0
     for box, word_count in zip(outline.blocks.box, outline.blocks.words, strict=True):

@@ -89,7 +89,7 @@ def attribute_location(attribute: bytes, value: bytes) -> int:
 
 
 def hides(style: bytes) -> bool:
-    """Return whether the last `display` in a style is `none`, so that it hides its element.
+    """Return whether a style hides its element: its last `display` is `none`.
 
     >>> hides(b"color: red; display:none"), hides(b"--display: none"), hides(b"display: none; display: block")
     (True, False, False)
@@ -108,7 +108,7 @@ class Anchor(NamedTuple):
     href: str
     rel: str
     text: str
-    """Its text; if it is empty, its label, title or picture's alternative text."""
+    """Its text; if this is empty, its label, its title, or the alternative text of its picture."""
     locations: int
     """The `PageLocation` flags of the elements around it."""
     headline: bool
@@ -119,7 +119,7 @@ class Anchor(NamedTuple):
 class Boxes:
     """The elements that browsers lay out as boxes and that contain text, in document order; number 0 is the body.
 
-    Inline elements (`b`, `span`, `a`) are not boxes, nor are elements nested deeper than 200 boxes.
+    Inline elements (`b`, `span`, `a`) are not boxes. Neither are elements nested deeper than 200 boxes.
     """
 
     tag: list[str] = field(default_factory=list)
@@ -127,11 +127,11 @@ class Boxes:
     """The number of the parent box; -1 for the body."""
     depth: list[int] = field(default_factory=list)
     locations: list[int] = field(default_factory=list)
-    """The `PageLocation` flags of it and the elements around it."""
+    """The `PageLocation` flags of the box and the elements around it."""
     name_groups: list[int] = field(default_factory=list)
     """The groups (`traits.GROUP_BITS`) of the words in its own classes, id, role and `itemprop`."""
     path: list[int] = field(default_factory=list)
-    """A number that boxes share if they have the same kind, and the boxes around them have the same kinds."""
+    """A number that boxes share if they and all boxes around them have the same kinds."""
     kind: list[str] = field(default_factory=list)
     """The name of its tag, and its classes as written."""
     first: list[int] = field(default_factory=list)
@@ -144,10 +144,10 @@ class Boxes:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """The texts between the borders of boxes, in the page's order, except empty ones."""
+    """The texts between the borders of boxes, in the page's order; empty texts are left out."""
 
     text: list[str] = field(default_factory=list)
-    """Its text with collapsed spaces, and a line feed for `br`; the white space of `pre` is not changed."""
+    """The text with single spaces, and a line feed for `br`; the white space of `pre` is not changed."""
     words: list[int] = field(default_factory=list)
     linked: list[int] = field(default_factory=list)
     """The number of words in links."""
@@ -173,7 +173,7 @@ class Outline:
 
 
 def find_table_row(outline: Outline, box: int) -> int:
-    """Return the box of the row of the table cell around a box, or -1 if there is no cell or it has several blocks."""
+    """Return the table row around a box, as a box number; -1 outside of cells, or if the cell has several blocks."""
     boxes = outline.boxes
     if not boxes.locations[box] & _CELL:
         return -1
@@ -232,7 +232,7 @@ def read_attribute(tag: bytes, opening: bytes) -> str:
 
 
 def unescape(text: str) -> str:
-    """Return a text of a serialised tree with its escapes undone.
+    """Return a text of a serialised tree with its character references replaced.
 
     >>> unescape("&lt;a&gt; &amp;lt;")
     '<a> &lt;'

@@ -15,25 +15,25 @@ _SRCSET = b' srcset="'
 _REFERENCE_ATTRIBUTES = {b"area": _HREF, b"form": b' action="', b"object": b' data="'}
 _MAX_DEPTH = 200  # boxes
 _START, _END = b"\x02", b"\x03"
-"""In a line, they stand for the start and end of a span or link that browsers show with a gap after another one."""
+"""In a line, these characters mark the start and the end of a span or link. Browsers show a gap between two spans."""
 _END_THEN_START = re.compile("\x03[\x02\x03]*\x02")
 _GAP = re.compile(r"(?<=[^\s(\[{«“\u2018¿¡/\x01])\x01+(?![\s)\]}»”\u2019,.;:!?%…/\x01])")
 _LONE_LETTER = re.compile(r"\b([^\W\d_])\x01+(?=[^\W\d_])")
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]+")
-"""Matches text in scripts without spaces: a word has about two signs or five letters there."""
+"""Matches text in scripts without spaces, in which a word has about two ideographs or five letters."""
 _FIRST_SYLLABIC = "\u3040"  # from here on in Unicode, words of these scripts have two signs; before, five letters
 _PARAGRAPH_TAGS = frozenset(("p", "h1", "h2", "h3", "h4", "h5", "h6"))
 _CODE, _HEADLINE = int(PageLocation.CODE), int(PageLocation.HEADLINE)
 
 _BoxRow = tuple[str, int, int, int, int, int, str, int, bytes]
-"""A box: the columns of `Boxes` in their order, except `stop`."""
+"""A box: its values for the columns of `Boxes`, in their order, except `stop`."""
 # The positions of some columns in such a row, which is a plain tuple since there are many.
 _TAG_NAME: Final = 0
 _LOCATIONS: Final = 3
 _PATH: Final = 5
 _FIRST_BLOCK: Final = 7
 _BlockRow = tuple[str, int, int, int, int, int]
-"""A block: the columns of `Blocks` in their order, except `code` and `quote`."""
+"""A block: its values for the columns of `Blocks`, in their order, except `code` and `quote`."""
 
 
 class OpenInline:
@@ -42,7 +42,7 @@ class OpenInline:
     __slots__ = ("anchor_index", "fallback", "headline", "locations", "nested_count", "start", "tag", "words")
 
     def __init__(self, start: int, tag: bytes = b"", anchor_index: int = 0, locations: int = 0) -> None:
-        """Begin at part `start` of the line; `anchor_index` and `locations` are those of a link's `Anchor`."""
+        """Begin at part `start` of the line; `anchor_index` and `locations` are for the `Anchor` of a link."""
         self.start = start
         self.tag = tag
         self.anchor_index = anchor_index
@@ -53,7 +53,7 @@ class OpenInline:
         self.fallback = ""  # the alternative text of a picture in it
 
     def add_words(self, parts: list[bytes]) -> int:
-        """Append the words of the line from part `start` on to `words`; return their count by `_count_words`."""
+        """Append the line's words from part `start` on to `words`; return the number of words."""
         start = self.start
         text = visible_text(parts[start] if start == len(parts) - 1 else b"".join(parts[start:]))
         words = text.split()
@@ -63,7 +63,7 @@ class OpenInline:
 
 
 class OutlineBuilder:
-    """Builds the outline of a page; a method for a tag is given the tag without brackets and the shape of its box."""
+    """Builds the outline of a page. Methods for a tag take the tag without brackets, and the shape of its box."""
 
     __slots__ = (
         "_anchors", "_blocks", "_box_rows", "_code_texts", "_component_is_box", "_ended_lines", "_link_count",
@@ -119,7 +119,7 @@ class OutlineBuilder:
             self._add_block()
 
     def open(self, tag: bytes, shape: Shape) -> None:
-        """Open a box; one that is nested deeper than `_MAX_DEPTH` boxes is only counted."""
+        """Open a box. A box that is nested deeper than `_MAX_DEPTH` boxes is only counted."""
         if self.parts or self._ended_lines:
             self._add_block()
         rows, stack = self._box_rows, self._open_boxes
@@ -169,12 +169,12 @@ class OutlineBuilder:
             self.close(tag, shape)
 
     def open_spaced(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """Begin an inline element that is shown with a gap after another one."""
+        """Begin an inline element that browsers separate from the inline element before it by a gap."""
         if self.parts and self.word_gap:
             self.parts.append(_START)
 
     def close_spaced(self, _tag: bytes = b"", _shape: Shape = BODY) -> None:
-        """End an inline element that is shown with a gap after another one."""
+        """End an inline element that browsers separate from the next inline element by a gap."""
         if self.parts and self.word_gap:
             self.parts.append(_END)
 
@@ -191,7 +191,7 @@ class OutlineBuilder:
             self.parts.clear()
 
     def add_reference(self, tag: bytes, _shape: Shape) -> None:
-        """Add the address of an element to the anchors; a link without text gets its picture's alternative text."""
+        """Add the address of an element to the anchors; remember an image's alternative text for a link around it."""
         self.separate_words()
         name = tag.partition(b" ")[0]
         link, locations = self._open_link, self._open_locations()
@@ -221,14 +221,14 @@ class OutlineBuilder:
             self._anchors.append(Anchor("source", href, "", "", self._open_locations(), headline=False))
 
     def _add_candidates(self, tag: bytes, label: str) -> None:
-        """Add the addresses in an element's `srcset` to the anchors, each once, except the address in its `src`."""
+        """Add the addresses of a picture's sizes, except the address in its `src`."""
         hrefs = dict.fromkeys(parse_srcset(read_attribute(tag, _SRCSET)))
         hrefs.pop(read_attribute(tag, _SRC), None)
         locations = self._open_locations()
         self._anchors += [Anchor("img", href, "", label, locations, headline=False) for href in hrefs]
 
     def open_anchor(self, tag: bytes, _shape: Shape) -> None:
-        """Close the link that is open, if there is one, and open another."""
+        """Open a link; close the link that is open, if there is one."""
         if self._open_link is not None:
             self.close_anchor()
         if self.parts and self.word_gap:
@@ -268,14 +268,14 @@ class OutlineBuilder:
             self.word_gap = b"" if self._open_code else b" "
 
     def _open_or_count(self, element: OpenInline | None) -> OpenInline:
-        """Return the open element; open one if it is None, and otherwise only count one more within it."""
+        """Return the open element, with one more element counted within it; open one if it is None."""
         if element is None:
             return OpenInline(len(self.parts))
         element.nested_count += 1
         return element
 
     def _close_or_uncount(self, element: OpenInline | None, texts: dict[int, list[str]]) -> OpenInline | None:
-        """Return the element if one within it ends here; otherwise return None and add its text to `texts`."""
+        """Close the element, add its text to `texts`, and return None; if elements are nested in it, count one less."""
         if element is not None and element.nested_count:
             element.nested_count -= 1
             return element
@@ -286,7 +286,6 @@ class OutlineBuilder:
         return None
 
     def _open_locations(self) -> int:
-        """Return the `PageLocation` flags of the innermost box, with CODE if a code element is open."""
         return self._box_rows[self._open_boxes[-1]][_LOCATIONS] | (_CODE if self._open_code else 0)
 
     def _add_words(self) -> None:
@@ -298,7 +297,7 @@ class OutlineBuilder:
                 element.add_words(self.parts)
 
     def _add_block(self) -> None:
-        """End the block, and add it if it has words; an open link continues in the next block with its words so far."""
+        """End the block, and add it if it has words. An open link continues in the next block with its words so far."""
         parts, ended_lines = self.parts, self._ended_lines
         if self._open_link or self._open_code or self._open_quote:
             self._add_words()
@@ -331,7 +330,7 @@ class OutlineBuilder:
 def visible_text(serialised: bytes) -> str:
     """Return a piece of a serialised line as browsers show it, without soft hyphens, in NFC.
 
-    Two links, or spans with a class, without a space between them are mostly styled with a gap: a space is inserted,
+    Two links, or spans with a class, without a space between them are mostly shown with a gap. So a space is inserted,
     except before punctuation and after a single letter that begins a word.
     """
     text = serialised.decode()
@@ -353,7 +352,6 @@ def visible_text(serialised: bytes) -> str:
 
 
 def _join_lone_letter(match: re.Match[str]) -> str:
-    """Return a single letter without the gap after it if a lower-case letter follows, otherwise with it."""
     return match[1] if match.string[match.end()].islower() else match[0]
 
 

@@ -30,7 +30,7 @@ class Page(NamedTuple):
 
 
 def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:
-    """Read a page's bytes in linear time; raise StepError if it has too many tags or its tree does not fit into memory.
+    """Read a page's bytes in linear time; raise StepError if it has too many tags or does not fit into memory.
 
     >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
@@ -64,7 +64,8 @@ _NOT_CONTENT = HIDDEN | int(
     | PageLocation.BUTTON
 )
 _MISSED_WORD_WEIGHT = 0.7
-"""The weight of a missed word compared to a surplus one; below 1, since the forests give high likelihoods."""
+"""The weight of a missed word relative to a surplus word. It is below 1 because the forests overestimate
+likelihoods."""
 
 
 class BlockFate(StrEnum):
@@ -86,7 +87,7 @@ class BlockFate(StrEnum):
 
 
 class Choice(NamedTuple):
-    """The fate of each block of a page, and by block number the likelihoods, from 0 to 1, of the judged blocks."""
+    """The fate of each block of a page, and the likelihoods of the judged blocks (0 to 1), by block number."""
 
     fates: list[BlockFate]
     likelihoods: Mapping[int, float]
@@ -98,17 +99,17 @@ class Choice(NamedTuple):
 
 
 def main_content(outline: Outline, traits: PageTraits | None = None) -> list[bool]:
-    """Return for each block whether it is main content; `traits` are those of the page, if they are known."""
+    """Return for each block whether it is main content. `traits` are the page's traits, or None if not known."""
     return choose_main_content(outline, traits).taken()
 
 
 def choose_main_content(outline: Outline, traits: PageTraits | None = None, *, captions: bool = False) -> Choice:
     """Choose the main content of a page; return the fate of each block.
 
-    Navigation, footers and lists of choices are left out. A forest judges each of the other blocks, and a second one
-    also uses the first one's likelihoods of neighbours and surrounding boxes. Then the likeliest blocks are taken, as
-    many as maximise the expected F measure, so that some are taken even if little is certain. The captions of an
-    article's pictures are left out unless `captions` is true.
+    Navigation, footers and lists of choices are left out. A forest judges each remaining block, and a second forest
+    also uses the likelihoods from the first forest for neighbours and surrounding boxes. Then the likeliest blocks are
+    taken, as many as maximise the expected F measure, so that some are taken even if little is certain. The captions of
+    an article's pictures are left out unless `captions` is true.
     """
     fates = [BlockFate.ASIDE] * len(outline.blocks.text)
     if not fates:
@@ -149,17 +150,17 @@ def choose_blocks(
 
 
 def leave_out(choice: Choice, chosen: Sequence[bool], new_fate: BlockFate) -> None:
-    """Set `new_fate` for taken blocks that are not `chosen` any more, and KEPT for chosen ones that were not taken."""
+    """Set `new_fate` for taken blocks that are not `chosen`, and KEPT for chosen blocks that were not taken."""
     for block, (was_taken, is_taken) in enumerate(zip(choice.taken(), chosen, strict=True)):
         if was_taken != is_taken:
             choice.fates[block] = BlockFate.KEPT if is_taken else new_fate
 
 
 def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
-    """Return the taken blocks without those after the box of the text: they are mostly teasers of other pages.
+    """Return the taken blocks, without blocks after the box of the text: they are mostly teasers of other pages.
 
-    The box of the text is the innermost box with 60 % of the certain prose, or on a page that is not mostly prose with
-    90 %, since lists and products have a box for each of their texts. Without much certain prose, all blocks remain.
+    The box of the text is the innermost box with 60 % of the certain prose, or with 90 % on a page that is not mostly
+    prose, because lists and products have a box for each of their texts. Without much certain prose, all blocks remain.
     """
     boxes, blocks = outline.boxes, outline.blocks
     certain_words = [0] * len(blocks.words)
@@ -184,7 +185,7 @@ def _drop_after_text(outline: Outline, taken: Mapping[int, float]) -> list[int]:
 
 
 def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
-    """Yield the taken blocks without copies of an earlier one in another box: some pages contain their text twice."""
+    """Yield the taken blocks, except copies of an earlier block in another box: some pages contain their text twice."""
     parents, blocks = outline.boxes.parent, outline.blocks
     parent_by_text: dict[str, int] = {}
     for block in taken:
@@ -194,9 +195,9 @@ def _drop_copies(outline: Outline, taken: Iterable[int]) -> Iterator[int]:
 
 
 def _short_main_blocks(outline: Outline) -> list[int]:
-    """Return the blocks of a page's only `main` or article if it has few words, of which a forest takes too little.
+    """Return the blocks of a page's only `main` or article if it has few words: forests take too little of a short one.
 
-    All of its headlines, code and quotations are taken, but not its navigation, forms and hidden blocks.
+    Blocks in navigation, forms and hidden elements are left out.
     """
     boxes, blocks = outline.boxes, outline.blocks
     for location in (_MAIN, _ARTICLE):
@@ -216,7 +217,7 @@ def _short_main_blocks(outline: Outline) -> list[int]:
 
 
 def find_threshold(likelihoods: Sequence[float], words: Sequence[int]) -> float:
-    """Return the least likelihood of a block that is taken, so that the expected F measure of the words is greatest.
+    """Return the minimum likelihood of taken blocks that gives the greatest expected F measure of words.
 
     >>> find_threshold([0.9, 0.8, 0.1], [100, 50, 100])
     0.8

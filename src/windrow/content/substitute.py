@@ -1,8 +1,9 @@
 """Recognise a page that a server sends with status 200 instead of the document that was requested.
 
 Such a page states that the document was not found (a soft 404), asks for consent to cookies, or asks for proof that a
-person requested it. It is recognised by a part of its title or headline that is one of the usual phrases as a whole, or
-by a sentence in a very short text. A page with a long text is not recognised: it may be an article about such pages.
+person requested it. It is recognised if a whole part of its title or headline is one of the usual phrases, or by a
+sentence in a very short text. A page with a long text is not recognised: it may be an article about consent or missing
+pages.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ _KINDS = {
     Reason.CONSENT_PAGE: (_CONSENT_PHRASES, _MAX_GATE_CHARACTERS),
     Reason.BOT_WALL: (_GATE_PHRASES, _MAX_GATE_CHARACTERS),
 }
-"""The phrases of each kind of page, and the most characters of its main content."""
+"""The phrases of each kind of page, and the maximum number of characters of its main content."""
 _PHRASE_GROUPS = "|".join(f"(?P<{reason}>{'|'.join(phrases)})" for reason, (phrases, _) in _KINDS.items())
 _PHRASES = re.compile(f"{_OPENING_WORDS}(?:{_PHRASE_GROUPS})(?: (?:404|error|sorry))*")
 
@@ -121,7 +122,7 @@ _PHRASES = re.compile(f"{_OPENING_WORDS}(?:{_PHRASE_GROUPS})(?: (?:404|error|sor
 def recognise_substitute(titles: Iterable[str], text: str) -> Reason | None:
     """Return SOFT_404, CONSENT_PAGE or BOT_WALL for a page that is not the requested document, or None.
 
-    `titles` are the page's title and headline, `text` is its main content.
+    `titles` are the page's title and headline. `text` is its main content.
 
     >>> recognise_substitute(["Page not found | The Gazette"], "Try the search.")
     <Reason.SOFT_404: 'soft_404'>
@@ -154,9 +155,9 @@ _MIN_CONSENT_TERMS = 4
 
 
 def asks_for_consent(text: str) -> bool:
-    """Return whether a main content is a request for consent to cookies, whatever its title.
+    """Return whether a main content asks for consent to cookies. The page's title does not count.
 
-    Such a text is short, has several different terms of such requests, and has words for "we" and for "you".
+    A request for consent is short, has several of the usual terms, and addresses "you" as "we".
 
     >>> asks_for_consent("With your consent, we and our partners use cookies for personalised ads on your device.")
     True
@@ -171,5 +172,5 @@ def asks_for_consent(text: str) -> bool:
 
 
 def _plain_words(text: str) -> str:
-    """Return a text in lower case, with a space in place of each run of characters that are not letters or digits."""
+    """Return a text in lower case; each run of characters that are not letters or digits becomes a space."""
     return _NOT_A_WORD.sub(" ", text.casefold()).strip()

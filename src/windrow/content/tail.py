@@ -1,9 +1,9 @@
-"""Remove the tail of an article, which follows its text, and the captions of pictures; find the figures of the text.
+"""Remove the tail of an article and the captions of pictures; find the figures of the text.
 
-The tail consists of sections such as one about the author, teasers of other articles, and readers' comments. A forest,
-which judges single blocks, takes some of these for text. They are found by their names and by repetition, only after
-the middle of the article's prose, and only on pages that declare themselves articles: in a forum the comments are the
-main content, and in a list the teasers.
+The tail follows the article's text. It consists of sections such as one about the author, teasers of other articles,
+and readers' comments. A forest that judges single blocks takes some of them for text. Tails are found by the names of
+their sections and by repetition, only after the middle of the article's prose, and only on pages that declare
+themselves articles: in a forum the comments are the main content, and in a list the teasers.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from windrow.content.outline import LEVELS, Outline, PageLocation
 from windrow.content.traits import GROUP_BITS, PageTraits
 
 BlockRange = tuple[int, int]
-"""The number of the first block, and the number after the last."""
+"""The number of the first block, and the number after the last block."""
 
 _HEADLINE = int(PageLocation.HEADLINE)
 _MAX_KICKERS = 3  # the most blocks between a figure and the headline after it
@@ -29,7 +29,8 @@ _MIN_PROSE_WORDS, _MIN_ARTICLE_WORDS = 12, 100  # the fewest words of a block of
 _MIN_SHARE_BEFORE, _MAX_SHARE_WITHIN = 0.5, 0.4  # the least share of prose before a tail, and the greatest share in it
 _MAX_HEADLINE_WORDS, _MAX_LINE_WORDS = 12, 6  # the most words of a headline, and of another line, that names a section
 _MIN_TEASERS, _MIN_WORDS_BEFORE_TEASERS = 2, 300
-"""The fewest adjacent teasers in a tail, and words of prose before them: on a short overview they are the content."""
+"""The minimum numbers of adjacent teasers in a tail, and of words of prose before them: on a short overview, teasers
+are the content."""
 
 _SECTION_NAMES = re.compile(
     r"""(?xi)(?:
@@ -62,7 +63,7 @@ _SECTION_NAMES = re.compile(
 
 
 def remove_tail(outline: Outline, traits: PageTraits, chosen: list[bool]) -> list[bool]:
-    """Return for each block whether it is chosen and, if the page is an article, not in its tail."""
+    """Return for each block whether it is chosen and not in the tail of an article."""
     if not is_article(traits):
         return chosen
     prose_before = list(accumulate(_prose_words(outline, chosen), initial=0))
@@ -84,7 +85,7 @@ def remove_tail(outline: Outline, traits: PageTraits, chosen: list[bool]) -> lis
 
 
 def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> list[bool]:
-    """Return for each block whether it is chosen and, if the page is an article, not a picture's caption.
+    """Return for each block whether it is chosen and not a caption in an article.
 
     If only captions are chosen, they remain.
     """
@@ -100,10 +101,10 @@ def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) ->
 
 
 def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return for each block whether it is chosen or a caption of the text's figures; and the range of other figures.
+    """Return for each block whether it is chosen or a caption of the text, and the range of figures without caption.
 
-    The text's figures are those between chosen blocks, between headline and text, and directly after the text in its
-    box. The range is None, and captions are not added, if the page is not an article or no block is chosen.
+    The text's figures are the figures between chosen blocks, between headline and text, and directly after the text in
+    its box. If the page is not an article or no block is chosen, the range is None and captions are not added.
     """
     boxes = outline.boxes
     if not any(chosen) or not is_article(traits):
@@ -120,10 +121,9 @@ def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tu
 
 
 class _TextEnds:
-    """Finds the figures before and after an article's text that belong to the text."""
+    """Finds the figures of an article's text that are before and after it."""
 
     def __init__(self, outline: Outline, chosen: Sequence[bool]) -> None:
-        """Find the box around the whole text, and the last headline of level 1 before it."""
         self._outline = outline
         self._boxes, blocks = outline.boxes, outline.blocks
         chosen_blocks = [block for block, is_chosen in enumerate(chosen) if is_chosen]
@@ -136,7 +136,6 @@ class _TextEnds:
         self._headline = headlines[-1] if headlines else self._text_start
 
     def _is_own_figure(self, box: int) -> bool:
-        """Return whether a figure is near the text, alone in its box, and not in a teaser or a link."""
         boxes, blocks = self._boxes, self._outline.blocks
         first, stop = boxes.first[box], boxes.stop[box]
         is_link = any(2 * blocks.linked[block] > blocks.words[block] for block in range(first, stop))
@@ -163,7 +162,7 @@ class _TextEnds:
         return first < self._text_start or outer == self._text_box or boxes.tag[outer] in {"article", "main"}
 
     def include_figure(self, box: int) -> bool:
-        """Return whether a figure belongs to the text; if it follows the text, extend the text to its end."""
+        """Return whether a figure belongs to the text. If it does and follows the text, the text now ends after it."""
         if not self._is_own_figure(box):
             return False
         if self._boxes.first[box] >= self._text_end:
@@ -193,13 +192,11 @@ def is_article(traits: PageTraits) -> bool:
 
 
 def _prose_words(outline: Outline, chosen: Sequence[bool]) -> Iterator[int]:
-    """Yield for each block its number of words if it is chosen and prose, and 0 otherwise."""
     for is_chosen, word_count, linked in zip(chosen, outline.blocks.words, outline.blocks.linked, strict=True):
         yield word_count if is_chosen and word_count >= _MIN_PROSE_WORDS and linked * 3 < word_count else 0
 
 
 def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:
-    """Yield the ranges of boxes that are named as comments."""
     boxes = outline.boxes
     for box, names in enumerate(boxes.name_groups):
         if names & _COMMENT_GROUP:
@@ -207,7 +204,7 @@ def _comment_ranges(outline: Outline) -> Iterator[BlockRange]:
 
 
 def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
-    """Yield the ranges of sibling boxes of one kind that each have one headline, a link to another page."""
+    """Yield the ranges of sibling boxes of one kind that each have one headline, which links to another page."""
     boxes, blocks = outline.boxes, outline.blocks
     own_link_texts = {anchor.text for anchor in outline.anchors if anchor.href.startswith(("#", "javascript:"))}
     is_linked_headline = [
@@ -234,7 +231,7 @@ def _teaser_ranges(outline: Outline) -> Iterator[BlockRange]:
 def _section_ranges(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockRange]:
     """Yield the sections whose headline matches `_SECTION_NAMES`.
 
-    Each ends at the next other headline of its level or above, or at the end of the box that contains it. A matching
+    A section ends at the next headline of its level or above that does not match, or at the end of its box. A matching
     line that is not a headline is a section of one block.
     """
     boxes, blocks = outline.boxes, outline.blocks
@@ -254,7 +251,6 @@ def _section_ranges(outline: Outline, chosen: Sequence[bool]) -> Iterator[BlockR
 
 
 def _ends_section(outline: Outline, block: int, level: int) -> bool:
-    """Return whether a block is a headline of this level or above that `_SECTION_NAMES` does not match."""
     block_level = headline_level(outline, outline.blocks.box[block])
     return 0 < block_level <= level and not _SECTION_NAMES.fullmatch(outline.blocks.text[block])
 

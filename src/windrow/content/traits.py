@@ -1,8 +1,8 @@
-"""Read a page's traits, which indicate its kind, from head and address, and an element's groups from its names.
+"""Read traits that indicate a page's kind from its head and address; find the groups of an element's names.
 
-Authors name the parts of a page with a small vocabulary: `nav`, `site-footer`, `postContent`, `related-items`.
-Each group of these words has a bit, so that the names of an element (its classes, id and the like) become one integer,
-and the names of all elements around it another one.
+Authors name the parts of a page with a small vocabulary: `nav`, `site-footer`, `postContent`, `related-items`. Each
+group of these words has a bit, so that the names of an element (its classes, id and the like) become one integer, and
+the names of all elements around it another one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _KIND_NUMBERS = {"website": 1, "article": 2, "product": 3}
 
 
 class PageTraits(NamedTuple):
-    """Traits of a page, which indicate its kind; a missing one is 0."""
+    """Traits that indicate a page's kind; a missing trait is 0."""
 
     kind: int = 0
     """The `og:type`: 0 missing, 1 website, 2 article, 3 product, 4 another."""
@@ -40,11 +40,11 @@ class PageTraits(NamedTuple):
     digits: int = 0
     """The number of digits in the address's path."""
     address: int = 0
-    """The kinds of addresses that the page's may be: a bit for each of `ADDRESS_PATTERNS`."""
+    """The kinds of addresses that match the page's address: a bit for each of `ADDRESS_PATTERNS`."""
 
 
 def read_page_traits(url: str, og_type: str | None, json_ld: str) -> PageTraits:
-    """Return a page's traits by its address, its `og:type` and the text of its JSON-LD.
+    """Return a page's traits from its address, its `og:type` and the text of its JSON-LD.
 
     >>> read_page_traits("http://a.example/forum/t/9?x=1", "article", '{"@type": "Product"}')
     PageTraits(kind=2, types=2, steps=3, digits=1, address=33)
@@ -116,7 +116,7 @@ _MAX_NAME_BYTES = 300
 
 
 def find_groups(names: bytes) -> int:
-    """Return the groups, one bit each, of the words in the first 300 bytes of these names, which are in UTF-8.
+    """Return the groups of the words in names, as one bit for each group. Only the first 300 bytes (UTF-8) are read.
 
     >>> find_groups(b"siteNav main-menu") == GROUP_BITS["nav"] | GROUP_BITS["content"]
     True

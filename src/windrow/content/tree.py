@@ -44,7 +44,7 @@ _LONG_TAG = re.compile(rb"<[a-zA-Z][^>]{%d,}+" % _MAX_UNCHECKED_BYTES)
 _QUOTED = re.compile(rb""""[^"]*+(?:"|\Z)|'[^']*+(?:'|\Z)""")
 _MAX_TAG_WORDS = 400  # a tag with so many words, mostly attributes, loses them
 _MAX_TAGS = PAGE_TAGS.number
-"""The most tags of a page: the tree takes about 200 bytes for each."""
+"""The maximum number of tags of a page. In a parsed page, each takes about 200 bytes."""
 
 _FORMAT_NAMES = rb"b|big|code|em|font|i|s|small|strike|strong|tt|u"
 _FORMAT_START = re.compile(
@@ -59,9 +59,9 @@ _MAX_OPTIONS = 10_000  # the most options of a page: the parser compares each wi
 def parse(text: str | bytes) -> LexborHTMLParser:
     """Parse a page, given as text or in UTF-8; raise StepError with TOO_MANY_ELEMENTS or MEMORY_LIMIT.
 
-    The parser takes time quadratic in the depth of elements and in the attributes of one element, and it reopens
+    The parser takes time quadratic in the depth of elements and in the attributes of one element. It also reopens
     unclosed formats, such as `b`, in every paragraph (HTML standard, section 13.2.4.3). So tags that are nested deeper
-    than browsers allow, and formats that would be reopened too often, are removed; a tag with hundreds of attributes
+    than browsers allow, and formats that would be reopened too often, are removed. A tag with hundreds of attributes
     loses them.
     """
     raw = text.encode("utf-8", "replace") if isinstance(text, str) else text
@@ -81,7 +81,7 @@ def parse(text: str | bytes) -> LexborHTMLParser:
 def select_once(tree: LexborHTMLParser, selectors: str) -> list[LexborNode]:
     """Return the elements that match any of several selectors, each once, in document order.
 
-    Lexbor returns an element once for each selector that it matches, without other elements in between.
+    Lexbor returns an element once for each selector that it matches; these repetitions follow each other.
     """
     nodes = tree.css(selectors)
     return [node for index, node in enumerate(nodes) if not index or node.mem_id != nodes[index - 1].mem_id]
@@ -123,7 +123,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
 
 
 def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
-    """Insert before the drawing around a link, if there is one, a copy of the link with its text as a label."""
+    """Insert a copy of a link before the drawing that contains it, if there is one, with its text as a label."""
     drawing = link.parent
     while drawing is not None and drawing.tag != "svg":
         drawing = drawing.parent
@@ -136,7 +136,7 @@ def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
 
 
 def _remove_text(node: LexborNode) -> None:
-    """Remove all text from an element, also that of its links; their elements stay."""
+    """Remove the text within an element; the elements in it, such as links, remain."""
     for inner in list(node.traverse(include_text=True)):
         if inner.tag == "-text":
             inner.decompose()
@@ -149,7 +149,7 @@ def _is_hidden(attributes: Mapping[str, str | None]) -> bool:
 
 
 def serialise_body(tree: LexborHTMLParser) -> bytes:
-    """Serialise the body as well-formed markup in UTF-8; without a body, return empty bytes."""
+    """Serialise the body as well-formed markup in UTF-8; empty if there is no body."""
     markup = tree.body.html if tree.body is not None else None
     return (markup or "").encode("utf-8", "replace")
 
@@ -196,7 +196,6 @@ def _limit_formats(raw: bytes, max_open: int) -> bytes:
 
 
 def _remove_ranges(raw: bytes, cuts: list[tuple[int, int]]) -> bytes:
-    """Return the bytes without the ranges in `cuts`, which are pairs of start and end in ascending order."""
     kept, position = [], 0
     for start, end in cuts:
         kept.append(raw[position:start])

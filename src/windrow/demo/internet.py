@@ -24,7 +24,7 @@ USER = "windrow"
 
 
 class RunningServer(NamedTuple):
-    """A running server: its port, and the settings that its source needs besides `url`, by name."""
+    """A running server: its port, and the settings, by name, that its source needs besides `url`."""
 
     port: int
     settings: dict[str, str]
@@ -32,7 +32,7 @@ class RunningServer(NamedTuple):
 
 @contextmanager
 def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over FTP to `USER`; raises MissingExtra if pyftpdlib is not installed."""
+    """Serve a folder over FTP to `USER`; raise MissingExtra if pyftpdlib is not installed."""
     try:
         with warnings.catch_warnings():
             # On Python 3.11 it imports deprecated modules of the standard library.
@@ -67,7 +67,7 @@ def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over SFTP with a new host key, which its settings pin; raises MissingExtra without asyncssh."""
+    """Serve a folder over SFTP with a new host key, which its settings pin; raise MissingExtra without asyncssh."""
     try:
         import asyncssh  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -94,7 +94,6 @@ def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def _run_in_thread(listen: Callable[[], Any]) -> Iterator[Any]:
-    """Run the asyncio server that the coroutine function `listen` starts, in a new thread; close it at the end."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()
@@ -110,8 +109,6 @@ def _run_in_thread(listen: Callable[[], Any]) -> Iterator[Any]:
 
 
 class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
-    """Serves files and lists of folders, and does not log requests."""
-
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 the name of the overridden
@@ -120,7 +117,7 @@ class _QuietFileServer(http.server.SimpleHTTPRequestHandler):
 
 @contextmanager
 def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
-    """Serve a folder over HTTPS; write the CA's certificate into `workspace`. Raises MissingExtra without trustme."""
+    """Serve a folder over HTTPS; write the CA's certificate into `workspace`. Raise MissingExtra without trustme."""
     try:
         import trustme  # noqa: PLC0415 an extra
     except ImportError as error:
@@ -144,7 +141,7 @@ def serve_https(root: Path, workspace: Path) -> Iterator[RunningServer]:
 
 
 class DemoWeb:
-    """The sites that are served: their origins by name, the day of the demo (from 1), and the requests so far."""
+    """The served sites: their origins by name, the day of the demo (from 1), and the requests so far."""
 
     def __init__(self) -> None:
         self.origins: dict[str, str] = {}
@@ -154,7 +151,7 @@ class DemoWeb:
 
 @contextmanager
 def serve_sites() -> Iterator[DemoWeb]:
-    """Serve all sites of the demo, each on a port of its own."""
+    """Serve all sites of the demo, each on its own port."""
     demo_web = DemoWeb()
     servers = [
         (name, http.server.ThreadingHTTPServer((HOST, 0), _make_site_server(demo_web, name)))

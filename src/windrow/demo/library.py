@@ -20,8 +20,6 @@ _CAPTURED_AT = "2026-11-15T12:00:00Z"
 
 
 class _Paper(NamedTuple):
-    """A paper; `name` is the name of its file."""
-
     name: str
     title: str
     author: str
@@ -48,7 +46,7 @@ _PAPERS = (
 
 
 def write_library(folder: Path) -> None:
-    """Write the WARC file, its CDX file and the catalogue into a folder; one CDX line names a file that is missing."""
+    """Write the WARC file, its CDX file and the catalogue into a folder; one CDX line names a missing file."""
     (folder / "catalogue").mkdir(parents=True)
     lines = [" CDX N b a m s k r M S V g"]
     with (folder / _WARC_NAME).open("wb") as warc:

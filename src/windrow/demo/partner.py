@@ -1,4 +1,4 @@
-"""The documents that the partners of the demo put on their servers; the same seed makes the same bytes."""
+"""The documents on the servers of the demo's partners. The same seed makes the same bytes."""
 
 from __future__ import annotations
 
@@ -42,18 +42,18 @@ def specimens(centre: str, seed: int, count: int = 20) -> bytes:
 
 
 def specimen_id(seed: int, number: int) -> str:
-    """Return the specimenID of a mouse; `number` counts from 0 in the document that `seed` makes."""
+    """Return the specimenID of a mouse. `number` counts from 0 in the document for `seed`."""
     return f"M{seed:04}-{number:03}"
 
 
 def _related_specimen(seed: int, number: int) -> str:
-    """Return the XML element that names the mouse before `number` (or the first) as a littermate."""
+    """Return the XML element that names a littermate: the mouse before `number`, or mouse 0."""
     attributes = {"specimenID": specimen_id(seed, max(0, number - 1)), "relationship": "littermate"}
     return f"      <relatedSpecimen {_attributes(attributes)}/>\n"
 
 
 def experiments(centre: str, seed: int, count: int = 8, shift: float = 0.0) -> bytes:
-    """Return a document with the blood counts of `count` mice, 1,200 bytes each; `shift` is added to each value."""
+    """Return a document with the blood counts of `count` mice, 1,200 bytes each. `shift` is added to each value."""
     generator = random.Random(f"experiments {centre} {seed}")  # noqa: S311 made-up documents, no secret
     lines = []
     for number in range(count):
@@ -79,7 +79,7 @@ def _attributes(attributes: dict[str, str]) -> str:
 
 
 def pack(members: dict[str, bytes]) -> bytes:
-    """Return a zip of documents, which are given by name; the same documents make the same bytes."""
+    """Return a zip of documents, which are given by name. The same documents make the same bytes."""
     zip_bytes = BytesIO()
     with ZipFile(zip_bytes, "w", ZIP_DEFLATED) as zip_file:
         for name, content in members.items():
@@ -90,7 +90,7 @@ def pack(members: dict[str, bytes]) -> bytes:
 def drop(centre: str, day: str, number: int, documents: int = 1, *, shift: float = 0.0) -> tuple[str, bytes]:
     """Return the name and bytes of a zip with `documents` specimen documents and as many experiment documents.
 
-    `day` (such as 2026-01-12) and `number` are parts of its name; `shift` is added to the values of experiments.
+    `day` (such as 2026-01-12) and `number` are parts of its name. `shift` is added to the values of experiments.
     """
     members = {}
     for index in range(1, documents + 1):

@@ -52,7 +52,7 @@ short_name = "Wtsi"
 full_name = "Wellcome Sanger Institute"
 """
 MARKER_FILE = ".windrow-demo"
-"""An empty file that marks a folder as that of an earlier demo, whose content may be deleted."""
+"""An empty file that marks the folder of an earlier demo, whose content may be deleted."""
 
 
 class DemoResult(NamedTuple):
@@ -63,10 +63,10 @@ class DemoResult(NamedTuple):
 
 
 def play_demo(folder: Path, say: Callable[[str], None], run: Callable[[str, bool], int]) -> DemoResult:
-    """Play the demo in a folder that is new, is empty, or has an earlier demo.
+    """Play the demo in a folder that is new or empty, or has an earlier demo.
 
-    `run(collection, again)` harvests a collection of the workspace in that folder, with `again` also addresses that are
-    not due yet, and returns the exit code; `say` prints a line for the user.
+    `run(collection, again)` harvests a collection of the workspace in that folder and returns the exit code; with
+    `again`, addresses that are not due yet are harvested, too. `say` prints a line for the user.
     """
     empty_folder(folder)
     internet = folder / "internet"
@@ -126,7 +126,7 @@ def _describe_missing(source: str, error: MissingExtra) -> str:
 
 
 def empty_folder(folder: Path) -> None:
-    """Create the folder, or remove everything in that of an earlier demo; raises UsageError if it has other files."""
+    """Create the folder, or empty it; raise UsageError if it has files but not MARKER_FILE."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARKER_FILE).exists():
             raise UsageError(f"{folder} is not empty, and contains no earlier demo", hint="windrow demo ANOTHER_DIR")
@@ -136,7 +136,7 @@ def empty_folder(folder: Path) -> None:
 
 
 def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], *, has_password: bool) -> None:
-    """Write the file of a drops source; if `has_password`, its secret is in the workspace's file `password`."""
+    """Write the file of a drops source. If `has_password`, the source reads its secret from the file `password`."""
     lines = [f'url = "{url}"', 'collection = "drops"', f'centre = "{centre}"']
     if has_password:
         lines.append('secret = "file:password"')
@@ -146,7 +146,6 @@ def write_source(folder: Path, centre: str, url: str, settings: dict[str, str], 
 
 
 def _write_site_sources(folder: Path, sites: DemoWeb, say: Callable[[str], None]) -> None:
-    """Write the file of a source for each site, and print each site's origin."""
     for name, origin in sites.origins.items():
         template = TOWN_SOURCES.get(name, 'collection = "pages"\nseeds = ["{origin}/"]\n')
         (folder / "sources" / f"{name}.toml").write_text(template.format(origin=origin))

@@ -12,7 +12,7 @@ HTML = "text/html; charset=utf-8"
 
 
 class SiteResponse(NamedTuple):
-    """A site's response; `type` is its Content-Type, `location` the target of a redirect."""
+    """A site's response. `type` is its Content-Type, `location` is the target of a redirect."""
 
     body: bytes = b""
     status: int = 200
@@ -96,7 +96,7 @@ def _harbour(origins: Origins, day: int) -> dict[str, SiteResponse]:
 
 
 def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
-    """Return the museum's pages by path: with a feed, broken markup and an old encoding; on day 2 one is removed."""
+    """Return the museum's pages by path, with a feed, broken markup and an old encoding. On day 2 one is removed."""
     news_path, title = (
         ("/news/whale.html", "A whale in the bay") if day == 1 else ("/news/compass.html", "A compass was given")
     )
@@ -134,7 +134,7 @@ def _museum(origins: Origins, day: int) -> dict[str, SiteResponse]:
 
 
 def _shop(origins: Origins, _day: int) -> dict[str, SiteResponse]:
-    """Return the shop's pages by path; their links are traps: session ids, endless queries, an endless calendar."""
+    """Return the shop's pages by path. Their links are traps: session ids, endless queries, an endless calendar."""
     goods = "".join(
         f'<li><a href="/rope.html?PHPSESSID={number:032x}">Rope {number}</a>'
         f' <a href="/list?sort={number}&amp;page={number}">sorted</a>'
@@ -152,7 +152,7 @@ def _shop(origins: Origins, _day: int) -> dict[str, SiteResponse]:
 
 
 def _manor(_origins: Origins, _day: int) -> dict[str, SiteResponse]:
-    """Return the manor's pages by path; its robots.txt forbids all of them."""
+    """Return the manor's pages by path; its robots.txt forbids every page."""
     return {
         "/robots.txt": SiteResponse(b"User-agent: *\nDisallow: /\n", type="text/plain"),
         "/": _article("The manor", "<p>No crawler reads this."),
@@ -182,7 +182,7 @@ TOWN_SOURCES = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""The settings of each of these sites' sources; `{origin}` is replaced by the site's origin."""
+"""The settings of the sources of these sites; `{origin}` is replaced by the site's origin."""
 
 # By slug, which is the page's name: title, author, time of publication, and the paragraphs.
 _NEWS_ARTICLES = {
@@ -238,7 +238,6 @@ def _published_slugs(day: int) -> tuple[str, ...]:
 
 
 def _feed(origin: str, slugs: tuple[str, ...], day: int) -> bytes:
-    """Return the newspaper's Atom feed of the articles `slugs`, the newest first, as it is on a day."""
     entries = ""
     for slug in slugs:
         title, _, published, _ = _NEWS_ARTICLES[slug]
@@ -270,7 +269,7 @@ def _news_article(slug: str, day: int) -> SiteResponse:
 
 
 def _council_calendar(day: int) -> SiteResponse:
-    """Return the council's meetings as iCalendar; on the second day one is moved, one cancelled and one added."""
+    """Return the council's meetings as iCalendar. On the second day one is moved, one cancelled and one added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
     for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
         lines += [

@@ -1,1 +1,1 @@
-"""Bytes to values and back: no files, no sockets, no clocks."""
+"""Convert bytes to values and back, without files, sockets and clocks."""

@@ -1,12 +1,12 @@
 """Parse index lines of web archives: CDX with 11 or 9 fields, or with the fields that a legend names, and CDXJ.
 
-Parsing a line never raises: the result is a capture, a legend, or a fault with its reason. What a collection
-requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
+Parsing a line never raises: the result is a capture, a legend, or a fault with its reason. What a collection requires
+of captures (a status, a media type, a digest of 32 letters) is not checked here.
 
-The keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the
-Wayback Machine, so that indexes can be joined: labels of the host name in reverse order, `www`, default ports and
-session ids left out, lower case, percent escapes in their shortest form, `.`, `..` and empty segments of the path
-resolved, a slash at its end removed, the query sorted.
+Keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the Wayback
+Machine, so that indexes can be joined. The labels of the host name are in reverse order; `www`, default ports and
+session ids are left out. Letters are in lower case, and percent escapes in their shortest form. In the path, `.`, `..`
+and empty segments are resolved, and a slash at the end is removed. The query is sorted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from windrow.model import CdxLine
 from windrow.reasons import Reason
 
 _SIMPLE = re.compile(r"(https?|s?ftps?)://([A-Za-z0-9.-]++)(:[1-9]\d{0,4})?((?:/[\w~-][\w.~-]*+)*+)/?", re.ASCII)
-"""Matches most addresses: a host name, perhaps a port, and a path in which nothing must be resolved."""
+"""Matches most addresses: a host name, optionally a port, and a path that needs no resolving."""
 
 _ADDRESS = re.compile(rb"(?:([A-Za-z][A-Za-z0-9+.-]*):)?(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#.*)?", re.DOTALL)
 _ESCAPED_BYTE = re.compile(rb"[\x00-\x20#%\x7f-\xff]")  # must be escaped in a key
@@ -68,7 +68,7 @@ def _reverse_host_name(host_name: str) -> str:
 
 
 def _surt_of_bytes(address: bytes) -> str:
-    """Return the SURT key of an address in UTF-8; return an address that has neither scheme nor host unchanged."""
+    """Return the SURT key of an address in UTF-8; an address with neither scheme nor host is returned unchanged."""
     match = _ADDRESS.fullmatch(address.strip().translate(None, b"\r\n\t"))
     if match is None or not (match[1] or match[2]):
         return address.decode("utf-8", "replace")
@@ -92,7 +92,7 @@ def _surt_of_bytes(address: bytes) -> str:
 def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
     """Return host name and port of an authority, without credentials and the brackets of an IPv6 address.
 
-    The host name is in ASCII; the port is empty if it is missing or not a number.
+    The host name is in ASCII. The port is empty if it is missing or not a number.
     """
     host_with_port = authority.rpartition(b"@")[2]
     if host_with_port.startswith(b"["):
@@ -110,7 +110,7 @@ def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
 
 
 def _reverse_labels(host_name: bytes) -> bytes:
-    """Return a host name's labels in reverse order, joined with commas, without `www`; a number is an IPv4 address."""
+    """Return the labels of a host name in reverse order, without `www`; a number becomes an IPv4 address."""
     host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
     if host_name.isdigit() and len(host_name) < 20:
         number = int(host_name)
@@ -121,7 +121,6 @@ def _reverse_labels(host_name: bytes) -> bytes:
 
 
 def _unescape(text: bytes) -> bytes:
-    """Undo percent escapes, also nested ones."""
     if b"%" not in text:
         return text
     for _ in range(_MAX_NESTED_ESCAPES):
@@ -133,12 +132,10 @@ def _unescape(text: bytes) -> bytes:
 
 
 def _escape(text: bytes) -> bytes:
-    """Escape the bytes that must be escaped in a key."""
     return quote_from_bytes(text, _SAFE_BYTES).encode() if _ESCAPED_BYTE.search(text) else text
 
 
 def _resolve_segments(path: bytes) -> bytes:
-    """Resolve `.`, `..` and empty segments of a path."""
     resolved: list[bytes] = []
     for segment in path.split(b"/")[1:]:
         if segment == b"..":
@@ -149,7 +146,6 @@ def _resolve_segments(path: bytes) -> bytes:
 
 
 def _sort_query(query: bytes) -> bytes:
-    """Return a query with its fields in order and without session ids."""
     if b"=" not in query:
         return b"&".join(sorted(query.split(b"&")))
     for pattern in _QUERY_SESSIONS:
@@ -165,7 +161,7 @@ def _field_key(field: bytes) -> tuple[bytes, bytes, bool]:
 
 
 MAX_LINE_BYTES = CDX_LINE_BYTES.number
-"""The most bytes of a line; a longer one is a fault."""
+"""The maximum size of a line, in bytes; a longer line is a fault."""
 
 _match_timestamp = re.compile(
     r"(?!0000)\d{4}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?:[01]\d|2[0-3])[0-5]\d[0-5]\d", re.ASCII
@@ -180,7 +176,7 @@ _FIRST_UNSAFE_DAY = "29"  # every month has all days before this one
 
 
 class CdxFault(NamedTuple):
-    """Why a line is not a capture. `line` is the start of the line; it is empty if the fault is from `parse_line`."""
+    """Why a line is not a capture. `line` is the start of the line; it is empty in faults that `parse_line` returns."""
 
     reason: Reason
     message: str
@@ -188,7 +184,7 @@ class CdxFault(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """The index of each field in a line, or -1 if lines lack it; a line must have at least `fields` fields."""
+    """The index of each field in a line, or -1 if lines do not have it. A line has at least `fields` fields."""
 
     fields: int
     key: int
@@ -216,8 +212,8 @@ _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "stat
 def parse_line(line: bytes, layout: Layout | None = None) -> CdxLine | CdxFault | Layout | None:
     """Parse a line of an index.
 
-    Returns a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is
-    that of the last legend before the line, or None if no legend precedes it.
+    Return a capture, a fault, the layout that a legend defines, or None for a blank line or a comment. `layout` is the
+    layout of the last legend before the line, or None if there was no legend.
 
     >>> parse_line(b"org,example)/ 20240301120000 http://example.org/ text/html 200 A - - 99 7 x.warc.gz").offset
     7
@@ -250,7 +246,7 @@ def _decode_field(field: bytes) -> str:
 
 
 class CaptureColumns(NamedTuple):
-    """The fields of some valid captures as they are written: a column for each field, with a value for each capture."""
+    """The fields of valid captures as they are written: a column for each field, with a value for each capture."""
 
     key: Sequence[str]
     timestamp: Sequence[str]
@@ -263,7 +259,7 @@ class CaptureColumns(NamedTuple):
     warc: Sequence[str]
 
     def lines(self, positions: Sequence[int]) -> list[CdxLine]:
-        """Return the captures at these positions of the columns."""
+        """Return the captures at the given positions of the columns."""
         key, timestamp, url, mime, status, digest, length, offset, warc = [
             [column[position] for position in positions] for column in self
         ]
@@ -310,7 +306,7 @@ _MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns if all are valid CDX lines; otherwise halve them, and parse a few one by one."""
+    """Yield the lines as columns if all are valid CDX lines; or else halve them, and parse a few lines one by one."""
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
         if columns is not None:
@@ -334,10 +330,10 @@ def _parse_block(
 
 
 def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
-    """Return lines as columns if all of them are valid CDX lines; return None if one may be something else.
+    """Return lines as columns, or None if a line is not a valid CDX line.
 
-    All lines are joined with a separator field between them and split at once. If a separator follows after each
-    `layout.fields` fields, every line has exactly so many.
+    The lines are joined with a separator field between them, and split at once. If a separator follows every
+    `layout.fields` fields, each line has the right number of fields.
     """
     layout = layout or _LAYOUT_BY_FIELD_COUNT.get(len(lines[0].split()), CDX_11)
     text = _SEPARATOR.join((b"", *lines, b""))
@@ -365,7 +361,6 @@ _MAX_CHECKED_HOURS = 500_000  # hours that are cached: those of half a century
 
 
 def _are_timestamps(timestamps: Sequence[str]) -> bool:
-    """Return whether all texts are valid times of 14 digits; valid hours are cached."""
     if not {timestamp[10:] for timestamp in timestamps} <= _MINUTES_AND_SECONDS:
         return False
     for hour in {timestamp[:10] for timestamp in timestamps} - _checked_hours:
@@ -377,14 +372,13 @@ def _are_timestamps(timestamps: Sequence[str]) -> bool:
 
 
 def _are_numbers(texts: Sequence[str]) -> bool:
-    """Return whether each text is a dash or a number of fewer than `_MAX_DIGITS` digits."""
     if "".join(texts).isdecimal() and len(max(texts, key=len)) < _MAX_DIGITS:
         return True
     return all(text == "-" or (text.isdecimal() and len(text) < _MAX_DIGITS) for text in {*texts})
 
 
 def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
-    """Return a capture from its fields as written, in the order of `Layout`, or a fault if one of them is not valid."""
+    """Return a capture from its fields as written, in the order of `Layout`; return a fault if a field is not valid."""
     key, timestamp, url, mime, status, digest, length, offset, warc = fields
     if not _match_timestamp(timestamp) or (timestamp[6:8] >= _FIRST_UNSAFE_DAY and not _is_date(timestamp)):
         return CdxFault(Reason.BAD_DATE, f"{timestamp[:40]!r} is not a valid time of 14 digits")
@@ -402,7 +396,6 @@ def _build_capture(fields: tuple[str, ...]) -> CdxLine | CdxFault:
 
 
 def _is_date(timestamp: str) -> bool:
-    """Return whether the first eight digits of a timestamp are a day of the calendar."""
     try:
         date(int(timestamp[:4]), int(timestamp[4:6]), int(timestamp[6:8]))
     except ValueError:
@@ -411,7 +404,6 @@ def _is_date(timestamp: str) -> bool:
 
 
 def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
-    """Parse a line of CDXJ: key, time, and a JSON object whose values are strings or integers."""
     key, timestamp, json_text = line.split(None, 2)
     try:
         members = _decode_json(json_text.decode("utf-8", "surrogateescape").rstrip())
@@ -428,14 +420,13 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
 
 
 def _spell_json_value(value: object) -> str:
-    """Return a JSON value that is not a text as a CDX field: null as `-`, an integer in digits, others as `""`."""
+    """Return a JSON value, other than a text, as a CDX field: null as `-`, an integer as digits, all else as `""`."""
     if value is None:
         return "-"
     return str(value) if type(value) is int and abs(value) < 10**18 else ""
 
 
 def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
-    """Return the layout of a legend, the fault of an invalid line, or None for a comment."""
     if legend := _LEGEND.fullmatch(line.rstrip(b"\r\n")):
         return _read_legend(legend[1].decode().split())
     if line[:1] == b" " or not line.strip() or line.startswith((b"#", b"filedesc:", b"!")):
@@ -446,7 +437,6 @@ def _legend_or_fault(line: bytes, layout: Layout) -> CdxFault | Layout | None:
 
 
 def _read_legend(letters: list[str]) -> Layout | CdxFault:
-    """Return the layout that a legend defines, or a fault if it lacks a field other than key and length."""
     positions = {
         name: next((letters.index(letter) for letter in choices if letter in letters), -1)
         for name, choices in _LEGEND_LETTERS.items()
@@ -460,10 +450,10 @@ def _read_legend(letters: list[str]) -> Layout | CdxFault:
 def format_cdxj_line(
     address: str, time: str, record: tuple[str, int, int], *, status: int | None, mime: str, digest: str
 ) -> str:
-    """Return one CDXJ line, without a line feed.
+    """Return a CDXJ line without a line feed.
 
-    `time` is spelt as in WARC-Date, `digest` as in `windrow.digest`; a `status` of None or 0 is left out. `record` has
-    the WARC file's name, and the record's offset and length in bytes.
+    `time` is spelt as in WARC-Date, and `digest` as in `windrow.digest`. A `status` of None or 0 is left out. `record`
+    has the WARC file's name, and the offset and length of the record in bytes.
     """
     warc, offset, length = record
     status_member = f'"status": "{status}", ' if status else ""

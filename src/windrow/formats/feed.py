@@ -20,7 +20,8 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 MAX_ENTRIES = FEED_ENTRIES.number
-"""The most entries that are read, which takes about ten seconds; `Feed.left_out` counts the others."""
+"""The maximum number of entries that are read; reading them takes about ten seconds. `Feed.left_out` counts the
+rest."""
 
 _MAX_BYTES = FEED_BYTES.number  # a feed is in memory as a whole
 _LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
@@ -42,9 +43,9 @@ class FeedEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """A feed and its entries; titles and the description are plain text, addresses and times are as written.
+    """A feed and its entries. Titles and the description are plain text; addresses and times are as written.
 
-    `left_out` counts the entries after the first `MAX_ENTRIES`, and those that cannot be read.
+    `left_out` is the number of entries that cannot be read or come after the first `MAX_ENTRIES`.
     """
 
     title: str
@@ -56,7 +57,7 @@ class Feed:
 
 
 def read_feed(raw: bytes) -> Feed | None:
-    """Read a feed; return None if the document is not a feed, raise StepError with a reason if it cannot be read.
+    """Read a feed; return None if it is not a feed, and raise StepError if it cannot be read.
 
     >>> feed = read_feed(b"<rss><channel><title>Tea</title><item><title>A &amp;amp; B</title></item></channel></rss>")
     >>> feed.title, feed.entries[0].title
@@ -93,7 +94,7 @@ def _read_rss(root: etree._Element) -> Feed:
 def _read_entries(
     elements: Iterable[etree._Element], read_entry: Callable[[etree._Element], FeedEntry]
 ) -> tuple[tuple[FeedEntry, ...], int]:
-    """Return the entries that can be read, at most `MAX_ENTRIES`, and the number of other elements."""
+    """Return the entries that can be read, at most `MAX_ENTRIES`, and the number of elements that are left out."""
     entries: list[FeedEntry] = []
     left_out = 0
     for element in elements:
@@ -137,7 +138,7 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
-    """Return the first child with one of these names as HTML, or an empty text (RFC 4287, sections 3.1 and 4.1.3)."""
+    """Return the first child with one of `names` as HTML (RFC 4287, sections 3.1 and 4.1.3); empty if there is none."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             text_type = (child.get("type") or child.get("mode") or "text").lower()
@@ -154,7 +155,7 @@ def _text_construct(element: etree._Element, *names: str) -> str:
 
 
 def _without_namespace(element: etree._Element) -> list[etree._Element]:
-    """Remove the namespace of XHTML from all elements below this one, since HTML has none; return its children.
+    """Remove the namespace of XHTML from all elements below `element`, because HTML has none; return its children.
 
     An element whose name HTML does not allow, such as `a:b`, becomes a `span`.
     """
@@ -167,12 +168,10 @@ def _without_namespace(element: etree._Element) -> list[etree._Element]:
 
 
 def _plain_text(html: str) -> str:
-    """Return the plain text of HTML: without tags and escapes, and with white space collapsed."""
     return " ".join(replace_controls(unescape(_TAG.sub("", html))).split())
 
 
 def _read_json_feed(raw: bytes) -> Feed | None:
-    """Read a JSON Feed; return None for any other JSON, raise StepError if the document is not JSON."""
     try:
         document = json.loads(raw)
     except (ValueError, RecursionError):
@@ -204,6 +203,6 @@ def _read_json_feed(raw: bytes) -> Feed | None:
 
 
 def _first_member(members: dict[str, Any], *names: str) -> str:
-    """Return the first of these members that is a string and not empty, or an empty text; replace lone surrogates."""
+    """Return the first of the members that is a non-empty string, without lone surrogates; empty if there is none."""
     text = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
     return text.encode("utf-8", "replace").decode()

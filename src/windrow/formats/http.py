@@ -1,7 +1,7 @@
 """Read the head of archived HTTP responses and its fields, and decode the body.
 
-A body may be an attack: it is inflated piece by piece, and only up to the bounds. Whether it is really gzip or chunked
-is decided by its bytes, since servers announce codings that they did not apply.
+A body may be an attack, so it is inflated piece by piece, and only up to the bounds. Its bytes decide whether it is
+really gzip or chunked, because some servers announce codings that they did not apply.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ _HEAD_END = re.compile(rb"\r\n\r\n|\n\n")
 
 
 class HttpHead(NamedTuple):
-    """A response's status, or None if it is not three digits, and its fields as `join_fields` returns them."""
+    """A response's status (None if it is not three digits), and its fields as `join_fields` returns them."""
 
     status: int | None
     fields: Mapping[str, str]
 
 
 def unfold(text: str) -> str:
-    r"""Join continuation lines, which begin with a blank, to the field before them (RFC 9112, section 5.2).
+    r"""Join each continuation line, which begins with a blank, to the line before it (RFC 9112, section 5.2).
 
     >>> unfold("Date: Sat,\r\n\t21 Nov 2026\r\nETag: x")
     'Date: Sat, 21 Nov 2026\r\nETag: x'
@@ -49,7 +49,7 @@ def unfold(text: str) -> str:
 
 
 def find_body(block: bytes) -> int:
-    r"""Return the offset of the body in a block that begins with a response's head, or -1 if the head is not complete.
+    r"""Return the offset of the body in a block that begins with a response's head; -1 if the head is incomplete.
 
     >>> find_body(b"HTTP/1.1 200 OK\r\n\r\nbody"), find_body(b"HTTP/1.0 200 OK\nA: b\n\nbody"), find_body(b"none")
     (19, 22, -1)
@@ -61,7 +61,7 @@ def find_body(block: bytes) -> int:
 
 @lru_cache(maxsize=64)
 def read_head(head: bytes) -> HttpHead:
-    r"""Read a response's head, whose lines may end in a bare line feed; never raises.
+    r"""Read a response's head, whose lines may end in a bare line feed. Never raise an error.
 
     >>> read_head(b"HTTP/1.1 200 OK\r\nETag: \"x\"\r\n\r\n")
     HttpHead(status=200, fields={'etag': '"x"'})
@@ -81,9 +81,10 @@ def read_head(head: bytes) -> HttpHead:
 
 
 def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    r"""Return fields by name in lower case: all values of a list field, joined, and the first value of any other field.
+    r"""Return fields by name in lower case: all values of a list field, and the first value of any other field.
 
-    Values of `X-Robots-Tag` are joined by line feeds, since an agent's name applies only within its own value.
+    The values of a list field are joined. Values of `X-Robots-Tag` are joined by line feeds, because an agent's name
+    applies only within its own value.
 
     >>> join_fields([("Link", "<a>"), ("ETag", "x"), ("etag", "y"), ("LINK", "<b>")])
     {'link': '<a>, <b>', 'etag': 'x'}
@@ -99,7 +100,7 @@ def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def redecode_as_utf_8(value: str) -> str:
-    """Return a field's value, which was decoded as Latin-1, as UTF-8, or unchanged if it is not UTF-8.
+    """Return a field's value, which was decoded as Latin-1, as UTF-8; return it unchanged if it is not UTF-8.
 
     >>> redecode_as_utf_8("/caf\u00c3\u00a9"), redecode_as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')
@@ -113,15 +114,15 @@ def redecode_as_utf_8(value: str) -> str:
 
 
 def read_location(fields: Mapping[str, str]) -> str:
-    """Return at most 2,048 characters of a response's Location, or an empty text if it has no such field."""
+    """Return at most 2,048 characters of a response's Location; empty if the field is missing."""
     return redecode_as_utf_8(fields.get("location", ""))[:2048]
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag, a strong Last-Modified if there is no ETag, or an empty text.
+    """Return the validator for If-Range: a strong ETag, otherwise a strong Last-Modified, otherwise an empty text.
 
-    Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections
-    8.8.2.2 and 13.1.5): within that second the file may have changed again.
+    Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections 8.8.2.2 and 13.1.5):
+    within that second the file may have changed again.
 
     >>> find_validator({"etag": '"a"', "last-modified": "Sat, 21 Nov 2026 12:00:00 GMT"})
     '"a"'
@@ -137,10 +138,10 @@ def find_validator(fields: Mapping[str, str]) -> str:
 
 
 def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
-    """Return whether a partial response is of the version with the validator `expected`, from `find_validator`.
+    """Return whether a partial response belongs to the version whose validator, from `find_validator`, is `expected`.
 
-    This detects a server that ignores If-Range: a partial response must repeat the ETag (RFC 9110, section 15.3.7),
-    and may leave out Last-Modified.
+    This detects a server that ignores If-Range: a partial response must repeat the ETag (RFC 9110, section 15.3.7), but
+    may leave out Last-Modified.
 
     >>> is_same_version('"a"', {"etag": '"b"'}), is_same_version('"a"', {}), is_same_version('"a"', {"etag": '"a"'})
     (False, False, True)
@@ -151,7 +152,7 @@ def is_same_version(expected: str, fields: Mapping[str, str]) -> bool:
 
 
 def read_media_type(fields: Mapping[str, str]) -> str:
-    """Return Content-Type without parameters, in lower case, or an empty text if it is missing or not valid.
+    """Return Content-Type in lower case without parameters; empty if it is missing or not valid.
 
     >>> read_media_type({"content-type": "Text/HTML; charset=utf-8"})
     'text/html'
@@ -179,10 +180,10 @@ ACCEPT_ENCODING = "gzip, deflate"
 """The Accept-Encoding of a crawl: the codings that need no extra."""
 
 FREE_BYTES = 1 << 20
-"""A body may inflate to this size at any ratio: a short page of one repeated line is not a bomb."""
+"""The size up to which a body may inflate at any ratio: a short page of one repeated line is not a bomb."""
 
 MAX_CODINGS = HTTP_CODINGS.number
-"""The most codings of a body, not counting `chunked` at the end; a body with more of them is not decoded."""
+"""The maximum number of codings of a body that are decoded, besides a last `chunked`."""
 
 _BLOCK_BYTES = 256 * 1024
 _MAX_GZIP_MEMBERS = 1_000  # members of one gzip body that are read
@@ -195,7 +196,7 @@ _Blocks = Iterator[tuple[bytes, int]]
 
 
 class _BodyBounds(NamedTuple):
-    """The limits for a body of `size` coded bytes: it may inflate to `most` bytes; `ratio` is as in `decode_body`."""
+    """The bounds for a body of `size` coded bytes. `most` and `ratio` have the same meaning as in `decode_body`."""
 
     size: int
     most: int
@@ -203,12 +204,12 @@ class _BodyBounds(NamedTuple):
 
 
 def decode_body(body: bytes, fields: Mapping[str, str], *, most: int, ratio: int) -> bytes:
-    r"""Decode a body; `fields` are those of its response, by name in lower case, and announce the codings.
+    r"""Decode a body; `fields` are the fields of its response, by name in lower case, and announce the codings.
 
-    The result may have at most `most` bytes; beyond `FREE_BYTES`, it may have at most `ratio` times the coded bytes
-    consumed. If the body ends too early, the decoded part is returned. Raises StepError: BOMB_RATIO or BOMB_TOTAL
-    beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a compressed body ends before its first decoded byte,
-    UNSUPPORTED for an unknown coding or too many codings.
+    The result may have at most `most` bytes. Beyond `FREE_BYTES`, it may have at most `ratio` times the coded bytes
+    that were consumed. If the body ends too early, the decoded part is returned. Raise StepError: BOMB_RATIO or
+    BOMB_TOTAL beyond these bounds, CORRUPT for broken bytes, TRUNCATED if a compressed body ends before its first
+    decoded byte, UNSUPPORTED for an unknown coding or too many codings.
 
     >>> import gzip
     >>> decode_body(gzip.compress(b"tea"), {"content-encoding": "gzip"}, most=100, ratio=10)
@@ -244,7 +245,7 @@ def _coding_names(field: str) -> list[str]:
 
 
 def _join_within_bounds(blocks: _Blocks, bounds: _BodyBounds, coded_size: int) -> bytes:
-    """Join decoded pieces; raise StepError beyond the bounds. `coded_size` is the body's size before this decoding."""
+    """Join decoded pieces; raise StepError beyond the bounds. `coded_size` is the size before this decoding."""
     decoded = bytearray()
     for block, consumed in blocks:
         decoded += block
@@ -273,12 +274,11 @@ def _join_chunks(body: bytes) -> bytes:
 
 
 def _inflate_gzip(body: bytes) -> _Blocks | None:
-    """Inflate all members of gzip (RFC 1952), ignoring bytes after the last; return None if the body is not gzip."""
+    """Inflate all members of gzip (RFC 1952), ignoring bytes after the last one; return None if it is not gzip."""
     return _inflate_gzip_members(body) if body.startswith(b"\x1f\x8b") else None
 
 
 def _inflate_gzip_members(body: bytes) -> _Blocks:
-    """Yield the decoded pieces of a gzip body's first `_MAX_GZIP_MEMBERS` members."""
     remaining = body
     for _ in range(_MAX_GZIP_MEMBERS):
         stream = isal_zlib.decompressobj(wbits=31)
@@ -295,7 +295,7 @@ def _inflate_deflate(body: bytes) -> _Blocks:
 
 
 def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
-    """Inflate one stream in pieces; the body's streams before it consumed `consumed_before` coded bytes."""
+    """Inflate one stream in pieces. Earlier streams of the body consumed `consumed_before` coded bytes."""
     pending, has_begun = body, False
     while not stream.eof:
         try:
@@ -317,7 +317,6 @@ def _cut_body_error() -> StepError:
 
 
 def _decode_brotli(body: bytes) -> _Blocks:
-    """Yield the decoded pieces of brotli (RFC 7932)."""
     stream = brotli.Decompressor()
     try:
         block = stream.process(body, output_buffer_limit=_BLOCK_BYTES)
@@ -333,7 +332,6 @@ def _decode_brotli(body: bytes) -> _Blocks:
 
 
 def _decode_zstd(body: bytes) -> _Blocks:
-    """Yield the decoded pieces of Zstandard (RFC 8878), with the window limit of RFC 9659."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES)
     reader = decompressor.stream_reader(body, read_across_frames=True)
     is_empty = True

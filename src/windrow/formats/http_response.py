@@ -1,8 +1,8 @@
 """Read an HTTP/1.1 response as it arrives (RFC 9112): its head as a whole, then its body without chunk sizes.
 
 Some errors of servers are tolerated: a bare line feed also ends a line, a folded line is read as one line, and a line
-without a colon is skipped. A response that cannot be understood, or that exceeds a limit, is refused. A connection
-cannot be used again after a response that other readers may understand differently: they may see its end elsewhere.
+without a colon is skipped. A response that cannot be understood, or that exceeds a limit, is refused. If other readers
+might see the end of a response elsewhere, the connection is not used again.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from windrow.errors import TerminalFailure, TransientFailure
 from windrow.reasons import Reason
 
 MAX_HEAD_BYTES = HTTP_HEAD_BYTES.number
-"""The most bytes of all heads of a response together, and of its trailers."""
+"""The maximum total size of a response's heads, and of its trailers, in bytes."""
 
 _MAX_SIZE_LINE_RATIO = 16
-"""All chunk-size lines may have `MAX_HEAD_BYTES` bytes together, and this many more for each byte of the body."""
+"""All chunk-size lines may have `MAX_HEAD_BYTES` bytes in total, and this many more for each byte of the body."""
 
 _MAX_SIZE_LINE_BYTES = 4096  # the most bytes of a chunk-size line
 _RESPONSE_START = b"HTTP/"  # the first bytes of every response
@@ -40,8 +40,8 @@ _SMALL_CHUNK_BYTES = 1024  # chunks up to this size are joined before they are p
 class ResponseHead(NamedTuple):
     """The head of a response; `text` is the whole head as it was received.
 
-    `size` is the number of bytes of the body, or None if the head does not announce it; `chunked` is whether the body
-    is sent in chunks, and `stays` whether the connection can be used again after the response.
+    `size` is the number of bytes of the body, or None if the head does not announce it. `chunked` is whether the body
+    is sent in chunks. `stays` is whether the connection can be used again after the response.
     """
 
     status: int
@@ -74,7 +74,7 @@ class ResponseReader:
         *,
         is_connect: bool = False,
     ) -> None:
-        """Pass the head to `on_head` and pieces of the body to `on_body`; a piece is valid only during the call.
+        """Pass the head to `on_head`, and the body piece by piece to `on_body`; a piece is valid only during the call.
 
         `address` is named in errors. `is_connect` is whether the request is CONNECT: its successful response has no
         body, whatever the head announces, and the connection stays open (RFC 9110, section 9.3.6).
@@ -200,7 +200,7 @@ class _ChunkReader:
         self.is_done = False
 
     def feed(self, block: memoryview) -> int:
-        """Read the next bytes; return how many belong to this response; raise TerminalFailure if they are not valid."""
+        """Read the next bytes; return how many belong to this response. Raise TerminalFailure if they are invalid."""
         position, block_size = 0, len(block)
         small_chunks = bytearray()  # small chunks are collected: there may be a million of them
         while position < block_size and not self.is_done:
@@ -232,7 +232,6 @@ class _ChunkReader:
         return position
 
     def _flush(self, small_chunks: bytearray) -> None:
-        """Pass the collected small chunks to `_on_body`, and clear the buffer."""
         if small_chunks:
             self._on_body(memoryview(bytes(small_chunks)))
             small_chunks.clear()
@@ -240,7 +239,7 @@ class _ChunkReader:
     def _read_next_size(self, block: memoryview, position: int) -> int:
         """Read the end of a chunk and the next size line in its usual form; return the position after them.
 
-        If they are incomplete or in another form, they are left to `_read_line`, and the position does not change.
+        If the bytes are incomplete or in another form, the position does not change, and `_read_line` reads them.
         """
         size_line = _CHUNK_END_AND_SIZE.match(block, position)
         if size_line and (size := int(size_line[1], 16)):
@@ -251,7 +250,6 @@ class _ChunkReader:
         return position
 
     def _count_size_line(self, byte_count: int) -> None:
-        """Count the bytes of a chunk-size line; raise TerminalFailure if size lines are far larger than the body."""
         self._size_line_bytes_left -= byte_count
         if self._size_line_bytes_left < 0:
             raise TerminalFailure(
@@ -284,7 +282,7 @@ class _ChunkReader:
 
 
 def read_response_head(text: bytes, address: str) -> ResponseHead:
-    """Read a complete head; raise TerminalFailure, which names `address`, if its status line or length is not valid."""
+    """Read a complete head; raise TerminalFailure if its status line or length is invalid. Errors name `address`."""
     status_line = _STATUS_LINE.match(text)
     if not status_line:
         raise TerminalFailure(f"{address}: {_NO_STATUS_LINE}", Reason.PROTOCOL_ERROR)
@@ -318,7 +316,6 @@ def read_response_head(text: bytes, address: str) -> ResponseHead:
 
 
 def _split_words(value: bytes) -> list[bytes]:
-    """Return the comma-separated words of a field's value, in lower case."""
     return [word.strip(_BLANKS) for word in value.lower().split(b",")]
 
 
@@ -330,7 +327,6 @@ def _is_ambiguous(head: bytes) -> bool:
 
 
 def _read_length(text: bytes, address: str) -> int:
-    """Read Content-Length: one number of at most 18 digits, perhaps repeated; else raise TerminalFailure."""
     if text.isdigit() and len(text) < 19:
         return int(text)
     length, *other_lengths = {*_split_words(text)}

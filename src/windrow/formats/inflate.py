@@ -1,4 +1,4 @@
-"""Read a member of a zip archive as a file: inflated block by block, at most to the size that its record announces."""
+"""Read a member of a zip archive as a file. It is inflated block by block, at most to the size in its record."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 BLOCK_BYTES = 256 * 1024
-"""The most bytes that are read or inflated at once."""
+"""The maximum number of bytes that are read or inflated at once."""
 
 STORED, DEFLATED = 0, 8  # compression methods (APPNOTE.TXT, section 4.4.5)
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
 
 
 class InflatedMember(io.RawIOBase):
-    """One member as a read-only file; its checksum and size are checked when its end is reached.
+    """A member as a read-only file; its checksum and size are checked when its end is reached.
 
-    Every read first seeks in the zip's view, so that several members may be open in one thread. Closing the member
-    does not close the view. Reading raises StepError if the member is broken or is larger than announced.
+    Every read seeks in the zip's view first, so that several members may be open in one thread. Closing the member does
+    not close the view. Reading raises StepError if the member is broken or is larger than announced.
     """
 
     def __init__(self, view: BinaryIO, *, start: int, packed: int, size: int, crc: int, method: int) -> None:
-        """Read `packed` bytes at offset `start`, which inflate by `method` to `size` bytes with the CRC-32 `crc`."""
+        """Read `packed` bytes at `start`, which inflate by `method` to `size` bytes with the CRC-32 `crc`."""
         super().__init__()
         self._view = view
         self._start = start
@@ -37,7 +37,6 @@ class InflatedMember(io.RawIOBase):
         self._restart()
 
     def _restart(self) -> None:
-        """Go back to the member's first byte."""
         self._blocks = self._checked_blocks()
         self._unread = memoryview(b"")
         self._position = 0
@@ -97,7 +96,7 @@ class InflatedMember(io.RawIOBase):
         return bool(self._unread)
 
     def _checked_blocks(self) -> Iterator[bytes]:
-        """Yield the member's inflated blocks; raise StepError if size or checksum are not those of its record."""
+        """Yield the inflated blocks; raise StepError if the size or checksum is not the one in the record."""
         crc = size = 0
         for block in self._read_packed() if self._method == STORED else self._inflate_blocks():
             size += len(block)
@@ -113,7 +112,6 @@ class InflatedMember(io.RawIOBase):
             raise StepError("the member does not match its checksum", Reason.CORRUPT)
 
     def _read_packed(self) -> Iterator[bytes]:
-        """Yield the member's packed bytes block by block; raise StepError if the zip ends before their end."""
         bytes_read = 0
         while bytes_read < self._packed:
             self._view.seek(self._start + bytes_read)
@@ -124,7 +122,6 @@ class InflatedMember(io.RawIOBase):
             yield block
 
     def _inflate_blocks(self) -> Iterator[bytes]:
-        """Yield the inflated bytes of the member's deflate stream (RFC 1951); raise StepError if it is broken."""
         packed = self._read_packed()
         stream = isal_zlib.decompressobj(wbits=-15)
         while not stream.eof:

@@ -17,7 +17,7 @@ _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9
 
 
 class JatsArticle(NamedTuple):
-    """An article; missing texts are empty. `references` has the whole text of each, which may contain a DOI."""
+    """An article; missing texts are empty. `references` has the whole text of each reference, perhaps with a DOI."""
 
     title: str
     authors: tuple[str, ...]
@@ -30,7 +30,7 @@ class JatsArticle(NamedTuple):
 
 
 def read_jats(content: bytes, limits: Limits) -> JatsArticle:
-    """Read an article; raise StepError if it is not XML within the limits, or if it is not JATS (WRONG_ROOT)."""
+    """Read an article; raise StepError if it is not XML within the limits, or not JATS (WRONG_ROOT)."""
     content = _NAMED_REFERENCE.sub(_spell_reference, _DOCTYPE.sub(b"", content, count=1))
     article = parse(content, limits)
     front = article.find("front")
@@ -48,7 +48,6 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
 
 
 def _authors(meta: Any) -> list[str]:
-    """Return the names of the authors: of persons, and of groups that are authors together."""
     names = []
     for contributor in meta.iterfind("contrib-group/contrib"):
         if contributor.get("contrib-type", "author") != "author":
@@ -67,12 +66,10 @@ def _spell_reference(reference: re.Match[bytes]) -> bytes:
 
 
 def _text(element: Any) -> str:
-    """Return the text in an element with single spaces, or an empty text for None."""
     return "" if element is None else " ".join("".join(map(str, element.itertext())).split())
 
 
 def _paragraphs(body: Any) -> str:
-    """Return the titles and paragraphs of a body, each on a line; return an empty text for None."""
     if body is None:
         return ""
     return "\n".join(text for element in body.iter("title", "p") if (text := _text(element)))

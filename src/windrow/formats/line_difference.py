@@ -9,11 +9,11 @@ from typing import NamedTuple
 from windrow.model import DiffLine
 
 MAX_COMPARED_LINES = 4_000
-"""The most lines of a changed part that are compared one by one; in a longer part, all lines count as changed."""
+"""The maximum number of lines of a changed part that are compared; in a longer part, all lines count as changed."""
 
 
 class LineDifference(NamedTuple):
-    """Changed `lines` with the lines around them (empty for equal texts), and how many were added and removed."""
+    """Changed lines with the lines around them, and the numbers of added and removed lines."""
 
     lines: tuple[DiffLine, ...]
     added: int
@@ -21,7 +21,7 @@ class LineDifference(NamedTuple):
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str], *, context: int) -> LineDifference:
-    """Compare the lines of two texts; of unchanged lines, keep `context` before and after each changed one.
+    """Compare two texts; keep `context` unchanged lines before and after each change.
 
     >>> compare_lines(["a", "b"], ["a", "c"], context=0).lines[1]
     DiffLine(sign='-', text='b')
@@ -52,7 +52,6 @@ def _diff_lines(old: Sequence[str], new: Sequence[str]) -> Iterator[DiffLine]:
 
 
 def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:
-    """Count the lines that are equal at the beginning of both texts."""
     for index, (left_line, right_line) in enumerate(zip(left, right, strict=False)):
         if left_line != right_line:
             return index

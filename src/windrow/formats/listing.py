@@ -1,6 +1,6 @@
 """Read listings of folders: lines of FTP, index pages of web servers, manifests and checksum files.
 
-Every reader has limits: `MAX_ENTRIES`, `MAX_LINE_BYTES` for a line, and `MAX_BYTES` for the whole listing.
+All readers have limits: `MAX_ENTRIES`, `MAX_LINE_BYTES` for a line, and `MAX_BYTES` for the whole listing.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from windrow.reasons import Reason
 Entries = list[ListingEntry]
 
 MAX_ENTRIES = LISTING_ENTRIES.number
-"""The most entries of a listing."""
+"""The maximum number of entries of a listing."""
 
 MAX_LINE_BYTES = LISTING_LINE.number
-"""The most bytes of a line of a listing."""
+"""The maximum size of a line of a listing, in bytes."""
 
 MAX_BYTES = LISTING_BYTES.number
-"""The most bytes of a listing."""
+"""The maximum size of a listing, in bytes."""
 
 MAX_SHOWN_CHARACTERS = 1000
-"""The most characters of an unreadable line that its entry contains."""
+"""The maximum number of characters of an unreadable line that its entry contains."""
 
 MAX_UNREADABLE_LINES = UNREADABLE_LINES.number
-"""The most unreadable lines of a listing that get an entry each; one more entry has the number of the others."""
+"""The maximum number of unreadable lines that get an entry each; a last entry has the number of the rest."""
 
 _UNIX_LINE = re.compile(
     r"(?P<kind>[-dlbcpsD])[-rwxsStTlL+.@]{9,11}\s++(?:\S++\s++){1,7}?(?P<size>\d[\d,]*+|-)\s++"
@@ -83,7 +83,8 @@ def read_time(text: str) -> datetime | None:
 def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
     """Read the lines of MLSD (RFC 3659, section 7), which have the form `fact=value;... name`.
 
-    The folder and its parent are left out. A line in another form becomes an entry with the reason PROTOCOL_ERROR.
+    The folder itself and its parent are left out. A line in another form becomes an entry with the reason
+    PROTOCOL_ERROR.
 
     >>> read_mlsd("add", ["type=file;size=3;modify=20260102030405; a b.zip", "type=cdir; ."])[0].name
     'a b.zip'
@@ -106,10 +107,10 @@ def read_mlsd(folder: str, lines: Iterable[str]) -> Entries:
 
 
 def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
-    """Read the lines of LIST in the formats of Unix and DOS; return None if there are only lines in other formats.
+    """Read the lines of LIST in the formats of Unix and DOS; return None if all lines are in other formats.
 
-    Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in
-    another format, each of them becomes an entry with the reason PROTOCOL_ERROR.
+    Times are not read: LIST has neither their zone nor, for old files, the hour. If only some lines are in another
+    format, each of them becomes an entry with the reason PROTOCOL_ERROR.
 
     >>> read_list("", ["total 4", "-rw-r--r-- 1 u g 20480 Nov 21 11:35 two  blanks.zip"])
     [ListingEntry(folder='', name='two  blanks.zip', size=20480, modified=None, is_file=True, reason=None)]
@@ -136,7 +137,7 @@ def read_list(folder: str, lines: Iterable[str]) -> Entries | None:
 
 
 def _bound_unreadable(folder: str, entries: Entries) -> Entries:
-    """Return the first `MAX_UNREADABLE_LINES` entries, and if there are more, one with the number of the others."""
+    """Return the first entries and, if there are more than `MAX_UNREADABLE_LINES`, one with the number of the rest."""
     further_count = len(entries) - MAX_UNREADABLE_LINES
     if further_count <= 0:
         return entries
@@ -147,7 +148,7 @@ def _bound_unreadable(folder: str, entries: Entries) -> Entries:
 
 
 def read_nlst(lines: Iterable[str]) -> list[str]:
-    """Return the names in the lines of NLST except `.` and `..`, without a `./` before them.
+    """Return the names in the lines of NLST, except `.` and `..`, without a leading `./`.
 
     >>> read_nlst([".", "..", "./a.zip", "b.zip"])
     ['a.zip', 'b.zip']
@@ -188,11 +189,11 @@ class LineSplitter:
 
 
 def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entries:
-    """Read an index page as nginx, Apache and others generate it; `address` is that of the folder.
+    """Read an index page as nginx, Apache and others generate it; `address` is the address of the folder.
 
-    Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
-    exact (Apache's `20K` is not); times are read as UTC. Raises TerminalFailure: PROTOCOL_ERROR for any other page,
-    TOO_LARGE for too many entries or tags, or more than two links for each possible entry.
+    Only links to direct children are read, not links to other folders or for sorting. A size is read only if it is
+    exact (Apache's `20K` is not); times are read as UTC. Raise TerminalFailure: PROTOCOL_ERROR for any other page,
+    TOO_LARGE for too many entries, links or tags.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -224,8 +225,8 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
 def read_manifest(folder: str, address: str, manifest: bytes | bytearray) -> Entries:
     r"""Read a manifest: each line is blank or a path below the source's base, such as `add/NAME`.
 
-    Only files in the folder are returned, with their paths below it. Raises TerminalFailure, which names `address`,
-    with TOO_LARGE if a limit is exceeded.
+    Only files in the folder are returned, with their paths below it. Raise TerminalFailure with TOO_LARGE if a limit is
+    exceeded. The error names `address`.
 
     >>> read_manifest("add", "https://h/list.txt", b"add/a.zip\nedit/b.zip\n")
     [ListingEntry(folder='add', name='a.zip', size=None, modified=None, is_file=True, reason=None)]
@@ -259,15 +260,14 @@ def refuse_too_large(size: int, address: str) -> None:
 
 
 def _read_size(text: str) -> int | None:
-    """Return the size in bytes that a text states in digits, perhaps with commas, or None for any other text."""
     digits = text.replace(",", "")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_SIZE_DIGITS else None
 
 
 def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
-    """Yield a page in pieces that begin with a row of a table or a link, so that only a part of its tree is in memory.
+    """Yield a page in pieces, so that only a part of its tree is in memory.
 
-    Each but the last has `_PIECE_BYTES` to twice as many; if no row or link begins there, the page is cut at the most.
+    A piece begins with a link or a row of a table. A piece that is longer than twice `_PIECE_BYTES` is cut.
     """
     start = 0
     while start < len(page):
@@ -286,7 +286,7 @@ def _find_links(page: bytes) -> Iterator[html.HtmlElement]:
 
 
 def _direct_child(address: str, href: str) -> str | None:
-    """Return a link's path below the folder's `address`, with its escapes, or None if it is not a direct child."""
+    """Return a link's path below the folder's `address`, with its escapes; None if it is not a direct child."""
     if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
@@ -300,9 +300,9 @@ def _direct_child(address: str, href: str) -> str | None:
 
 
 def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, list[str]]) -> Iterator[str]:
-    """Yield the texts next to a link: the one after it, and those of the next cells of its row.
+    """Yield the text after a link, and the texts of the following cells in its row.
 
-    `texts_by_cell` caches the texts of the next cells by the cell that contains the link.
+    `texts_by_cell` caches the texts of the following cells by the cell that contains the link.
     """
     yield (link.tail or "")[:_MAX_TEXT_CHARACTERS]
     cell = link.getparent()
@@ -316,7 +316,6 @@ def _texts_beside(link: html.HtmlElement, texts_by_cell: dict[html.HtmlElement, 
 
 
 def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | None]:
-    """Return the first exact size in bytes and the first time in the texts, each None if it is missing."""
     size: int | None = None
     modified: datetime | None = None
     for text in texts:
@@ -332,15 +331,15 @@ def _read_size_and_time(texts: Iterator[str]) -> tuple[int | None, datetime | No
 
 
 DIGEST_LENGTHS = {"md5": 32, "sha1": 40, "sha256": 64}
-"""The hexadecimal digits of a checksum, by algorithm."""
+"""The number of hexadecimal digits of a checksum, by algorithm."""
 
 
 def read_checksum(content: bytes, path: str) -> str:
-    """Return `algorithm:hex` from the bytes of a checksum file, or an empty text without a certain checksum.
+    """Return `algorithm:hex` from the bytes of a checksum file; empty if no checksum is certain.
 
-    `path` is that of the checksum file; its extension must name the algorithm, and without it the path is that of
-    the checked file. Lines have the forms `HEX  NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is
-    certain if it is the only one in the file, or the only one in lines with the name of the checked file.
+    `path` is the path of the checksum file. Its extension must name the algorithm; without the extension it is the path
+    of the checked file. Lines have the forms `HEX NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is certain if
+    no other is in the file, or in the lines that name the checked file.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'

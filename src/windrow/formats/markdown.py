@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 MAX_CHARACTERS = MARKDOWN_CHARACTERS.number
-"""The most characters that callers convert: in the worst case each of them takes about 40 microseconds."""
+"""The maximum number of characters that callers convert: in the worst case each takes about 40 microseconds."""
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.{0,8000}?)^(?:---|\.\.\.)[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 _FRONT_MATTER_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\n#]*))", re.MULTILINE)
@@ -34,7 +34,7 @@ def _markdown_parser() -> MarkdownIt:
 
 
 def read_markdown(text: str) -> Markdown:
-    r"""Convert a text to HTML; the caller must cut it to `MAX_CHARACTERS` characters before.
+    r"""Convert a text to HTML. The caller must first cut it to `MAX_CHARACTERS` characters.
 
     >>> read_markdown("---\ntitle: 'Tea'\n---\n# How\n\n*Hot*")
     Markdown(html='<h1>How</h1>\n<p><em>Hot</em></p>\n', front={'title': 'Tea'})

@@ -1,4 +1,4 @@
-"""Read times in the formats of web documents: HTTP and mail dates, ISO 8601, and English dates with a month's name."""
+"""Read times in the formats of web documents: HTTP and mail dates, ISO 8601, and dates with an English month name."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def read_utc_time(text: str) -> datetime | None:
 
 
 def read_page_time(text: str) -> datetime | None:
-    """Read a time in one of the forms that pages use, aware if it has a zone and naive otherwise.
+    """Read a time in one of the forms that pages use. The result is aware if the text has a zone, and otherwise naive.
 
-    The forms are ISO 8601, also with `/` or `.` as separators or, at the start of the text, without separators; dates
-    of HTTP and mail; numbers such as `13.4.2024`; and English dates. Returns None for a text without a time, for an
+    The forms are ISO 8601 (also with `/` or `.` as separators or, at the start of the text, without separators), dates
+    of HTTP and mail, numbers such as `13.4.2024`, and English dates. Return None for a text without a time, for an
     ambiguous date such as `3/4/2024`, and for a year before 1500.
 
     >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat()
@@ -80,7 +80,7 @@ def read_page_time(text: str) -> datetime | None:
 
 
 def _read_iso(text: str) -> datetime | None:
-    """Read ISO 8601 at the start of the text, or with separators anywhere in it; return None if there is none."""
+    """Read ISO 8601 at the start of a text, or with separators anywhere in it; return None if there is none."""
     match = _ISO.match(text)
     if not match and (date_inside := _ISO_DATE_INSIDE.search(text)):
         match = _ISO.match(text, date_inside.start())
@@ -93,7 +93,6 @@ def _read_iso(text: str) -> datetime | None:
 
 
 def _read_mail_date(text: str) -> datetime | None:
-    """Read a date as HTTP and mail write it; return None for any other text."""
     # A mail's clock has 24 hours: its parser reads 9:05 pm as 9:05.
     if not text.isascii() or text.isdigit() or _AM_OR_PM.search(text):
         return None
@@ -121,7 +120,6 @@ def _read_numeric_date(text: str) -> datetime | None:
 
 
 def _read_english_date(text: str) -> datetime | None:
-    """Read a date with an English month's name, and a time of day after it; return None if there is no date."""
     for pattern in _ENGLISH_DATES:
         if match := pattern.search(text):
             month = _MONTHS.index(match[1 if pattern is _ENGLISH_DATES[0] else 2][:3].lower()) + 1

@@ -1,6 +1,6 @@
 """Read the text, links and metadata of a PDF (ISO 32000-1) with PDFium; needs the extra `pdf`.
 
-PDFium is C++, fast and well fuzzed; a document that crashes it ends only the process that reads documents, which has
+PDFium is C++, fast and well fuzzed. A document that crashes it ends only the process that reads documents, which has
 limits of time and memory. This module limits bytes, pages, characters, links and bookmarks.
 """
 
@@ -59,7 +59,7 @@ logging.getLogger("pypdfium2").addHandler(logging.NullHandler())
 
 
 class PdfLink(NamedTuple):
-    """An address that a page links to, and the text of the link."""
+    """An address to which a page links, and the text of the link."""
 
     url: str
     text: str
@@ -67,7 +67,7 @@ class PdfLink(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pdf:
-    """A document; missing texts are empty. Times are UNIX seconds, or None if they are missing."""
+    """A document; missing texts are empty. Times are Unix seconds, or None if they are missing."""
 
     title: str
     subject: str
@@ -75,12 +75,12 @@ class Pdf:
     created: int | None
     modified: int | None
     pages: list[str]
-    """The text of each page that was read, with its line ends; a page that cannot be read has an empty text."""
+    """The text of each page that was read, with its line ends; empty for a page that cannot be read."""
     contents: list[tuple[int, str]]
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
     left_out: tuple[Excess, ...]
-    """How much each cap left out; empty if no cap did."""
+    """A description of what exceeds caps."""
 
 
 class PdfLine(NamedTuple):
@@ -93,9 +93,9 @@ class PdfLine(NamedTuple):
 class PdfPages(NamedTuple):
     """The text of a document by page.
 
-    `head` has lines of the first page, beginning with the first one in the largest letters. `page_count` is the number
-    of all pages, and `left_out` is how much each cap left out of `pages`. `unreadable` is the number of pages that
-    cannot be read, whose texts are empty. `created` is in UNIX seconds, or None if it is missing.
+    `head` has lines of the first page, beginning with the first line in the largest letters. `page_count` is the number
+    of all pages. `left_out` describes what exceeds caps. `unreadable` is the number of pages that cannot be read; their
+    texts are empty. `created` is in Unix seconds, or None if it is missing.
     """
 
     title: str
@@ -119,7 +119,7 @@ def read_pdf(raw: bytes, limits: Limits = _LIMITS) -> Pdf:
 
 
 def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
-    """Read the text of a document by page, without its links and table of contents; raises what `read_pdf` raises."""
+    """Read the text of a document by page, without links and table of contents; raise the errors of `read_pdf`."""
     with _open_document(raw) as document:
         head_lines: list[PdfLine] = []
 
@@ -134,7 +134,7 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most this size in pixels; raise as `read_pdf`, also without `pictures`."""
+    """Return the first page as a JPEG of at most this size in pixels; raise the errors of `read_pdf`."""
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
     with _open_document(raw) as document, closing(document[0]) as page:
@@ -168,9 +168,10 @@ def _open_document(raw: bytes) -> Iterator[PdfDocument]:
 
 
 def _reset_last_error() -> None:
-    """Set PDFium's last error to that of a document which is not a PDF.
+    """Set PDFium's last error to the one for a document that is not a PDF.
 
-    PDFium does not set it for every document that it cannot open; then the error of an earlier one would be reported.
+    PDFium does not set the error for every document that it cannot open; without the reset, the error of an earlier
+    document would be reported.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -178,7 +179,6 @@ def _reset_last_error() -> None:
 
 
 def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
-    """Read all that `Pdf` contains from an open document."""
     links: list[PdfLink] = []
     left_out: Counter[Cap] = Counter()
 
@@ -207,7 +207,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
 def _read_texts(
     document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
 ) -> tuple[list[str], int, tuple[Excess, ...]]:
-    """Return the texts of the first pages, how many of them are unreadable, and how much each cap leaves out.
+    """Return the texts of the first pages, the number of unreadable ones, and a description of what exceeds caps.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """
@@ -258,9 +258,9 @@ def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
 
 
 def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
-    """Return the font size in points of a piece's first letter, or the height of the piece's box if it is unknown.
+    """Return the font size in points of a piece's first letter, or the height of the piece's box if it is not known.
 
-    The box is only as high as its letters: without letters such as g or T it is lower than the font.
+    The height of a box depends on its letters: without letters such as g or T, it is less than the font size.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -273,7 +273,7 @@ def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
 
 
 class _Piece(NamedTuple):
-    """The box of a line, or of a part of one, on its page, in points; `size` is the font size of its widest part."""
+    """The box on the page of a line, or of a part of it, in points; `size` is the font size of its widest part."""
 
     left: float
     bottom: float
@@ -285,11 +285,11 @@ class _Piece(NamedTuple):
         return self.left, self.bottom, self.right, self.top
 
     def height(self) -> float:
-        """Return the font size, or the height of the box if the font size is unknown."""
+        """Return the font size, or the height of the box if the font size is not known."""
         return self.size or self.top - self.bottom
 
     def is_beside(self, other: _Piece) -> bool:
-        """Return whether both pieces are in one line of the page."""
+        """Return whether both pieces are in the same line of the page."""
         distance = abs(self.bottom + self.top - other.bottom - other.top) / 2
         return distance < max(self.top - self.bottom, other.top - other.bottom) / 2
 
@@ -304,7 +304,7 @@ def _find_links(
 ) -> Iterator[PdfLink | None]:
     """Yield the addresses that a page links to, each with the text within the box of its link.
 
-    For each link after the first `max_links`, None is yielded: it is counted, without a slow search for its text.
+    For each link after the first `max_links`, yield None. Only the search for texts is slow in PDFium.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
@@ -331,7 +331,7 @@ def _find_links(
 
 
 def _read_contents(document: PdfDocument) -> list[tuple[int, str]]:
-    """Return (level, title) of those of the first `2 * _MAX_BOOKMARKS` entries of the contents that have a title."""
+    """Return level and title of the first entries of the table of contents; at most twice `_MAX_BOOKMARKS` are read."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     contents = []
@@ -357,7 +357,6 @@ def _read_text(pdfium_function: Callable[..., int], *arguments: object) -> str:
 
 
 def _read_language(document: PdfDocument) -> str:
-    """Return the language that the document declares, or an empty text if it does not declare one."""
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
     buffer = (ctypes.c_ushort * 40)()
@@ -370,12 +369,11 @@ def _read_language(document: PdfDocument) -> str:
 
 
 def _clean(text: str) -> str:
-    """Return the first `_MAX_TEXT_CHARACTERS` characters of a text, without controls and with single spaces."""
     return " ".join(replace_controls(text[:_MAX_TEXT_CHARACTERS]).split())
 
 
 def read_pdf_time(text: str) -> int | None:
-    """Return a PDF date (ISO 32000-1, section 7.9.4) in UNIX seconds, or None if it is not valid.
+    """Convert a PDF date (ISO 32000-1, section 7.9.4) to Unix seconds; return None if it is not valid.
 
     A date without a zone is read as UTC.
 

@@ -4,16 +4,16 @@ The RFC leaves some choices open, which are decided here as follows:
 
 - If a file is longer than 500 KiB, only the complete lines within its first 500 KiB count.
 - Agents' names up to the first space, `/`, `;`, `,` or `(` are compared as a whole, without regard to case.
-- A line may lack its colon, and `disallow` may be misspelt in the usual ways: such a line is a refusal too.
-- Crawl-delay is not a rule: it neither begins nor ends a group, and is valid for the agents
-  named above it. If an agent has several, the longest is used, at most 180 seconds.
+- A line may lack its colon, and `disallow` may be misspelt in the usual ways: such a line is a refusal, too.
+- Crawl-delay is not a rule: it neither begins nor ends a group, and is valid for the agents named above it. If an agent
+  has several, the longest is used, at most 180 seconds.
 
 A pattern matches a path and query that begin with it. Matching takes linear time, without regular expressions.
 
-For directives (`X-Robots-Tag`, `meta name=robots`) there is no standard, only the practice of the large
-search engines. Here all directives for all agents and for this agent are in force, those of the header and those of the
-page; none of them removes a restriction. `none` is `noindex, nofollow`; `nocache` is `noarchive`; `max-snippet:0` is
-`nosnippet`. After `unavailable_after` a page counts as `noindex`. Unknown directives are ignored.
+For directives (`X-Robots-Tag`, `meta name=robots`) there is no standard, only the practice of the large search engines.
+Here, directives of the header and of the page are in force if they are for all agents or for this agent; no directive
+removes a restriction. `none` is `noindex, nofollow`; `nocache` is `noarchive`; `max-snippet:0` is `nosnippet`. After
+`unavailable_after` a page counts as `noindex`. Unknown directives are ignored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _UNRESERVED = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 class Pattern(NamedTuple):
     """A pattern in its canonical spelling (`text`), and its `pieces` between the stars.
 
-    `ends` is whether it must match up to the end of the target, which is a path with its query.
+    `ends` is whether the pattern must match up to the end of the target, which is a path with its query.
     """
 
     text: str
@@ -48,7 +48,7 @@ class Pattern(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """Whether it has neither `*` nor `$`, so that it is only a prefix."""
+        """Whether the pattern has neither `*` nor `$`, so that it is only a prefix."""
         return len(self.pieces) == 1 and not self.ends
 
     def matches(self, target: str) -> bool:
@@ -81,7 +81,7 @@ def read_pattern(text: str) -> Pattern:
 def spell_canonically(text: str, *, is_literal: bool = False) -> str:
     """Return the canonical spelling of a pattern or, if `is_literal`, of a path and query (RFC 9309, section 2.2.2).
 
-    Characters that browsers escape in some parts of an address and not in others are escaped.
+    Characters that browsers escape in some parts of an address but not in others are escaped.
 
     >>> spell_canonically("/caf\u00e9/%7e%2a*'$"), spell_canonically("/a*$", is_literal=True)
     ('/caf%C3%A9/~%2A*%27$', '/a%2A%24')
@@ -97,7 +97,6 @@ def spell_canonically(text: str, *, is_literal: bool = False) -> str:
 
 
 def _spell_octet(match: re.Match[bytes]) -> bytes:
-    """Return the canonical spelling of one octet or of one percent escape."""
     characters = match[0]
     if len(characters) == 3:
         octet = int(characters[1:], 16)
@@ -106,7 +105,7 @@ def _spell_octet(match: re.Match[bytes]) -> bytes:
 
 
 MAX_BYTES = ROBOTS_BYTES.number
-"""The most bytes of a file that are read (RFC 9309, section 2.5)."""
+"""The maximum number of bytes of a file that are read (RFC 9309, section 2.5)."""
 
 MAX_DELAY_SECONDS = 180.0
 """The longest Crawl-delay that is obeyed, in seconds."""
@@ -125,8 +124,8 @@ _KEYS = {
 class RobotsVerdict(NamedTuple):
     """Whether an address may be requested, and the line of robots.txt that decides it.
 
-    `reason` is None if it may be requested. `line` is the number of the line, from 1, and `text` the line as written;
-    if no line decides, they are None and empty.
+    `reason` is None if the address may be requested. `line` is the number of the line, from 1, and `text` the line as
+    written. If no line decides, `line` is None and `text` is empty.
     """
 
     reason: Reason | None
@@ -143,7 +142,7 @@ ALLOWED = RobotsVerdict(reason=None)
 
 
 class Rule(NamedTuple):
-    """An allow line, or if `allow` is false a disallow line: its pattern, number (from 1) and text as written."""
+    """An allow line, or a disallow line if `allow` is False: its pattern, number (from 1) and text as written."""
 
     allow: bool
     pattern: Pattern
@@ -170,7 +169,7 @@ class Robots:
     _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the rules for matching: those without wildcards by their text, the others with the longest first."""
+        """Prepare the rules for matching: rules without wildcards by their text, other rules with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         prefix_rules: dict[str, Rule] = {}
         wildcard_rules = []
@@ -187,7 +186,8 @@ class Robots:
     def decide(self, target: str) -> RobotsVerdict:
         r"""Decide whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; if two are equally long, the one that allows. /robots.txt is always allowed.
+        The longest matching rule decides; of two equally long rules, the rule that allows. /robots.txt is always
+        allowed.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.decide("/a.pdf")
@@ -205,7 +205,7 @@ class Robots:
         return RobotsVerdict(None if rule.allow else Reason.ROBOTS_DENIED, rule.line, rule.text)
 
     def _find(self, target: str) -> Rule | None:
-        """Return the longest rule that matches a path and query in canonical spelling, or None if no rule does."""
+        """Return the longest rule that matches a path and query in canonical spelling, or None."""
         target_length = len(target)
         longest = None
         for length in self._prefix_lengths:
@@ -225,7 +225,7 @@ ALLOW_ALL = Robots()
 def parse(content: bytes, agent: str) -> Robots:
     r"""Read the rules of a robots.txt for an agent: a user agent, or only its product token.
 
-    Never raises: lines that cannot be understood are ignored.
+    No error is raised: lines that cannot be understood are ignored.
 
     >>> parse(b"User-agent: Example-Crawler/2\nCrawl-delay: 5", "example-crawler").delay
     5.0
@@ -271,7 +271,7 @@ class _Group:
 
 
 def product_token(agent: str) -> str:
-    """Return the product token of a user agent, by which robots.txt names agents, in lower case.
+    """Return the product token of a user agent in lower case; robots.txt names agents by it.
 
     >>> product_token("Example-Crawler/1.0 (for https://example.org/)")
     'example-crawler'
@@ -281,7 +281,7 @@ def product_token(agent: str) -> str:
 
 
 def _split_line(line: str) -> tuple[str, str]:
-    """Return the key of a line, as `_KEYS` spells it or empty if it is unknown, and the line's value."""
+    """Return the key of a line, as `_KEYS` spells it or empty if it is not known, and the line's value."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
     key = _KEYS.get(match[1].lower(), "") if match else ""
@@ -289,7 +289,7 @@ def _split_line(line: str) -> tuple[str, str]:
 
 
 def _split_lines(content: bytes) -> Iterable[str]:
-    """Decode a file and split it into lines; of a file above `MAX_BYTES`, leave out the line that is cut there."""
+    """Decode a file and split it into lines, without a last line that is cut at `MAX_BYTES`."""
     text = content[:MAX_BYTES]
     if text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         lines = _LINE_END.split(text.decode("utf-16", "replace"))
@@ -305,7 +305,7 @@ _NOFOLLOW = re.compile(r"(?:^|\s)nofollow(?:\s|$)", re.IGNORECASE)
 
 
 class Directives(NamedTuple):
-    """The robots directives of a page; `until` is the time of `unavailable_after`, or None without it."""
+    """The robots directives of a page. `until` is the time of `unavailable_after`, or None if there is none."""
 
     noindex: bool = False
     nofollow: bool = False
@@ -343,7 +343,7 @@ _DIRECTIVE_BY_WORD = {
 
 
 def read_header_directives(values: Iterable[str], agent: str) -> Directives:
-    """Read the values of the `X-Robots-Tag` fields of a response: the directives for all agents and for this one.
+    """Read the values of the `X-Robots-Tag` fields of a response: the directives for all agents and for `agent`.
 
     Directives after an agent's name and a colon are for that agent only, up to the next name in the value.
 
@@ -366,7 +366,7 @@ def read_header_directives(values: Iterable[str], agent: str) -> Directives:
 
 
 def read_meta_directives(pairs: Iterable[tuple[str, str]], agent: str) -> Directives:
-    """Read the directives for all agents and for this one in `meta` elements, given as pairs of name and content.
+    """Read the directives for all agents and for `agent` in `meta` elements, given as pairs of name and content.
 
     >>> read_meta_directives([("ROBOTS", "NoIndex, follow"), ("other", "noarchive")], "example-crawler").noindex
     True
@@ -391,7 +391,7 @@ def is_nofollow(rel: str) -> bool:
 
 
 def _read_directive(text: str) -> tuple[Directives, str]:
-    """Read the first directive of a list; return it, and the list after it."""
+    """Read the first directive of a list; return it, and the rest of the list."""
     directive, _, remaining = text.partition(",")
     name, colon, value = directive.partition(":")
     name = name.strip().lower()
@@ -403,7 +403,7 @@ def _read_directive(text: str) -> tuple[Directives, str]:
 
 
 def _read_until(text: str) -> tuple[Directives, str]:
-    """Read the time of `unavailable_after`, which may contain a comma; return it, and the list after it."""
+    """Read the time of `unavailable_after`, which may contain a comma; return it, and the rest of the list."""
     texts = text.split(",", 2)
     for count in (2, 1):
         if len(texts) >= count and (time := read_utc_time(",".join(texts[:count]))):

@@ -1,11 +1,11 @@
 """Sketches of texts, to find near-duplicates among many texts.
 
-A text is represented by the set of its shingles: the 20 bytes from the start of each word of three bytes or more
-(about three words), in lower case and without punctuation. The similarity of two texts is the share of shingles that
-they have in common (Broder, On the resemblance and containment of documents, 1997). A sketch has a byte of the hash
-of each of 96 shingles, chosen as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017): the share of
-equal bytes of two sketches estimates the similarity of their texts. The sketches of similar texts agree in all five
-bytes of at least one of twelve bands, so that texts with an equal band are candidates.
+A text is represented by the set of its shingles: the 20 bytes from the start of each word of three bytes or more (about
+three words), in lower case and without punctuation. The similarity of two texts is the share of shingles that they have
+in common (Broder, On the resemblance and containment of documents, 1997). A sketch has a byte of the hash of each of 96
+shingles, chosen as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017). The share of equal bytes of two
+sketches estimates the similarity of their texts. The sketches of similar texts agree in all five bytes of at least one
+of twelve bands, so that texts with an equal band are candidates.
 """
 
 from __future__ import annotations
@@ -18,28 +18,29 @@ from typing import Final
 from zlib import crc32
 
 LANES: Final = 96
-"""The number of bytes of a sketch; each of them is a lane."""
+"""The number of bytes of a sketch; a lane is one byte."""
 
 BANDS: Final = 12
 """The number of bands of a sketch."""
 
 BAND_BYTES: Final = 5
-"""The number of bytes of a band; texts of a similarity of 0.8 share one in 99 of 100 cases, those of 0.5 in 32."""
+"""The number of bytes of a band. Two texts share a band in 99 of 100 cases if their similarity is 0.8, and in 32 of 100
+if it is 0.5."""
 
 NEAR_DUPLICATE_SIMILARITY: Final = 0.65
 """Texts are near-duplicates if their similarity is at least this."""
 
 MIN_SHINGLES: Final = 16
-"""The fewest shingles of a text that has a sketch; shorter texts are not compared."""
+"""The minimum number of shingles of a text that has a sketch; shorter texts are not compared."""
 
 MAX_CHARACTERS: Final = 200_000
-"""The most characters of a text that are used."""
+"""The maximum number of characters of a text that are used."""
 
 SHINGLE_BYTES: Final = 20
 """The number of bytes of a shingle."""
 
 MAX_ROUNDS: Final = 256
-"""The most rounds to fill all lanes: only one in 10^16 of the shortest texts leaves a lane empty after them."""
+"""The maximum number of rounds to fill all lanes. After them, one in 10^16 of the shortest texts has an empty lane."""
 
 _SHINGLE = re.compile(rb" (?=([^ ]{3}.{%d}))" % (SHINGLE_BYTES - 3), re.DOTALL)
 _LOWER_CASE = bytes(ord(chr(code).lower()) if code < 128 else code for code in range(256)).translate(
@@ -53,7 +54,7 @@ _FACTORS = [int.from_bytes(blake2b(b"%d" % turn, digest_size=8).digest(), "big")
 
 
 def make_sketch(text: str) -> bytes:
-    """Return the sketch of a text, 96 bytes, or empty bytes if it has fewer than 16 shingles.
+    """Return the sketch of a text, which has 96 bytes; empty if the text has fewer than 16 shingles.
 
     >>> first = make_sketch("The ferry to the islands leaves from the old quay at nine each morning, except on "
     ...              "Sundays and in stormy weather, when nobody goes anywhere. Read 17 times.")
@@ -83,17 +84,17 @@ def split_bands(sketch: bytes) -> list[int]:
 
 
 def _spell_plainly(text: str) -> bytes:
-    """Return a text in UTF-8, in lower case, without punctuation; a space precedes each word, and spaces follow."""
+    """Return a text in UTF-8, in lower case, without punctuation: a space, words separated by a space, and spaces."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
     return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES
 
 
 def _fill_lanes(hashes: list[int]) -> bytes:
-    """Return for each lane a byte of the smallest hash that falls into it.
+    """Return, for each lane, a byte of the smallest hash that is assigned to the lane.
 
-    If a lane is still empty, a further round begins, in which all hashes are mixed again; so each lane gets the
-    smallest hash of the first round in which one falls into it, even if there are few shingles.
+    If a lane is empty, all hashes are mixed and tried again, so that a text with few shingles fills all lanes, too. A
+    lane keeps the hash of the first round in which it was not empty.
     """
     lanes: dict[int, int] = {}
     round_hashes = hashes
@@ -112,5 +113,4 @@ def _fill_lanes(hashes: list[int]) -> bytes:
 
 
 def _smallest_by_lane(hashes: list[int]) -> dict[int, int]:
-    """Return the smallest hash of each lane that is not empty."""
     return {hash_ % LANES: hash_ for hash_ in sorted(hashes, reverse=True)}

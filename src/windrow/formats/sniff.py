@@ -1,6 +1,6 @@
-"""Determine a document's media type (WHATWG MIME Sniffing), from its Content-Type and first bytes, and its language.
+"""Determine a document's media type (WHATWG MIME Sniffing) from its Content-Type and first bytes, and its language.
 
-Nothing is executed here, so the standard's precautions about scripts are not needed: `nosniff` is ignored, and a PDF
+Nothing is executed here, so the standard's precautions about scripts are not needed. `nosniff` is ignored, and a PDF
 that is announced as text is reported as a PDF, with `conflict`.
 """
 
@@ -48,7 +48,7 @@ class MediaType(NamedTuple):
     """A document's media type.
 
     `essence` has no parameters: `text/html`. `conflict` is whether the document contradicts the type that the server
-    announced; a feed that is announced as HTML, and a PDF that is announced as a download, do not.
+    announced. A feed that is announced as HTML, and a PDF that is announced as a download, do not contradict it.
     """
 
     essence: str
@@ -58,7 +58,7 @@ class MediaType(NamedTuple):
 def sniff(raw: bytes, claimed: str = "", *, is_utf_16: bool = False) -> MediaType:
     """Determine the media type of a document.
 
-    `claimed` is the media type in Content-Type, in lower case and without parameters; it is empty if missing.
+    `claimed` is the media type in Content-Type, in lower case and without parameters; it is empty if it is missing.
     `is_utf_16` is whether the charset in Content-Type is UTF-16.
 
     >>> sniff(b"%PDF-1.7", "text/html"), sniff(b" <!DOCTYPE html>"), sniff(b"{}", "application/json")
@@ -107,7 +107,7 @@ def is_textual(essence: str) -> bool:
 
 
 def signature_type(head: bytes) -> str:
-    """Return the binary type whose signature the first bytes have, or an empty text if they have no known signature."""
+    """Return the binary type whose signature the first bytes have; empty if they have no known signature."""
     for signature, media_type in _SIGNATURES:
         if head.startswith(signature):
             return media_type
@@ -118,7 +118,7 @@ def signature_type(head: bytes) -> str:
 
 
 def root_name(raw: bytes) -> bytes:
-    """Return the local name of the first element of XML or similar markup, or empty bytes if there is no element.
+    """Return the local name of the first element of XML or similar markup; empty if there is no element.
 
     >>> root_name(b"<?xml version='1.0'?><!-- a --><rdf:RDF xmlns:rdf='x'>")
     b'RDF'
@@ -128,12 +128,11 @@ def root_name(raw: bytes) -> bytes:
 
 
 def _feed_type(raw: bytes) -> str:
-    """Return a feed's type by its root element (section 8.2), or an empty text if the document is not a feed."""
     return _FEED_TYPE_BY_ROOT.get(root_name(raw), "")
 
 
 def _markup_type(raw: bytes) -> str:
-    """Return the type of HTML, XML or a feed by how it begins (section 7.1), or an empty text for other documents."""
+    """Return the type of HTML, XML or a feed by how it begins (section 7.1); empty for other documents."""
     start = raw[:_EXAMINED_BYTES].removeprefix(_BYTE_ORDER_MARKS[2]).lstrip(_WHITE_SPACE)
     if _HTML_START.match(start):
         return "text/html"
@@ -155,9 +154,9 @@ _LANGUAGE_TAG = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{4}))?(?:[-_]([a-z]{2}|[0-
 
 
 def normalise_tag(tag: str) -> str | None:
-    """Return a language tag (BCP 47) in its preferred spelling, or None if the language is not registered.
+    """Return a language tag (BCP 47) in its preferred spelling; None if the language is not registered.
 
-    Scripts and regions that are not registered are left out; so are variants and extensions.
+    Variants, extensions, and scripts and regions that are not registered are left out.
 
     >>> [normalise_tag(tag) for tag in ("zh_hant-tw", "ENG-us-x-twain", "en-xx", "xx", "12")]
     ['zh-Hant-TW', 'en-US', 'en', None, None]
@@ -179,7 +178,7 @@ def normalise_tag(tag: str) -> str | None:
 def _language_registry() -> tuple[dict[str, str], frozenset[str], frozenset[str]]:
     """Return the preferred subtag of each registered language, the registered scripts, and the registered regions.
 
-    They are in a file of the package, which `tools/languages.py` writes.
+    The registry is a file of the package, which `tools/languages.py` writes.
     """
     registry = (get_data("windrow.formats", "languages.txt") or b"").decode()
     languages, scripts, regions = map(str.split, registry.splitlines())
@@ -195,7 +194,7 @@ def is_detector_installed() -> bool:
 def detect_language(text: str) -> str | None:
     """Return the language of a text's beginning as an IANA subtag.
 
-    Returns None if the language is not certain, the text is too short, or the extra `language` is not installed.
+    Return None if the language is not certain, the text is too short, or the extra `language` is not installed.
     """
     beginning = text[:_EXAMINED_CHARACTERS]
     if len(beginning) < _MIN_CHARACTERS:

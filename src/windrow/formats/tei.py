@@ -1,7 +1,7 @@
-"""Convert GROBID's TEI documents to JSON, in the two shapes that journal-extract tables have had.
+"""Convert GROBID's TEI documents to JSON, in the two shapes that the journal-extract table has had.
 
-`table_shape` returns all keys, with null for most missing values; `legacy_shape` returns the legacy dictionary of the
-public package grobid-tei-xml, without missing values. Names in paths such as `./persName/surname` are those of TEI.
+`table_shape` returns all keys, with null for most missing values. `legacy_shape` returns the legacy dictionary of the
+public package grobid-tei-xml, without missing values. Names in paths such as `./persName/surname` are names of TEI.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def read_tei(content: bytes, limits: Limits) -> etree._Element:
-    """Parse a document; raise StepError if it is not XML within the limits, or if it is not TEI (WRONG_ROOT)."""
+    """Parse a document; raise StepError if it is not XML within the limits, or not TEI (WRONG_ROOT)."""
     root = parse(content, replace(limits, elements=max(limits.elements, 1_000_000)))
     if root.tag != f"{_TEI}TEI" or _find_element(root, ".//teiHeader") is None:
         raise StepError("the document is not TEI: its root is not `TEI`, or has no `teiHeader`", Reason.WRONG_ROOT)
@@ -35,7 +35,7 @@ def read_tei(content: bytes, limits: Limits) -> etree._Element:
 
 
 def read_md5(root: etree._Element) -> str:
-    """Return the MD5 of the processed document in hexadecimal, or an empty text if the TEI does not name it."""
+    """Return the MD5 of the processed document in hexadecimal; empty if the TEI does not name it."""
     return (_text_at(root, './/sourceDesc//idno[@type="MD5"]') or "").strip().lower()
 
 
@@ -45,7 +45,6 @@ def drop_full_text(document: Mapping[str, Any]) -> Json:
 
 
 def _qualify_path(path: str) -> str:
-    """Return a path with every name in the namespace of TEI."""
     return "/".join(step if step in {".", ""} else f"{_TEI}{step}" for step in path.split("/"))
 
 
@@ -59,7 +58,7 @@ def _find_all(element: etree._Element, path: str) -> list[etree._Element]:
 
 
 def _text_at(element: etree._Element, path: str) -> str | None:
-    """Return the text of the first element at a path, up to its first child, or None if no element has this path."""
+    """Return the text of the first element at a path, up to its first child; None if there is no element."""
     text: str | None = element.findtext(_qualify_path(path))
     return text
 
@@ -77,7 +76,7 @@ def _all_text(element: etree._Element | None) -> str:
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return a document in the shape of the table of 2018, with all keys: missing dates as false, others as null."""
+    """Return a document in the shape of the table of 2018, with all keys: missing dates are false, others null."""
     header = _find_element(root, ".//teiHeader")
     assert header is not None
     doi = _text_at(header, './/idno[@type="DOI"]')
@@ -108,19 +107,18 @@ def table_shape(root: etree._Element) -> Json:
 
 
 def _passage_text(root: etree._Element, path: str) -> str | None:
-    """Return the text of the passage at a path, or None if the passage is missing or has no child elements."""
+    """Return the text of the passage at a path; None if the passage is missing or has no child elements."""
     passage = _find_element(root, path)
     return _all_text(passage) if passage is not None and len(passage) else None
 
 
 def _published_date(element: etree._Element) -> str | bool | None:
-    """Return the date of publication, None if its `when` is missing, and False, as in 2018, if there is no date."""
+    """Return the date of publication. It is None if `when` is missing, and False, as in 2018, if there is no date."""
     date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 
 
 def _author_names(element: etree._Element | None) -> list[Json]:
-    """Return the names of the authors that are persons; return an empty list for None."""
     names = []
     for person in _find_all(element, ".//author/persName") if element is not None else ():
         forename, surname = _text_at(person, "./forename") or None, _text_at(person, "./surname") or None
@@ -154,7 +152,7 @@ def _citation_row(index: int, reference: etree._Element) -> Json:
 def legacy_shape(root: etree._Element) -> Json:
     """Return a document as grobid-tei-xml's legacy dictionary, without keys for missing values.
 
-    Raises StepError if the document does not name the application that wrote it, its version and the time.
+    Raise StepError if the document does not name the application that wrote it, its version and the time.
     """
     header = _find_element(root, ".//teiHeader")
     assert header is not None
@@ -225,7 +223,6 @@ def _legacy_record(element: etree._Element, index: int | None) -> Json:
 
 
 def _legacy_author(element: etree._Element) -> Json | None:
-    """Return the fields of an author, or None if it is not a person."""
     person = _find_element(element, "./persName")
     if person is None:
         return None
@@ -242,7 +239,6 @@ def _legacy_author(element: etree._Element) -> Json | None:
 
 
 def _person(element: etree._Element) -> Json:
-    """Return the parts of a person's name."""
     return {
         "full_name": " ".join(part for text in map(str, element.itertext()) if (part := text.strip())),
         "given_name": _text_at(element, './forename[@type="first"]'),
@@ -252,7 +248,7 @@ def _person(element: etree._Element) -> Json:
 
 
 def _legacy_editors(element: etree._Element) -> list[Json] | None:
-    """Return the names of the editors, or None if there are none; an editor without `persName` has only a full name."""
+    """Return the names of the editors, or None if there are none. Without `persName`, only the full name is known."""
     editors: list[Json] = []
     for editor in _find_all(element, ".//editor"):
         persons = _find_all(editor, "./persName")
@@ -262,7 +258,6 @@ def _legacy_editors(element: etree._Element) -> list[Json] | None:
 
 
 def _legacy_affiliation(element: etree._Element | None) -> Json | None:
-    """Return the fields of an affiliation, or None if it does not name an organisation."""
     if element is None:
         return None
     names = {
@@ -290,7 +285,6 @@ def _legacy_affiliation(element: etree._Element | None) -> Json | None:
 
 
 def _page_range(element: etree._Element) -> str | None:
-    """Return the first and last page as `1-9`, or the pages as they are written; None if they are missing."""
     pages = _find_element(element, './/biblScope[@unit="page"]')
     if pages is None:
         return None
@@ -299,7 +293,7 @@ def _page_range(element: etree._Element) -> str | None:
 
 
 def _clean_url(url: str | None) -> str | None:
-    """Return an address without the characters around it that GROBID takes for a part of it, or None for None."""
+    """Return an address without surrounding characters that GROBID includes by mistake; None if nothing is left."""
     text = (url or "").strip()
     if text.endswith(_ACCESSED_SUFFIX):
         text = text.replace(_ACCESSED_SUFFIX, "")
@@ -307,7 +301,7 @@ def _clean_url(url: str | None) -> str | None:
 
 
 def _drop_empty(value: Any) -> Any:
-    """Return a JSON value whose objects, also nested ones, lack members that are null, `{}` or an empty text."""
+    """Return a JSON value without members that are null, `{}` or an empty text, at any depth."""
     if isinstance(value, dict):
         kept = {key: _drop_empty(member) for key, member in value.items()}
         return {key: member for key, member in kept.items() if member is not None and member not in ({}, "")}

@@ -1,4 +1,4 @@
-"""Format values as text for people, which is safe for a terminal, and as JSON; split texts into paragraphs."""
+"""Format values as JSON and as text that is safe for a terminal; split texts into paragraphs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escape(text: str) -> str:
-    r"""Escape the characters in foreign text that control a terminal, and line ends.
+    r"""Escape line ends and characters that control a terminal.
 
     >>> escape("red \x1b[31m name\nof a file" + chr(0x200f))
     'red \\x1b[31m name\\nof a file\\u200f'
@@ -46,7 +46,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Escape in a line of JSON what `escape` escapes, in the form of JSON, so that the JSON value does not change.
+    r"""Replace the characters that `escape` escapes in a line of JSON by JSON escapes, which keep the JSON value.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
@@ -78,10 +78,10 @@ _MAX_TITLE_CHARACTERS = 120  # of a first paragraph
 
 
 def paragraphs(text: str) -> list[str]:
-    r"""Return the paragraphs of a text, each in one line with its white space collapsed.
+    r"""Return the paragraphs of a text, each in one line with single spaces.
 
-    A paragraph ends at an empty line, after a line much shorter than the usual width, and before a line that is
-    indented or begins as the items of lists do.
+    A paragraph ends at an empty line, after a line that is much shorter than the usual width, and before a line that is
+    indented or begins like an item of a list.
 
     >>> paragraphs("A line that was broken to fit into the width\nof its page, and goes on in another.\n\n- one\n- two")
     ['A line that was broken to fit into the width of its page, and goes on in another.', '- one', '- two']
@@ -115,7 +115,7 @@ def replace_controls(text: str) -> str:
 
 
 def first_paragraph(paragraphs: list[str]) -> str:
-    """Return the first paragraph that is not a rule such as `=====`, or an empty text if it is too long for a title.
+    """Return the first paragraph that is not a rule such as `=====`; empty if it is too long for a title.
 
     >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
@@ -218,7 +218,7 @@ def counted(count: int, noun: str) -> str:
 
 
 def join_counts(counts: Counter[Any]) -> str:
-    """Return the names with the greatest counts, each with its count, and the sum of the other counts.
+    """Return the most frequent names with their counts, and the sum of the counts of all further names.
 
     >>> join_counts(Counter({str(number): 9 - number for number in range(9)} | {"x": 0}))
     '0 9, 1 8, 2 7, 3 6, 4 5, 5 4, 6 3, 7 2, of other kinds 1'
@@ -286,7 +286,7 @@ _MAX_SHOWN_CHARACTERS, _CONTEXT_CHARACTERS = 60, 20  # of a text with a differen
 
 
 def cut_around_difference(old: str, new: str) -> tuple[str, str]:
-    """Return two texts; if one is longer than 60 characters, cut both to 60 characters around their first difference.
+    """Return two texts; if one is longer than 60 characters, cut both to 60 characters around the first difference.
 
     An ellipsis shows where a text is cut.
 

@@ -1,15 +1,14 @@
-"""Normalise web addresses, and resolve a hundred thousand links a second against them.
+"""Normalise web addresses, and resolve links against them: a hundred thousand links a second.
 
-`ada-url` parses and resolves as browsers do. In addition, so that each page has one address,
-credentials, an empty query and a dot at the end of a host name are removed; escapes are in upper case,
-those of letters, digits, `-`, `.`, `_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2), a `%`
-that does not begin an escape becomes `%25`, and characters that browsers leave though the RFC forbids them are
-escaped: brackets, braces, backslash, caret, grave and bar. The order of a query's parameters and a slash
-at the end of a path are kept: servers distinguish them. Queries are encoded as UTF-8, whatever the
-encoding of the page.
+`ada-url` parses and resolves as browsers do. In addition, so that each page has one address, credentials, an empty
+query and a dot at the end of a host name are removed. Escapes are in upper case; escapes of letters, digits, `-`, `.`,
+`_` and `~` are undone (RFC 3986, sections 6.2.2.1 and 6.2.2.2). A `%` that does not begin an escape becomes `%25`.
+Characters that browsers leave though the RFC forbids them are escaped: brackets, braces, backslash, caret, grave and
+bar. The order of a query's parameters and a slash at the end of a path are kept, because servers distinguish them.
+Queries are encoded as UTF-8, whatever the encoding of the page.
 
-A link is first looked up in a cache as it is written, since sites repeat their links on every page. A new link
-with only safe characters is resolved by a regular expression and a concatenation. Any other link is resolved by
+A link is first looked up in a cache as it is written, because sites repeat their links on every page. A new link with
+only safe characters is resolved by a regular expression and a concatenation. All other links are resolved by
 `normalise`. All three ways give the same address. Safe characters are those that never need another spelling.
 """
 
@@ -27,7 +26,7 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 MAX_CHARACTERS = URL_CHARACTERS.number
-"""The most characters of a normalised address, and of its fragment."""
+"""The maximum number of characters of a normalised address, and of its fragment."""
 
 _MAX_READ_CHARACTERS = 4 * MAX_CHARACTERS  # a longer link is refused before it is normalised
 _OTHER_SCHEME = re.compile(r"[\x00-\x20]*+(?!https?:)([a-z][a-z0-9+.-]*+):", re.IGNORECASE)
@@ -43,8 +42,8 @@ _SPELLING_BY_ESCAPE = {f"%{n:02X}": chr(n) if chr(n) in _UNRESERVED else f"%{n:0
 class Resolved(NamedTuple):
     """The target of a link: its normalised address without the fragment, or the reason why the link was refused.
 
-    `fragment` is None if the link has no fragment, an empty one, or one of more than `MAX_CHARACTERS`. The `url` of a
-    refused link is empty; `reason` is None unless it is refused.
+    `fragment` is None if the link has no fragment, an empty one, or one of more than `MAX_CHARACTERS`. If the link was
+    refused, `url` is empty; otherwise `reason` is None.
     """
 
     url: str
@@ -55,7 +54,7 @@ class Resolved(NamedTuple):
 def normalise(href: str, base: str = "") -> Resolved:
     """Normalise a link; if it is relative, resolve it against `base`, the normalised address of its page.
 
-    The result has a reason for other schemes than http and https (NO_TRANSPORT), for invalid addresses and those with
+    The result has a reason for schemes other than http and https (NO_TRANSPORT), for addresses that are invalid or have
     an escaped control character (BAD_ADDRESS), and for too many characters (ADDRESS_TOO_LONG).
 
     >>> normalise("../%7euser/?#top", "http://Example.org:80/a/b").url
@@ -84,7 +83,7 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 
 def _apply_own_rules(address: str) -> str:
-    """Apply this module's own rules to an address from ada without its fragment; return an empty text to refuse it."""
+    """Apply this module's own rules to an address from ada, without its fragment; return an empty text to refuse it."""
     scheme, _, after_scheme = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""
@@ -106,7 +105,6 @@ def _apply_own_rules(address: str) -> str:
 
 
 def _spell_escape(match: re.Match[str]) -> str:
-    """Return the canonical spelling of an escape, or of a `%` that does not begin one."""
     return _SPELLING_BY_ESCAPE.get(match[0].upper(), "%25")
 
 
@@ -120,8 +118,8 @@ _URL_PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))
 class Parts(NamedTuple):
     """A normalised address (`text`) and its parts.
 
-    `host` is the host name, or an IPv6 address in brackets; `port` is None if the address has none, as for the default
-    port of the scheme; `query` is without `?`, and None if it is missing.
+    `host` is the host name, or an IPv6 address in brackets. `port` is None if the address has none, as for the default
+    port of the scheme. `query` is without `?`, and None if it is missing.
     """
 
     text: str
@@ -138,7 +136,7 @@ class Parts(NamedTuple):
 
 
 def parts(url: str) -> Parts:
-    """Split an address that `normalise` returned; raise StepError with BAD_ADDRESS for any other text.
+    """Split an address that `normalise` returned; raise StepError with BAD_ADDRESS if it is not normalised.
 
     >>> parts("https://example.org:8443/a?b=c").origin
     'https://example.org:8443'
@@ -160,7 +158,7 @@ _FRONT_PATH = re.compile(
 
 
 def is_front_page(url: str) -> bool:
-    """Return whether a normalised address is that of a site's front page, or of its front page in one language.
+    """Return whether a normalised address is the front page of a site, or its front page in one language.
 
     Many servers send their front page instead of a page that is gone.
 
@@ -177,7 +175,7 @@ _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 def normalise_other_scheme(href: str) -> Resolved:
     """Normalise an address that `normalise` refused for its scheme, as browsers do, and remove its credentials.
 
-    The result has a reason for an invalid address (BAD_ADDRESS) and for too many characters.
+    The result has a reason for an invalid address (BAD_ADDRESS) and for too many characters (ADDRESS_TOO_LONG).
 
     >>> normalise_other_scheme("MAILTO:someone@example.org").url, normalise_other_scheme("ftp://me:secret@b.example/x#y")
     ('mailto:someone@example.org', Resolved(url='ftp://b.example/x', fragment='y', reason=None))
@@ -234,9 +232,9 @@ _SAFE_PARTS = re.compile(rf"({_SITE})(/{_COLON_PATH})({_SAFE_QUERY})")
 
 
 def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
-    """Resolve a link of safe characters against `base`, a normalised address of the origin `origin`.
+    """Resolve a link of safe characters against `base`, a normalised address whose origin is `origin`.
 
-    Returns None for any other link, and for one whose target has too many characters.
+    Return None for a link that only `normalise` can resolve, and for a target with too many characters.
 
     >>> resolve_safe("b.html#c", "https://example.org/a/?q", "https://example.org")
     Resolved(url='https://example.org/a/b.html', fragment='c', reason=None)
@@ -266,7 +264,7 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Split a normalised address of safe characters into origin, path, and query with its `?`, or return None.
+    """Return the origin, path and query (with `?`) of an address of safe characters; None if it may not be normalised.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)
@@ -288,7 +286,7 @@ class Resolver:
     __slots__ = ("_max_links", "_resolved_by_href", "origin")
 
     def __init__(self, origin: str, max_links: int = _MAX_CACHED_LINKS) -> None:
-        """`origin` is spelt as `Parts.origin` is."""
+        """`origin` is spelt like `Parts.origin`."""
         self.origin = origin
         self._resolved_by_href: dict[str, Resolved] = {}
         self._max_links = max_links
@@ -296,7 +294,7 @@ class Resolver:
     def resolve(self, base: str, hrefs: Iterable[str]) -> list[Resolved]:
         """Return the target of each link, or the reason why it is refused, in order.
 
-        `base` is the normalised address of the page, or the one in its `base` element; it may have another origin.
+        `base` is the normalised address of the page or of its `base` element; it may have another origin.
         """
         if not base.startswith(f"{self.origin}/"):
             return [normalise(href, base) for href in hrefs]
@@ -310,7 +308,7 @@ class Resolver:
         return list(urls)
 
     def _resolve_and_cache(self, href: str, base: str) -> Resolved:
-        """Resolve a link; cache it if it is short and begins with `/` or a scheme, so that it does not need `base`."""
+        """Resolve a link; cache a short one that begins with `/` or a scheme, because it does not depend on `base`."""
         resolved = resolve_safe(href, base, self.origin) or normalise(href, base)
         if len(href) <= _MAX_CACHED_CHARACTERS and href.startswith(("/", "http://", "https://")):
             if len(self._resolved_by_href) >= self._max_links:

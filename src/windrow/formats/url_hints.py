@@ -25,13 +25,13 @@ from windrow.model import Limits
 from windrow.reasons import Reason
 
 MAX_BYTES = SITEMAP_BYTES.number
-"""The most bytes of a sitemap, uncompressed (Sitemaps protocol 0.9)."""
+"""The maximum size of a sitemap, uncompressed, in bytes (Sitemaps protocol 0.9)."""
 
 MAX_ENTRIES = SITEMAP_ENTRIES.number
-"""The most entries of a sitemap (Sitemaps protocol 0.9), also applied to feeds."""
+"""The maximum number of entries of a sitemap (Sitemaps protocol 0.9), and of a feed."""
 
 _Row = tuple[str, str, str]
-"""Address, time of the last change and base (`xml:base`) of an entry as written; a missing one is empty."""
+"""The address, time of last change and base (`xml:base`) of an entry, as written; a missing value is empty."""
 
 
 class HintKind(StrEnum):
@@ -54,7 +54,7 @@ class UrlHint(NamedTuple):
 class UrlHints:
     """The hints of a document.
 
-    `reason` is why some or all are missing, or None; `refused` is the number of entries without a valid address, and
+    `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address, and
     `left_out` the number of entries after the first `MAX_ENTRIES`.
     """
 
@@ -71,7 +71,7 @@ def read_sitemap_entry(element: etree._Element) -> _Row:
 
 
 def first_child_text(element: etree._Element, *names: str) -> str:
-    """Return the first text among the children with these local names, in the order of the names, or an empty text."""
+    """Return the first text among the children with these local names, in the order of the names; empty if none."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             if child_text := (child.text or "").strip():
@@ -120,12 +120,10 @@ def read_json_feed_items(content: bytes) -> Iterator[_Row]:
 
 
 def _first_member(members: dict[str, object], *names: str) -> str:
-    """Return the first of these members that is a string and not empty, or an empty text."""
     return next((value for name in names if isinstance(value := members.get(name), str) and value), "")
 
 
 def _alternate_link(element: etree._Element) -> str:
-    """Return the address of an entry's page (RFC 4287, section 4.2.7), or an empty text if it has none."""
     for link in element.iterchildren("{*}link"):
         if link.get("href") and link.get("rel", "alternate").strip().lower() == "alternate":
             return link.get("href", "")
@@ -133,7 +131,7 @@ def _alternate_link(element: etree._Element) -> str:
 
 
 def _address_for_links(element: etree._Element) -> str:
-    """Return the `xml:base` of an element or its nearest ancestor with one, or an empty text if none has one."""
+    """Return the `xml:base` of an element or of its nearest ancestor that has one; empty if there is none."""
     if own_base := element.get(_BASE):
         return own_base
     return next((base for ancestor in element.iterancestors() if (base := ancestor.get(_BASE))), "")
@@ -158,7 +156,7 @@ _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:
-    r"""Read the hints of a document, which may be gzip; `base` is its normalised address. Never raises.
+    r"""Read the hints of a document, which may be gzip; `base` is its normalised address. Never raise an error.
 
     >>> read_hints(b"https://example.org/a\nhttps://example.org/b", "https://example.org/txt").entries[1].url
     'https://example.org/b'
@@ -263,7 +261,7 @@ def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
 
 
 def _inflate(content: bytes) -> bytes:
-    """Inflate up to a thousand members of gzip (RFC 1952); raise StepError for broken, cut or too many bytes."""
+    """Inflate up to `_MAX_GZIP_MEMBERS` members of gzip (RFC 1952); raise StepError if it is broken, cut or too big."""
     inflated = bytearray()
     remaining = content
     for _ in range(_MAX_GZIP_MEMBERS):

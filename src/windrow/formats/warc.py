@@ -1,8 +1,8 @@
-"""Write and read headers of WARC/1.1 records (ISO 28500:2017), and read those of ARC, its predecessor.
+"""Write and read the headers of WARC/1.1 records (ISO 28500:2017); read the headers of ARC, the older format.
 
 The Internet Archive, and later its crawler Heritrix, wrote ARC from 1996 on, in two versions. The line of a record has
-the address, the IP address, a time of 14 digits, the media type and the length, and in version 2 five fields between
-the last two. Some addresses contain blanks, and some media types have one before a parameter.
+the address, the IP address, a time of 14 digits, the media type and the length. In version 2 there are five fields
+between the last two. Some addresses contain blanks, and some media types have a blank before a parameter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ END = b"\r\n\r\n"  # of a header, and of a record
 HTTP_START = b"HTTP/"
 """The first bytes of a block with an HTTP response."""
 RECORD_BEGIN = re.compile(rb"[\r\n]*+WARC/(?:1\.[0-9]|0\.1[78])(\r?\n)")
-"""Matches the start of a record in every version that is read; its group is the line end, CR and LF or only LF."""
+"""Matches the start of a record in every version that is read. The group is the line end, LF or CR LF."""
 
 _LENGTH_DIGITS = 20  # characters for the length in an open header
 _LEGAL_TARGET = re.compile(r"[A-Za-z0-9_./:?#\[\]@!$&'()*+,;=%~-]*")
@@ -60,7 +60,7 @@ def new_record_id() -> str:
 
 
 def escape_target(address: str) -> str:
-    """Escape the characters of an address, such as those of a file's name, that WARC-Target-URI does not allow."""
+    """Escape the characters of an address that WARC-Target-URI does not allow, such as those of a file name."""
     if _LEGAL_TARGET.fullmatch(address):
         return address
     return quote(address, safe="/:?#[]@!$&'()*+,;=%~", errors="surrogateescape")
@@ -85,14 +85,14 @@ def format_warcinfo(name: str, fields: list[tuple[str, str]], created: datetime)
 
 
 def format_open_header(kind: str, fields: list[tuple[str, str]]) -> bytes:
-    """Return a header with blanks in place of length and payload digest, which `fill_open_header` replaces."""
+    """Return a header with blanks for length and payload digest, which `fill_open_header` replaces."""
     blank_digest = ("WARC-Payload-Digest", " " * _DIGEST_LENGTH)
     lines = [f"WARC/1.1\r\nWARC-Type: {kind}", *(f"{name}: {value}" for name, value in (*fields, blank_digest))]
     return ("\r\n".join(lines) + f"\r\nContent-Length: {' ' * _LENGTH_DIGITS}\r\n\r\n").encode()
 
 
 def fill_open_header(open_header: bytes, digest: str, length: int) -> bytes:
-    """Return an open header with digest and length in place of its blanks; its size does not change."""
+    """Fill in the digest and the length in an open header; its size does not change."""
     blank_digest = b"WARC-Payload-Digest: " + b" " * _DIGEST_LENGTH
     filled_digest = b"WARC-Payload-Digest: " + spell_digest(digest).encode()
     filled_length = f"Content-Length: {length:>{_LENGTH_DIGITS}}\r\n".encode()
@@ -104,7 +104,7 @@ def fill_open_header(open_header: bytes, digest: str, length: int) -> bytes:
 def read_header(block: bytes) -> Header:
     r"""Read the header of a record at the start of `block`; raise ArchiveError if it is missing or not complete.
 
-    Headers of the versions 0.17 and 0.18 and 1.0 to 1.9 are read in the same way. `Header.length` includes blank lines
+    Headers of the versions 0.17, 0.18 and 1.0 to 1.9 are read in the same way. `Header.length` includes blank lines
     before the header. A line that begins with a blank continues the field before it.
 
     >>> read_header(b"WARC/1.0\r\nWARC-Type: response\r\nA: b\r\n c\r\n\r\n").fields["a"]
@@ -124,7 +124,7 @@ def read_header(block: bytes) -> Header:
 
 
 def header_ends(block: bytes) -> bool:
-    r"""Return whether `block` contains the end of the header that it begins with.
+    r"""Return whether `block` contains the end of the header with which it begins.
 
     >>> header_ends(b"WARC/1.0\nA: b\n\n"), header_ends(b"WARC/1.0\r\nA: b\n\n")
     (True, False)
@@ -150,10 +150,10 @@ ARC_BEGIN = re.compile(
     rb"[\r\n]*+([A-Za-z][A-Za-z0-9+.-]{0,30}:[^\r\n]{1,8192}?) ([0-9A-Fa-f.:-]{1,45}) (\d{8,17}) ([^ \r\n]{0,256})"
     rb"(?: [^ \r\n]{0,4096}){0,9}? (\d{1,15})\r?\n"
 )
-"""Matches the start of an ARC record: the blank lines that separate it from the previous record, and its line."""
+"""Matches the blank lines before an ARC record, and the record's line."""
 
 MAX_ARC_LINE_BYTES = 16_384
-"""The most bytes of the line of an ARC record, with the blank lines before it."""
+"""The maximum size of the line of an ARC record, with the blank lines before it, in bytes."""
 
 
 def read_arc_line(block: bytes) -> Header:

@@ -1,7 +1,7 @@
 """Parse untrusted XML without DTD, entities and network, with limits that are checked before a tree is built.
 
-Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding.
-Faults are `StepError`s with a reason and, if the parser has them, line and column, correct in documents of any size.
+Every document is first converted to UTF-8 by Python's codecs, so that the parser does not guess the encoding. Faults
+are `StepError`s with a reason and, if the parser knows them, line and column, correct in documents of any size.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARSER_OPTIONS: dict[str, Any] = {
 }
 SLICE_BYTES = 1 << 20  # bytes that are parsed at once while elements are counted
 MAX_TEXT_BYTES = XML_TEXT_BYTES.number
-"""The most bytes of one text: the limit of libxml2."""
+"""The maximum size of one text, in bytes: the limit of libxml2."""
 ALLOWED_CODECS = re.compile(
     r"utf-8|ascii|utf-(16|32)(-[bl]e)?|iso8859-\d+|cp125\d|koi8-[ru]|shift_jis|euc_(jp|kr)|gb(2312|k|18030)|big5"
 )
@@ -76,8 +76,8 @@ class XmlText(NamedTuple):
 def admit(content: bytes, limits: Limits) -> XmlText:
     """Convert a document to UTF-8, and check it before it is parsed.
 
-    Raises StepError if the document is too large, is not in its encoding, or has a DTD, too many elements or a too long
-    text. The name of the root is empty if something that XML does not allow precedes it; see `require_root`.
+    Raise StepError if the document is too large, is not in its encoding, has a DTD, too many elements, or a text that
+    is too long. The name of the root is empty if something that XML does not allow precedes it; see `require_root`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
@@ -99,7 +99,7 @@ def admit(content: bytes, limits: Limits) -> XmlText:
 def require_root(text: XmlText) -> XmlText:
     """Return a document unchanged; raise StepError if something that XML does not allow precedes its root.
 
-    A parser that skips it, as it skips a second byte order mark, would also skip a document type declaration after it.
+    A parser that skips it, such as a second byte order mark, would also skip a document type declaration after it.
     """
     if not text.root:
         build_tree(text.content)  # raises an error with the fault and its position
@@ -110,7 +110,7 @@ def require_root(text: XmlText) -> XmlText:
 def parse(content: bytes, limits: Limits) -> etree._Element:
     """Parse a document and return its root element; raise StepError with a reason if it is refused.
 
-    Comments and processing instructions are removed, so that an element's text is one piece.
+    Comments and processing instructions are removed, so that no text is split by them.
 
     >>> parse(b"<a>1<!-- 2 -->3</a>", Limits()).text
     '13'
@@ -121,8 +121,8 @@ def parse(content: bytes, limits: Limits) -> etree._Element:
 def build_tree(content: bytes, *, recover: bool = False, strip_blanks: bool = False) -> etree._Element:
     """Build the tree of a document that `admit` returned, and return its root; raise StepError if it is malformed.
 
-    `recover` builds the tree of a malformed document too, as far as the parser can; `strip_blanks` removes white space
-    between elements.
+    With `recover`, the tree of a malformed document is built, too, as far as the parser can. `strip_blanks` removes
+    white space between elements.
     """
     parser = etree.XMLParser(recover=recover, remove_blank_text=strip_blanks, **PARSER_OPTIONS)
     try:
@@ -148,7 +148,7 @@ def replace_surrogates(content: bytes) -> bytes:
 
 
 def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
-    """Map the first error of a parser's log, or `error` if the log is empty, to a StepError with its position."""
+    """Convert the first error of a parser's log, or `error` if the log is empty, to a StepError with its position."""
     first_error = next((entry for entry in error_log if entry.level >= etree.ErrorLevels.ERROR), None)
     if first_error is None:
         return StepError(str(error.msg or "the parser reported an error without a message"), Reason.NOT_WELL_FORMED)
@@ -165,7 +165,7 @@ def to_step_error(error: etree.XMLSyntaxError, error_log: Any) -> StepError:
 
 
 def _check_texts(text: bytes) -> None:
-    """Raise StepError for a text of more than `MAX_TEXT_BYTES`: the parser refuses one only when it builds a tree."""
+    """Raise StepError for a text that is too long: the parser would refuse it only when it builds a tree."""
     start = 0
     while start + MAX_TEXT_BYTES < len(text):
         last_tag = text.rfind(b"<", start, start + MAX_TEXT_BYTES)
@@ -176,7 +176,7 @@ def _check_texts(text: bytes) -> None:
 
 
 def _convert_to_utf_8(content: bytes) -> bytes:
-    """Convert a document to UTF-8 without a mark; raise StepError if its encoding is wrong or not allowed."""
+    """Convert a document to UTF-8 without byte order mark; raise StepError if its encoding is wrong or not allowed."""
     mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
     start = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
@@ -210,7 +210,6 @@ def _detect_encoding(content: bytes) -> tuple[bytes, str]:
 
 @lru_cache(maxsize=64)
 def _find_codec(announced: str) -> str:
-    """Return Python's name of an announced encoding; raise StepError if it is unknown or not allowed."""
     try:
         name = codecs.lookup(announced).name
     except (LookupError, ValueError):
@@ -221,7 +220,7 @@ def _find_codec(announced: str) -> str:
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError for more than `limit` elements; they are counted only in a document that may have so many."""
+    """Raise StepError if there are more than `limit` elements. Only a document that may have so many is counted."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0

@@ -1,9 +1,9 @@
 """Validate documents by XML Schema 1.0, and find the lines and columns of elements.
 
 A schema is compiled once. A valid document is validated while it is parsed, without a tree, in the time and memory of
-parsing alone. An invalid one takes more: libxml2 does not report the paths of elements while it streams, so the part
-of the document with the first `MAX_FINDINGS` findings is validated again as a tree, which has the paths, and a last
-pass finds the lines and columns of these elements.
+parsing alone. An invalid document takes more, because libxml2 does not report the paths of elements while it streams.
+So the part of the document with the first `MAX_FINDINGS` findings is validated again as a tree, which has the paths,
+and a last pass finds the lines and columns of these elements.
 
 The tree of lxml has no columns, and its lines are not reliable beyond 65,535; so the last pass is made with expat.
 """
@@ -32,7 +32,7 @@ PATH_STEP = re.compile(r"/([^/\[@]+)(?:\[(\d+)\])?")
 
 @dataclass(slots=True)
 class _PathStep:
-    """A step of the searched paths, with the steps below it by name and number; `path` is the path that ends here."""
+    """A step of the searched paths, with the next steps by name and number; `path` is set if a path ends here."""
 
     path: str = ""
     steps_below: dict[tuple[str, int], _PathStep] = field(default_factory=dict)
@@ -48,11 +48,11 @@ class _OpenElement:
 
 
 def find_positions(content: bytes, paths: Iterable[str]) -> dict[str, tuple[int, int]]:
-    r"""Return by path the line and the column, from 1, of the `<` of each element's start tag.
+    r"""Return, by path, the line and the column (from 1) of the `<` of an element's start tag.
 
     `paths` are as libxml2 spells them: `/*/*[2]` for elements of a default namespace, `/p:a/p:b[3]` for prefixed ones,
-    `/a/b` for those without a namespace. `content` is UTF-8. Columns count characters. A path to an attribute has the
-    position of its element; a path that leads to no element is left out.
+    `/a/b` for elements without a namespace. `content` is UTF-8. Columns count characters. A path to an attribute has
+    the position of its element. A path that leads to no element is left out.
 
     >>> find_positions(b"<a>\n <b/><b/></a>", ["/a", "/a/b[2]"])
     {'/a': (1, 1), '/a/b[2]': (2, 6)}
@@ -73,7 +73,6 @@ class _PositionSearch:
     """Finds the positions of elements in one pass over a document."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Build the tree of the searched paths, and a parser that calls this object."""
         root = _PathStep()
         unique_paths = set(paths)
         for path in unique_paths:
@@ -119,16 +118,16 @@ class _PositionSearch:
 
 
 MAX_FINDINGS = STORED_FINDINGS.number
-"""The most findings of one document that are reported one by one."""
+"""The maximum number of findings of a document that are reported one by one."""
 FINDING_KIND = "SchemaError"  # the class of findings that break the schema
 MAX_MESSAGE_CHARACTERS = 1000
-"""The most characters of a message: it may quote a value of any length."""
+"""The maximum number of characters of a message, which may quote a value of any length."""
 SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaFiles:
-    """A schema's content, the content of each file that it imports, by file name, and one digest of them all."""
+    """A schema's content, the content of each imported file by file name, and a digest of them all."""
 
     digest: str
     content: bytes = field(compare=False, repr=False)
@@ -149,7 +148,7 @@ class _NullTarget:
     """A parser target that ignores all events, so that the parser only validates."""
 
     def close(self) -> None:
-        """Return None: the result is the parser's log, which contains the findings."""
+        """Return None: the findings are in the parser's log."""
 
 
 class _Imports(etree.Resolver):
@@ -171,9 +170,9 @@ class _Imports(etree.Resolver):
 
 @lru_cache(maxsize=16)
 def compile_schema(files: SchemaFiles) -> XmlSchema:
-    """Compile a schema, or return the cached result for one of the last sixteen.
+    """Compile a schema; the sixteen schemas that were used last are cached.
 
-    An import is looked up in `files.imports` by the last part of its `schemaLocation`. Raises StepError with NO_SCHEMA
+    An import is looked up in `files.imports` by the last part of its `schemaLocation`. Raise StepError with NO_SCHEMA
     if the schema does not compile or an import is missing.
     """
     imports = _Imports(files.imports)
@@ -191,10 +190,10 @@ def compile_schema(files: SchemaFiles) -> XmlSchema:
 
 
 def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]:
-    """Validate a document; return its findings, or an empty list if it is valid.
+    """Validate a document; return its findings, an empty list if it is valid.
 
     Findings are in the document's order, with line and column of their element. If there are more than `MAX_FINDINGS`,
-    one more finding has the number of the others. Raises StepError if the document is refused or not well-formed.
+    a last finding has the number of the rest. Raise StepError if the document is refused or not well-formed.
     """
     return validate_admitted(xml.admit(content, limits), schema)
 
@@ -217,7 +216,7 @@ def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
 def _count_findings(content: bytes, schema: XmlSchema) -> int:
     """Validate while parsing; return the number of findings.
 
-    The parser reports misplaced text once for each piece that it reads: equal reports in a row are counted once.
+    The parser reports misplaced text once for each piece that it reads, so equal reports in a row are counted once.
     """
     parser = _cached_validator(schema)
     try:
@@ -243,18 +242,17 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
 
 @lru_cache(maxsize=16)
 def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser that is used for many documents: for small ones, creating it would take a fifth of the time."""
+    """Return a parser for many documents: creating one would take a fifth of the time for a small document."""
     return _new_validator(schema)
 
 
 def _new_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser that only validates."""
     target: Any = _NullTarget()
     return etree.XMLParser(schema=schema.compiled, target=target, **xml.PARSER_OPTIONS)
 
 
 def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
-    """Return the fewest slices from a document's start that have more than `MAX_FINDINGS` findings, or all of it."""
+    """Return slices from a document's start, until they have more than `MAX_FINDINGS` findings."""
     parser = _new_validator(schema)
     for start in range(0, len(content), SLICE_BYTES):
         parser.feed(content[start : start + SLICE_BYTES])
@@ -264,7 +262,7 @@ def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
 
 
 def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> list[Finding]:
-    """Validate a document, or only its start, with a tree; return the first `MAX_FINDINGS` findings with positions."""
+    """Validate a document, or its start, with a tree; return the first `MAX_FINDINGS` findings with positions."""
     root = xml.build_tree(content, recover=not is_whole, strip_blanks=True)
     with schema.lock:
         schema.compiled.validate(root)
@@ -281,5 +279,4 @@ def _locate_findings(content: bytes, schema: XmlSchema, *, is_whole: bool) -> li
 
 
 def _name_missing(imports: _Imports) -> str:
-    """Return the end of a message that names the missing imports, or an empty text if none is missing."""
     return f"; not found: {', '.join(imports.missing)}" if imports.missing else ""

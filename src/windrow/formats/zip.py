@@ -1,6 +1,6 @@
-"""Read untrusted zip archives by their directory: with limits and checks, never unpacked to disk.
+"""Read untrusted zip archives by their directory, with limits and checks; never unpack them to disk.
 
-`read_members` reads the directory and checks every entry before a byte is inflated; `open_member` inflates one entry,
+`read_members` reads the directory and checks every entry before a byte is inflated. `open_member` inflates one entry,
 and stops if it has more bytes than it announces. The name of a member is only looked up in the directory; it is never
 used as the path of a file. Limits are checked before bytes are read, and every fault is a `StepError` with its reason.
 """
@@ -27,7 +27,7 @@ CENTRAL_RECORD = Struct("<4s2B5H3L5H2L")
 NAME_LENGTHS = Struct("<3H")  # the lengths of name, extra field and comment, at offset 28 of a central record
 LOCAL_RECORD = Struct("<4s5H3L2H")
 MAX_MEAN_RECORD_BYTES = 1024
-"""The most bytes of a directory record on average, so that memory use is limited."""
+"""The maximum mean size of directory records, in bytes, so that memory use is limited."""
 SLICE_BYTES = 1 << 20  # bytes that are searched at once
 # Flags, methods and systems of a record (APPNOTE.TXT, sections 4.4.2, 4.4.4 and 4.4.5).
 _ENCRYPTED_FLAGS = 0x1 | 0x40 | 0x2000  # encrypted, strongly encrypted, directory masked
@@ -41,11 +41,11 @@ _METHOD_NAMES = {
 _UNIX_SYSTEM = 3
 _MAX_COMMENT_BYTES = 0xFFFF
 MAX_OFFSET = 1 << 62
-"""An offset beyond the end of any file; some files cannot even seek there."""
+"""An offset beyond the end of any file; in some files, seeking there fails."""
 
 
 class DirectoryRecord(NamedTuple):
-    """A record of the central directory; `offset` is that of the member's own header in the file."""
+    """A record of the central directory; `offset` is the place of the member's own header in the file."""
 
     raw: bytes  # the name's bytes
     name: str
@@ -59,7 +59,7 @@ class DirectoryRecord(NamedTuple):
 
 
 class _DirectoryEnd(NamedTuple):
-    """The directory as the end record describes it: its offset and bytes, and its number of records."""
+    """The directory's offset, size in bytes and number of records, according to the end record."""
 
     start: int
     size: int
@@ -70,7 +70,8 @@ class _DirectoryEnd(NamedTuple):
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
     """Return the records of a zip, and the offset of its directory.
 
-    Raises StepError if the directory is broken, or too large for `limits.members` records (then it is not read).
+    Raise StepError if the directory is broken, or too large for `limits.members` records. A directory that is too large
+    is not read.
     """
     end = _find_directory_end(view)
     directory_bytes = _read_directory_bytes(view, end, limits)
@@ -82,7 +83,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record with this name without parsing others; raise StepError unless exactly one has it."""
+    """Return the record with a name, and parse no further records; raise StepError unless exactly one has it."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
@@ -98,12 +99,11 @@ def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
 
 
 def _encode_name(name: str) -> set[bytes]:
-    """Return the two encodings of a name that a zip may use."""
     return {name.encode("utf-8", "replace"), name.encode("cp437", "replace")}
 
 
 class _Directory(NamedTuple):
-    """A directory's bytes, and by encoded name the offsets of records in them; `limits` are those it was read with."""
+    """A directory's bytes, the offsets of its records by encoded name, and the limits with which it was read."""
 
     content: bytes
     zip_start: int
@@ -116,7 +116,7 @@ _DIRECTORIES: WeakKeyDictionary[BinaryIO, _Directory] = WeakKeyDictionary()
 
 
 def _cached_directory(view: BinaryIO, limits: Limits) -> _Directory:
-    """Return the directory of an open zip; it is read again only if the limits differ from the last ones."""
+    """Return the directory of an open zip. It is read again only if the limits differ from the last read's limits."""
     directory = _DIRECTORIES.get(view)
     if directory is None or directory.limits != limits:
         end = _find_directory_end(view)
@@ -144,7 +144,7 @@ def read_exactly(view: BinaryIO, offset: int, size: int) -> bytes:
 
 
 def _find_directory_end(view: BinaryIO) -> _DirectoryEnd:
-    """Find and read the end record: 22 bytes and a comment at the end of the file. Raise StepError if it is missing."""
+    """Find and read the end record: 22 bytes and a comment at the end of the file."""
     file_size = view.seek(0, io.SEEK_END)
     max_tail = END_RECORD.size + _MAX_COMMENT_BYTES
     tail = read_exactly(view, max(0, file_size - max_tail), min(file_size, max_tail))
@@ -179,7 +179,7 @@ def _count_trailing_bytes(view: BinaryIO, file_size: int) -> int:
 
 
 def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]) -> _DirectoryEnd:
-    """Return where the directory is, by the fields of the end record, which is at offset `position`.
+    """Return where the directory is, according to the end record at offset `position`.
 
     If a 64-bit end record precedes it, the numbers in the 64-bit record are used.
     """
@@ -205,7 +205,6 @@ def _locate_directory(view: BinaryIO, position: int, end_fields: tuple[int, ...]
 
 
 def _read_directory_bytes(view: BinaryIO, end: _DirectoryEnd, limits: Limits) -> bytes:
-    """Return the directory's bytes; raise StepError if it has more records or bytes than `limits.members` allows."""
     if end.announced_count > limits.members or end.size > limits.members * MAX_MEAN_RECORD_BYTES:
         raise StepError(
             f"the directory has {end.announced_count} members in {end.size} bytes; "
@@ -216,7 +215,6 @@ def _read_directory_bytes(view: BinaryIO, end: _DirectoryEnd, limits: Limits) ->
 
 
 def _record_offsets(directory_bytes: bytes, limits: Limits) -> Iterator[int]:
-    """Yield the offset of each record in a directory; raise StepError for other bytes and for too many records."""
     position = record_count = 0
     while position < len(directory_bytes):
         record_end = position + CENTRAL_RECORD.size
@@ -233,13 +231,12 @@ def _record_offsets(directory_bytes: bytes, limits: Limits) -> Iterator[int]:
 
 
 def _raw_name(directory_bytes: bytes, position: int) -> bytes:
-    """Return the bytes of the name of the record at a position in the directory."""
     start = position + CENTRAL_RECORD.size
     return directory_bytes[start : start + int.from_bytes(directory_bytes[position + 28 : position + 30], "little")]
 
 
 def _read_record(directory_bytes: bytes, position: int, zip_start: int) -> DirectoryRecord:
-    """Return the record at a position in the directory, with its offset counted from the start of the file."""
+    """Return the record at a position in the directory; its `offset` counts from the start of the file."""
     fields = CENTRAL_RECORD.unpack_from(directory_bytes, position)
     _, _, made_on, _, flags, method, _, _, crc, packed, size, name_length, extra_length, _, _, _, attributes, offset = (
         fields
@@ -252,7 +249,7 @@ def _read_record(directory_bytes: bytes, position: int, zip_start: int) -> Direc
 
 
 def _read_zip64_values(extra: bytes, *values: int) -> tuple[int, ...]:
-    """Return the values; each that is marked as too large for 32 bits is taken from the 64-bit extra field."""
+    """Return the values; each value marked as too large for 32 bits is read from the 64-bit extra field."""
     if 0xFFFFFFFF not in values:
         return values
     position = 0
@@ -284,7 +281,7 @@ UNSAFE_NAME = re.compile(r"[\x00-\x1f\x7f\\]|\A/|\A[A-Za-z]:|(\A|/)\.\.(/|\Z)|\A
 class ZipMember(NamedTuple):
     """An entry of a zip; `reason` is why it must not be read, or None if it may be read.
 
-    `size` and `packed` are its bytes after and before inflation, as the entry announces them; `start` is the offset of
+    `size` and `packed` are its bytes after and before inflation, as the entry announces them. `start` is the offset of
     the packed bytes in the zip's view. `crc` is the CRC-32 of its content. Reading checks size and CRC.
     """
 
@@ -303,7 +300,7 @@ class ZipMember(NamedTuple):
 
     @property
     def refusal(self) -> str:
-        """Why the entry must not be read, with the name of an unsupported compression method, or an empty text.
+        """Why the entry must not be read, with the name of an unsupported compression method; empty if it may be read.
 
         >>> ZipMember("a.xml", 1, 1, 0, 0, 14, Reason.UNSUPPORTED).refusal
         'the format or compression method is not supported: LZMA'
@@ -318,9 +315,9 @@ class ZipMember(NamedTuple):
 def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     """Return the entries of a zip in its directory's order.
 
-    Raises StepError, for the whole zip, if it is not a zip, is truncated or split, has too many entries, announces
-    more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
-    Any other fault is the `reason` of a single entry.
+    Raise StepError if the file is not a zip, is truncated or split, has too many entries, or announces more than
+    `limits.total_size` bytes. Raise it also if entries overlap, as in zip bombs, or contradict their own headers. Any
+    other fault is the `reason` of a single entry.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -345,8 +342,8 @@ def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
 def open_member(view: BinaryIO, name: str, limits: Limits) -> BinaryIO:
     """Open the member with this name as a seekable, read-only file.
 
-    `read_members` must have accepted the zip before; only this entry is checked again. Raises StepError if the
-    entry must not be read; reading raises it if the content does not have the announced size and checksum.
+    `read_members` must have accepted the zip before; only this entry is checked again. Raise StepError if the entry
+    must not be read. Reading raises it if the content does not have the announced size and checksum.
     """
     record = find_record(view, name, limits)
     member = _to_member(record, _find_content_start(view, record), _find_fault(record, limits))
@@ -363,7 +360,7 @@ def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
 
 
 def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content block by block; raise StepError if it has a `reason`, or size or checksum are wrong."""
+    """Yield a member's content in blocks; raise StepError if it has a `reason`, or its size or checksum is wrong."""
     return open_inflated(view, member).blocks()
 
 
@@ -381,7 +378,7 @@ def _to_member(record: DirectoryRecord, start: int, reason: Reason | None) -> Zi
 
 
 def _find_content_start(view: BinaryIO, record: DirectoryRecord) -> int:
-    """Return the offset of an entry's packed bytes; raise StepError if its header is missing or not like `record`."""
+    """Return the offset of an entry's packed bytes; raise StepError if its own header contradicts `record`."""
     own_header = read_exactly(view, record.offset, LOCAL_RECORD.size)
     signature, _, flags, method, *_, name_length, extra_length = LOCAL_RECORD.unpack(own_header)
     if signature != b"PK\x03\x04":
@@ -407,7 +404,6 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
 
 
 def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
-    """Return why an entry must not be read, judging by its record, or None if it may be read."""
     kind = stat.S_IFMT(record.mode)
     faults = (
         (UNSAFE_NAME.search(record.name), Reason.UNSAFE_NAME),

@@ -26,18 +26,21 @@ from windrow.settings.kinds import DURATION, SECRET, SWITCH, TEXT, TEXTS, URL, V
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 ADDRESS, PARSER, ONCE = "address", "event_parser", "once"
-"""Keys of a source's options: its address with the query, its `EventParser`, and whether its current address is
-requested only once, because it is another one each day or hour."""
+"""Keys of a source's options.
+
+ADDRESS is its address with the query, and PARSER its `EventParser`. ONCE is whether the current address is requested
+only once, because the address changes each day or hour.
+"""
 
 SITE = "{site}"
-"""The part of a preset's address that is replaced by the `url` of a source."""
+"""The part of a preset's address that the `url` of a source replaces."""
 
 _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
-"""The settings of a source that are parts of its `ParserRules`: a version of the parser may change them."""
+"""The settings of a source that a version of its parser may change."""
 
 
 def _parse_json(setting: Any) -> Any:
-    """Parse a text (from the environment) as JSON, or raise ConfigError; return any other setting unchanged."""
+    """Parse a text as JSON, such as one from the environment. Return a setting unchanged if it is not a text."""
     if not isinstance(setting, str):
         return setting
     try:
@@ -61,7 +64,6 @@ def _read_versions(setting: Any, root: Path) -> tuple[dict[str, Any], ...]:
 
 
 def _read_version(table: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Return the settings of a version, as in `ParserRules`, with its date `since`; raise ConfigError if not valid."""
     since = table.get("since")
     kinds = {setting.name: setting.kind for setting in SOURCE}
     with suppress(ValueError):
@@ -118,14 +120,14 @@ SOURCE = (
         "most_events", count(1, 10_000_000), 100_000, "most events of one document that are read, future ones first"
     ),
 )
-"""The settings of a source of events that other sources do not have."""
+"""The settings that only sources of events have."""
 
 _PACKAGE = "windrow.collections.events"
 
 
 @cache
 def built_in_names() -> tuple[str, ...]:
-    """Return the names of the built-in parsers: those for sites of the US federal government, and the presets.
+    """Return the names of the built-in parsers: for sites of the US federal government, and presets.
 
     A preset is for all sites of one product, such as Legistar; `SITE` in its address is replaced by a source's `url`.
     """
@@ -136,8 +138,8 @@ def built_in_names() -> tuple[str, ...]:
 def built_in_parser(name: str) -> EventParser | None:
     """Return the built-in parser in `parsers/NAME.toml`, or None if there is no such file.
 
-    The file has the settings of a source. Its key `like` names a parser whose settings are used where this
-    file does not set them. The branch, entity and time zone of a preset are empty.
+    The file has the settings of a source. A setting that it does not have is taken from the parser that `like` names. A
+    preset has neither branch, entity nor time zone.
     """
     if name not in built_in_names():
         return None
@@ -183,9 +185,7 @@ def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: 
 
 
 def _fill_site(built_in_url: str, url: str) -> str:
-    """Return the address of a source with a built-in parser: that of the parser, or of a preset with `url` in it.
-
-    If `url` is a whole address of events itself, it is returned.
+    """Return the address of a source: its own `url`, its parser's address, or the preset's with `url` filled in.
 
     >>> _fill_site("{site}/events?top=9", "https://a.example/"), _fill_site("https://b.example/", "")
     ('https://a.example/events?top=9', 'https://b.example/')
@@ -198,19 +198,18 @@ def _fill_site(built_in_url: str, url: str) -> str:
 
 
 def _refuse_secrets(table: SourceTable, address: str) -> None:
-    """Raise ConfigError for an address with a key or password, as the ledger and exports contain addresses."""
+    """Raise ConfigError if an address has a key or a password, because the ledger and exports contain addresses."""
     names = {part.partition("=")[0].lower() for part in urlsplit(address).query.split("&")}
     if names & {"api_key", "apikey", "key", "token", "access_token", "password"}:
         raise ConfigError(
             f"{table.file}: source.{table.name}.url: it has a key or password, which would be in every record",
-            hint='remove it, and set where it is stored: secret = "env:NAME", with secret_query or secret_header',
+            hint='remove it, and name its place: secret = "env:NAME", with secret_query or secret_header',
         )
 
 
 def _build_parser(
     table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings, built_in: EventParser | None
 ) -> EventParser:
-    """Build a source's parser from its settings, which override those of `built_in`; raise ConfigError if not valid."""
     configured = {name: value.value for name, value in values.items() if value.origin != "default"}
     name = values["parser"].value or table.name
     if built_in is None and not configured.get("reader"):
@@ -230,7 +229,7 @@ def _build_parser(
     zone = configured.get("timezone") or (built_in.zone if built_in else "")
     for setting, text in (("branch", branch), ("entity", entity), ("timezone", zone)):
         if not text:
-            raise ConfigError(f"{setting} is not set", hint=f"add the {setting} of its events to the source")
+            raise ConfigError(f"{setting} is not set", hint=f"set the {setting} of the events: {setting} = ...")
     if zone_of(zone) is None:
         raise ConfigError(f"timezone: {zone!r} is not a time zone such as America/New_York")
     complete = {"yes": True, "no": False}.get(values["complete"].value)

@@ -36,7 +36,7 @@ class DayRange(NamedTuple):
 
 
 def find_days(text: str) -> DayRange | None:
-    """Return the days of a text that is a range of days and nothing else, or None for any other text.
+    """Return the days of a text that is a range of days and nothing else, or None.
 
     >>> [day.isoformat() for day in find_days("December 30 - January 2, 2027")]
     ['2026-12-30', '2027-01-02']
@@ -75,5 +75,4 @@ def _read_day(text: str) -> date | None:
 
 
 def _in_order(first: date | None, last: date | None) -> DayRange | None:
-    """Return the range of two days, or None if either is None or the last is not after the first."""
     return DayRange(first, last) if first and last and first < last else None

@@ -1,7 +1,7 @@
-"""Request the documents of events and their next pages, at addresses that may depend on the day; detect drift.
+"""Request the documents of events and their next pages, and detect drift.
 
-Drift means that the responses of an address no longer have the events, or a field, that its earlier ones had.
-`learned` is what the ledger remembers of a source.
+An address may depend on the day. Drift means that the responses of an address no longer have the events, or a field,
+that its earlier responses had. `learned` is what the ledger remembers of a source.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from windrow.reasons import Reason, reason_of_status
 
 _CHECKED_FIELDS = ("description", "end_datetime", "event_url", "location")
 _MIN_ANSWERS = 3
-"""How many responses in a row must have had events before a change counts as drift."""
+"""The number of consecutive responses that must have had events before a change counts as drift."""
 
 _MIN_SHARE_BEFORE, _MAX_SHARE_NOW = 0.8, 0.2
-"""A field has drifted if at least the first share of the events had it before, and at most the second has it now."""
+"""A field has drifted if at least 0.8 of the events had it in the earlier response, and at most 0.2 have it now."""
 
 _MIN_EVENTS = 3
-"""A response with fewer events is not examined for fields that drifted."""
+"""The minimum number of events in a response whose fields are examined for drift."""
 
 
 class DriftResult(NamedTuple):
-    """The statistics of an address after a response, as `detect_drift` takes them, and a message for each drift."""
+    """The statistics of an address, for the next call of `detect_drift`, and a message for each drift."""
 
     statistics: dict[str, Any]
     drifts: tuple[str, ...]
@@ -45,8 +45,8 @@ def detect_drift(
 ) -> DriftResult:
     """Compare the parts of a response with the statistics of the earlier responses of its address.
 
-    `statistics` is empty for the first response, and otherwise has `row`, the number of the latest responses in a row
-    with events, `empty`, whether any response had none, and `shares`, by field the share of events that had it
+    `statistics` is empty for the first response. `row` is the number of responses in a row that had events, up to the
+    latest one. `empty` is whether any response had no events. `shares` has, by field, the share of events that had it
     in the latest response with events. A response that drifts leaves the statistics unchanged.
     """
     events = [part for part in parts if isinstance(part, ReadEvent)]
@@ -75,19 +75,19 @@ def detect_drift(
 _MEDIA_PARTS = {
     "schema.org": "html", "html": "html", "icalendar": "calendar", "json": "json", "xml": "xml", "feed": "xml",
 }  # fmt: skip
-"""A text that the media types of a reader's documents contain, by the name of the reader."""
+"""By reader, a text that occurs in the media types of its documents."""
 
 _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200")
 _OTHER_MEDIA = Skip(Reason.NOT_WANTED, message="its media type is not that of the source's reader")
 _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
-"""The key in `learned` of whether the current listing has a part that cannot be read, so that its event is unknown."""
+"""The key in `learned` for whether a part of the current listing could not be assigned to an event."""
 
 _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the request for a source's address, sent only once with the option ONCE, or () if it has no address."""
+    """Return the request for a source's address, or () if it has none. With the option ONCE, it is sent only once."""
     del learned
     if not source.options[ADDRESS]:
         return ()
@@ -96,7 +96,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the events of a response, and request its next page and the documents of events, or skip the response."""
+    """Offer the events of a response; request its next page and the documents of its events."""
     parser = parser_of(source)
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
@@ -150,7 +150,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule of a source for captures: `check_capture` for the reader of its parser's last version."""
+    """Return the rule for a source's captures. It compares media types with the reader of the source's last version."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))
@@ -164,7 +164,7 @@ def check_capture(media_part: str, line: CdxLine) -> Skip | None:
 
 
 CHANGING_FIELDS = ("{day}", "{hour}")
-"""The fields that make an address another one each day or hour; each of these addresses is requested once."""
+"""Fields that change an address each day or hour; each address with such a field is requested once."""
 
 _END_OF_LEGISLATIVE_DAY = timedelta(hours=6)
 
@@ -172,10 +172,10 @@ _END_OF_LEGISLATIVE_DAY = timedelta(hours=6)
 def fill_address(address: str, local_time: datetime) -> str:
     """Return an address with its fields filled in for a local time of the source.
 
-    For 14:30 on 5 October 2026 they are {year} (2026), {day} (20261005), {hour} (2026100514), {week}, the Monday of
-    the week (20261005), {sunday} and {saturday}, at which the week begins and ends (10042026, 10102026),
-    {legislative_day}, which ends at 6:00 of the next day (20261005), {congress} and {session} of the United States
-    (119, 2), which begin on 3 January, and {term} of its Supreme Court (26), which begins in October.
+    For 14:30 on 5 October 2026 the fields are {year} (2026), {day} (20261005), {hour} (2026100514) and {week}, the
+    Monday of the week (20261005). {sunday} and {saturday} are the first and the last day of the week (10042026,
+    10102026). {legislative_day} ends at 6:00 of the next day (20261005). {congress} and {session} of the United States
+    (119, 2) begin on 3 January. {term} of its Supreme Court (26) begins in October.
 
     >>> fill_address("{congress}_{session}/{term}.xml", datetime(2026, 1, 2))
     '119_1/25.xml'

@@ -1,4 +1,4 @@
-"""Make the documents of VotersDaily's two databases: of events, from their versions, and of runs of parsers."""
+"""Make the documents of VotersDaily's databases: events from their versions, and the log from runs of parsers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NULLABLE_KEYS = ("description", "end_datetime", "event_url")
 
 SUCCESS = "success"
 LEFT_OUT_KEY = "source_text_left_out"
-"""The key with the length, in characters, of a `source_text` that the store did not accept."""
+"""The key for the length, in characters, of a `source_text` that the store did not accept."""
 
 MISSING, WITHDRAWN = "missing", "withdrawn"
 """The status of an event that its source no longer lists, and of an event that its source withdrew."""
@@ -37,8 +37,8 @@ _MAX_LOGGED_REQUESTS = 100  # in a run's log
 class EventVersion(NamedTuple):
     """An event as it was read from a response; `value` is None if the source withdrew the event.
 
-    `source` is the name of the source. `aside` has keys that are kept but not compared between versions, such as the
-    text that the event was read from.
+    `source` is the name of the source. `aside` has keys that are not compared between versions, such as the text from
+    which the event was read.
     """
 
     fetched_at: datetime
@@ -48,16 +48,16 @@ class EventVersion(NamedTuple):
 
 
 class EventDocument(NamedTuple):
-    """An event's document, and the ids of its earlier documents, which are to be removed."""
+    """The document of an event, and the ids of its earlier documents, which are to be removed."""
 
     document: dict[str, Any]
     previous_ids: tuple[str, ...]
 
 
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
-    """Return an event's document from its versions, in the order of the attempts, or None if no version has a value.
+    """Return an event's document from its versions, in the order of the attempts; None if no version has a value.
 
-    The status is withdrawn if the source withdrew the event, and missing if the last version has this status.
+    The status is withdrawn if the source withdrew the event, and missing if the last version is missing.
     """
     current: dict[str, Any] | None = None
     first_current = versions[0] if versions else None  # the first version with the current content
@@ -89,7 +89,7 @@ def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument 
 
 
 class _Sightings(NamedTuple):
-    """The versions from which the dates of an event's document are taken, and its status if it is lost."""
+    """The versions from which an event's document gets its dates, and its status if its source no longer lists it."""
 
     first: EventVersion
     first_current: EventVersion  # the first one with the current content
@@ -100,7 +100,7 @@ class _Sightings(NamedTuple):
 def _build_document(
     uid: str, content: Mapping[str, Any], ids: list[str], history: list[dict[str, Any]], sightings: _Sightings
 ) -> EventDocument:
-    """Return the document of an event with this content and history; `ids` are the document ids of all its versions."""
+    """Return the document of an event; `ids` are the document ids of all its versions."""
     current_id, current = id_of(content), sightings.first_current
     fields = {**content, **current.aside, "access_datetime": format_utc(current.fetched_at)}
     document: dict[str, Any] = {"_id": current_id, **{key: fields[key] for key in STANDARD_KEYS}}
@@ -122,9 +122,9 @@ def _build_document(
 
 
 def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return a document with all keys that windrow writes; None if it lacks some and its start is not valid.
+    """Return a document with all keys that windrow writes; None if keys are missing and its start is not valid.
 
-    Another program's event that starts and ends at 00:00:00 is one of whole days, as VotersDaily's standard defines.
+    An event of another program that starts and ends at 00:00:00 lasts whole days, as VotersDaily's standard defines.
     """
     if document.keys() >= _WINDROW_KEYS:
         return document
@@ -144,7 +144,6 @@ def complete_document(document: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _is_standard_time(text: Any) -> TypeGuard[str]:
-    """Return whether a value is a time as the standard writes it: YYYY-MM-DDTHH:MM:SSZ."""
     if not isinstance(text, str) or len(text) != len("2009-08-19T13:43:21Z"):
         return False
     try:
@@ -154,7 +153,7 @@ def _is_standard_time(text: Any) -> TypeGuard[str]:
 
 
 def web_address(url: Any) -> str:
-    """Return an http or https address unchanged, or an empty text for anything else, such as `javascript:`.
+    """Return an http or https address unchanged, and an empty text for another text, such as `javascript:`.
 
     >>> web_address("https://a.example/"), web_address("javascript:alert(1)"), web_address(None)
     ('https://a.example/', '', '')
@@ -163,12 +162,12 @@ def web_address(url: Any) -> str:
 
 
 def without_source_text(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document for a store that refused its size: only the length of its `source_text` is kept."""
+    """Return a document with the length of `source_text` in place of the text, for a store that refused its size."""
     return {**document, "source_text": "", LEFT_OUT_KEY: len(document["source_text"])}
 
 
 def is_stored(stored: Mapping[str, Any] | None, document: Mapping[str, Any]) -> bool:
-    """Return whether a stored document, which may be None, has the content of `document`; see `differing_keys`."""
+    """Return whether `stored` has the content of `document`. `stored` is None if there is no such document."""
     return stored is not None and not differing_keys(stored, document)
 
 
@@ -189,19 +188,19 @@ def id_of(event: Mapping[str, Any]) -> str:
 
 
 def distinct_id(plain_id: str, uid: str) -> str:
-    """Return the id for an event's document if its `plain_id`, from `id_of`, is that of another event's document."""
+    """Return the id for an event's document if another document has its `plain_id`, the result of `id_of`."""
     return f"{plain_id} - {digest(uid.encode()).partition(':')[2][:8]}"
 
 
 def _changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Return [old value, new value] of each field that differs, with texts cut to _MAX_CHANGED_CHARACTERS."""
+    """Return [old value, new value] of each changed field; long texts are cut."""
     compared = [name for name in {**old, **new} if name not in _NOT_COMPARED]
     names = [name for name in compared if not _are_equal(old.get(name), new.get(name))]
     return {name: [_cut_text(old.get(name)), _cut_text(new.get(name))] for name in names}
 
 
 def _are_equal(old: Any, new: Any) -> bool:
-    """Return whether two values are equal; a number equals its text, which earlier versions of parsers stored."""
+    """Return whether two values are equal. A number equals its text, which earlier versions of parsers stored."""
     if isinstance(old, str) and isinstance(new, int | float):
         return old == json_to_text(new)
     return bool(old == new)
@@ -212,18 +211,18 @@ def _cut_text(content: Any) -> Any:
 
 
 def end_of_event(event: Mapping[str, Any]) -> datetime:
-    """Return the end of an event, or its start if it has no end; for whole days, the day after the last one."""
+    """Return the end of an event, or its start if it has no end; for whole days, the day after the last day."""
     end = parse_utc(event["end_datetime"] or event["datetime"])
     return day_after(end) if event["all_day"] else end
 
 
 class RequestedAddress(NamedTuple):
-    """One address that a run of a parser requested, and the outcome.
+    """An address that a run of a parser requested, and the outcome.
 
-    `seconds` is how long the request and reading its response took. `events`, `inserted` and `rejected` count the
+    `seconds` is the time that requesting and reading took. `events`, `inserted` and `rejected` are the numbers of
     events that were read, that were new, and that could not be read. `result` is the name of the error, and `message`
-    its text; both are empty for a success. `drifts` has a message for each drift of the response. `facts` may have
-    `http_status`, `bytes` and `digest` of the response.
+    its text; both are empty after a success. `drifts` has a message for each drift. `facts` may have `http_status`,
+    `bytes` and `digest` of the response.
     """
 
     requested_at: datetime
@@ -239,7 +238,7 @@ class RequestedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """One run of a parser; `attempt` is the number of its first attempt, or 0, and `text` the response to it."""
+    """A run of a parser. `attempt` is the number of its first attempt, or 0; `text` is the first response."""
 
     parser_name: str
     parser_version: str
@@ -251,7 +250,7 @@ class ParserRun(NamedTuple):
 
 
 def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
-    """Return the log's document of a run of a parser; an `ordinal` above 1 is appended to its id, to make it unique."""
+    """Return the log's document of a run. An `ordinal` above 1 is appended to its id, to make the id unique."""
     first = run.addresses[0]
     failed = next((address for address in run.addresses if address.result), None)
     result_name, began = failed.result if failed else SUCCESS, format_utc(first.requested_at)
@@ -281,7 +280,6 @@ def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
 
 
 def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
-    """Return the outcome of a run with these drifts in one word: failed, drift, partial, read or empty."""
     failed_count = sum(bool(address.result) for address in run.addresses)
     if failed_count == len(run.addresses):
         return "failed"
@@ -293,6 +291,6 @@ def _outcome_of_run(run: ParserRun, drifts: Sequence[str]) -> str:
 
 
 def _request_entry(address: RequestedAddress) -> dict[str, Any]:
-    """Return the log's entry for one of several requests, without its response, which is in the archive."""
+    """Return the log's entry for one of several requests. It does not contain the response: the archive has it."""
     request = {"source_url": address.url, "access_datetime": format_utc(address.requested_at), "events": address.events}
     return request | {"insert_count": address.inserted, "result": address.result or SUCCESS, **address.facts}

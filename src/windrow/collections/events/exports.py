@@ -71,7 +71,7 @@ def event_urn(uid: str) -> str:
 
 
 def page_of(event: Mapping[str, Any]) -> str:
-    """Return the address of an event's page, or of its source if it has no page; empty if neither is a web address."""
+    """Return the address of an event's page, or else of its source; empty if neither is a web address."""
     return web_address(event.get("event_url")) or web_address(event["source_url"])
 
 
@@ -106,7 +106,7 @@ def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the lines of an event's VEVENT, not folded yet."""
+    """Yield the lines of an event's VEVENT before they are folded."""
     yield "BEGIN:VEVENT"
     yield f"UID:{escape_value(event['uid'])}"
     yield f"DTSTAMP:{_ical_utc(event['changed'])}"
@@ -126,7 +126,7 @@ def _event_lines(event: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _start_and_end(event: Mapping[str, Any]) -> Iterator[str]:
-    """Yield DTSTART and, for whole days or with an end, DTEND, which for whole days is the day after the last one."""
+    """Yield DTSTART and, if there is an end, DTEND. The DTEND of whole days is the day after the last one."""
     start = parse_utc(event["datetime"])
     end = parse_utc(event["end_datetime"]) if event["end_datetime"] else None
     if event["all_day"]:
@@ -159,7 +159,7 @@ def escape_value(text: str) -> str:
 
 
 def _fold_line(line: str) -> str:
-    """Return a line folded into pieces of at most 75 octets (RFC 5545, section 3.1), with CRLF at the end."""
+    """Fold a line into pieces of at most 75 octets (RFC 5545, section 3.1), with CRLF at the end."""
     content = line.encode("utf-8", "replace")
     if len(content) <= _MAX_LINE_OCTETS:
         return f"{line}\r\n"
@@ -183,7 +183,7 @@ _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the parts of a CSV file: a row of headings, and one row for each event."""
+    """Yield the parts of a CSV file: a header row, and a row for each event."""
     out = io.StringIO()
     writer = csv.writer(out)
     writer.writerow(CSV_COLUMNS)
@@ -196,7 +196,7 @@ def csv_lines(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _cell_value(content: Any) -> Any:
-    """Return a value as it is written to a cell of CSV: an apostrophe precedes what may be run as a formula."""
+    """Return the value for a cell. A text that a spreadsheet may run as a formula gets an apostrophe at its start."""
     if isinstance(content, bool):
         return "true" if content else "false"
     if isinstance(content, str) and content.startswith(_FORMULA_STARTS):
@@ -217,11 +217,10 @@ def ocd_events(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _OCD_DOCUMENTS = {"agenda_url": "Agenda", "minutes_url": "Minutes"}
-"""The keys of an event with the address of a document, and the `note` that each document gets."""
+"""Keys of an event whose value is the address of a document, with the `note` for each document."""
 
 
 def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the agenda, the minutes and the attachments of an event as documents of Open Civic Data."""
     documents = [(note, event.get(key), "") for key, note in _OCD_DOCUMENTS.items()]
     attachments = event.get("attachments")
     documents += [
@@ -235,7 +234,6 @@ def _ocd_documents(event: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _ocd_links(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the page and the conferences of an event as links of Open Civic Data."""
     conferences = event.get("conference_urls")
     urls = [("event", event["event_url"])]
     urls += [("conference", url) for url in conferences] if isinstance(conferences, list) else []
@@ -243,7 +241,6 @@ def _ocd_links(event: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _ocd_media(event: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the recording of an event as media of Open Civic Data."""
     url = web_address(event.get("video_url"))
     link = {"url": url, "media_type": ""}
     return [{"note": "Recording", "date": event["datetime"][:10], "links": [link], "offset": None}] if url else []
@@ -278,7 +275,7 @@ def ocd_event(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def city_scrapers(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a line of JSON for each event: an item `Meeting` of City Scrapers, with the local times of its source."""
+    """Yield a line of JSON for each event: a `Meeting` of City Scrapers, in the local time of its source."""
     for event in events:
         yield json_text(meeting_item(event)) + "\n"
 
@@ -288,10 +285,10 @@ _SLUG_SEPARATORS = re.compile(r"[^a-z0-9]+")
 
 
 def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert an event's document to an item `Meeting` of City Scrapers, whose times have no zone.
+    """Convert an event's document to a `Meeting` of City Scrapers. Its times have no zone.
 
-    The status is cancelled, confirmed (also if the event has an agenda) or tentative; it is never `passed`, which would
-    depend on the present time.
+    The status is cancelled, confirmed or tentative; an event with an agenda is confirmed. It is never `passed`, which
+    would depend on the present time.
     """
     start, end = (_local_text(event, name) for name in ("datetime", "end_datetime"))
     links = [(title, web_address(event.get(key))) for key, title in _LINK_TITLES.items()]
@@ -315,7 +312,7 @@ def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _local_text(event: Mapping[str, Any], name: str) -> str:
-    """Return an event's time `name` in its source's zone, as YYYY-MM-DD HH:MM:SS, or an empty text if it has none."""
+    """Return a time of an event in the zone of its source, as YYYY-MM-DD HH:MM:SS; empty if there is none."""
     if not event[name]:
         return ""
     time = parse_utc(event[name])
@@ -327,14 +324,14 @@ EventWriter = Callable[[Iterable[Mapping[str, Any]]], Iterator[str]]
 
 
 class EventForm(NamedTuple):
-    """An export format: its media type, and the function that yields the text of events in it."""
+    """An export format: its media type, and the function that writes events as text."""
 
     media: str  # the value of a Content-Type header
     write: EventWriter
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the JSON that VotersDaily's API returned: documents by id, without `source_text`, `_id` and `_rev`."""
+    """Yield the JSON that VotersDaily's API returned: documents by id, without `source_text` and keys with `_`."""
     documents = {
         event["_id"]: {
             name: value for name, value in event.items() if not name.startswith("_") and name != "source_text"
@@ -358,7 +355,7 @@ def html(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _form_of_completed(media: str, write: EventWriter) -> EventForm:
-    """Return a format that also accepts documents of other programs, and leaves out those without a valid start."""
+    """Return a format that completes documents of other programs, and leaves out documents without a valid start."""
     return EventForm(media, lambda events: write(filter(None, map(complete_document, events))))
 
 

@@ -21,7 +21,7 @@ ENTITIES = (
 
 
 def check_name(name: str, known_names: tuple[str, ...], setting: str) -> str:
-    """Return a name that is in `known_names`; raise ConfigError for any other, with the hint to add it to `setting`.
+    """Return a name that is in `known_names`; raise ConfigError for another name, with the hint to add it to `setting`.
 
     >>> check_name("Senate", ENTITIES, "events.entities")
     'Senate'
@@ -42,15 +42,17 @@ _EARLIEST = date(1, 1, 1)
 class ParserRules:
     """One version of a parser's rules, for documents that were fetched on the day `since` (UTC) or later.
 
-    `items` selects the events in a document, and `fields` the values in an event (id, title, start, end, all_day,
-    description, url, status, location, branch, entity); `extra` selects the values of further keys. Their syntax
-    depends on the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a
-    zone are in UTC, and empty if they are in the source's zone. `statuses` has the status for each word of the
-    source. `next_page` selects the address of the next page. A document without the element, key or selector `root` is
-    an error page. `placeholders` are the titles of entries which only say that there are no events. `html_fields` are
-    the fields that are HTML. `details` is `LIST:URL:CHANGED` if each event has a document of its own: LIST is the path
-    of the list of these documents, URL the path of the address in an entry of the list, and CHANGED the path of a value
-    in the entry that differs when the document has changed.
+    `items` selects the events in a document. `fields` selects the values in an event (id, title, start, end, all_day,
+    description, url, status, location, branch, entity), and `extra` the values of further keys. Their syntax depends on
+    the `reader`. `time_formats` are strptime patterns of times. `naive_timezone` is "UTC" if times without a zone are
+    in UTC, and empty if they are in the source's zone. `statuses` has windrow's status for each word of the source.
+    `next_page` selects the address of the next page. A document without the element, key or selector `root` is an error
+    page. `placeholders` are the titles of entries which only say that there are no events. `html_fields` are the fields
+    that are HTML.
+
+    If each event has a document of its own, `details` is `LIST:URL:CHANGED`. LIST is the path of the list of these
+    documents. URL is the path of the address in an entry of the list. CHANGED is the path of a value in the entry that
+    changes when the document changes.
     """
 
     version: str = "1"
@@ -74,10 +76,11 @@ class EventParser:
     """The parser of one source of events.
 
     `zone` is the IANA name of the source's zone. `complete` means that a listing has all future events; a future event
-    that `missing_after` listings in a row lack is missing. The source is requested again after `every` seconds. `url`
-    is the address of a built-in parser's source, and empty for other parsers. A recurring event is expanded from
-    `recurrence_past` seconds before the request to `recurrence_ahead` seconds after it. At most `most_events` are read
-    from a document, future ones first. The branch and entity of an event are among `branches` and `entities`.
+    that is absent from `missing_after` listings in a row is missing. The source is requested again after `every`
+    seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A recurring event is
+    expanded from `recurrence_past` seconds before the request to `recurrence_ahead` seconds after it. At most
+    `most_events` are read from a document, future ones first. `branches` and `entities` are the names that an event may
+    have.
     """
 
     name: str
@@ -96,14 +99,14 @@ class EventParser:
     entities: tuple[str, ...] = ENTITIES
 
     def rules_at(self, fetched_at: datetime) -> ParserRules:
-        """Return the rules in force when a document was fetched; if all are from later days, the earliest."""
+        """Return the rules in force at a time, or the earliest rules if all are from later days."""
         day = fetched_at.astimezone(UTC).date()
         by_day = sorted(self.versions, key=lambda rules: rules.since)
         return next((rules for rules in reversed(by_day) if rules.since <= day), by_day[0])
 
 
 class SourceDocument(NamedTuple):
-    """A document to be read: its bytes, its address, and the parser with the rules that were in force at `visited`."""
+    """A document to be read: its bytes, its address, its parser, and the rules that were in force at `visited`."""
 
     content: bytes
     url: str
@@ -116,15 +119,15 @@ class SourceDocument(NamedTuple):
 
 
 def describe_left_out(event_count: int, read_count: int, limit: str) -> str:
-    """Return the message for a document of which some events are left out; `limit` is a clause with the cause."""
+    """Return the message for a document that was not read completely. `limit` is a clause that says why."""
     return f"the document has {event_count} events; only {read_count} were read, future ones first, as {limit}"
 
 
 class RawEvent(NamedTuple):
     """An event as a reader returns it.
 
-    A field is None if this kind of source never has it, and empty if this event does not have it. `text` is the
-    part of the document that the event was read from.
+    A field is None if this kind of source never has it, and empty if this event does not have it. `text` is the part of
+    the document from which the event was read.
     """
 
     id: str
@@ -144,7 +147,7 @@ class RawEvent(NamedTuple):
 class SkippedPart(NamedTuple):
     """A part of a document that was not read as an event, and the reason.
 
-    `key` is the source's id of the event, which `read_document` replaces by its uid; it is empty if it is not known.
+    `key` is the source's id of the event; it is empty if the id is not known. `read_document` replaces it by the uid.
     """
 
     reason: Reason

@@ -1,4 +1,4 @@
-"""Read the events of a document by its parser's rules, and find the future events that complete listings lack."""
+"""Read the events of a document by its parser's rules, and find future events that complete listings lack."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from windrow.model import Source
 from windrow.reasons import Reason
 
 MAX_LINE_CHARACTERS = 1000
-"""The most characters that are kept of a title, an id, or a branch or entity in the source's words."""
+"""The maximum number of characters of a title, an id, or the source's name for a branch or entity."""
 
 MAX_UID_CHARACTERS = 480
-"""The most characters of a uid; a longer one is cut."""
+"""The maximum number of characters of a uid; a longer uid is cut."""
 
 LISTED_TWICE = "the document lists the event twice"
-"""The message for an event that a document has again with the same content, so that nothing is lost."""
+"""The message for an event that a document repeats with the same content, so that nothing is lost."""
 
 _CLEAR_STATUSES = frozenset({"cancelled", "postponed", "rescheduled", WITHDRAWN})
-"""If a source's field has one of these statuses, the title and description are not searched for another one."""
+"""If the status field of a source has one of these statuses, title and description are not searched for a status."""
 
 _SEARCHED_KEYS = ("title", "description", "location", "entity", "source_entity", "branch", "parser_name")
 
 MAX_TEXT_CHARACTERS = EVENT_TEXTS.number
-"""The most characters in the `text` of all events of a document together."""
+"""The maximum total length of the `text` of a document's events, in characters."""
 
 UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UTC")
-"""The parser for a source without one, such as an address that is not configured; it reads iCalendar."""
+"""The parser for a source that has none, such as an address that is not configured. It reads iCalendar."""
 
 
 class ReadEvent(NamedTuple):
-    """An event by its uid, `PARSER/ID`; `aside` has the keys that are kept but not compared between versions."""
+    """An event by its uid, `PARSER/ID`. `aside` has the keys that are not compared between versions."""
 
     uid: str
     value: dict[str, Any]
@@ -51,7 +51,7 @@ class ReadEvent(NamedTuple):
 
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text in which a search finds an event: those of its searched fields, and its day at the end."""
+    """Return the text of an event that searches use; it ends with the day of the event."""
     day = str(event.get("local_datetime") or event["datetime"])[:10]
     return " ".join([*(str(event[name]) for name in _SEARCHED_KEYS if event.get(name)), day])
 
@@ -105,9 +105,10 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 
 
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
-    """Return parts with at most `most_events` events, with texts of at most MAX_TEXT_CHARACTERS together.
+    """Return parts with at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS in total.
 
-    Past events are left out before future ones, and a SkippedPart at the end counts them. One event is always kept.
+    Past events are left out before future ones. A SkippedPart at the end has the number of events that were read. One
+    event is always kept.
     """
     parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
@@ -128,7 +129,7 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
 
 
 def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield parts until the texts of their events exceed a limit, as nested elements multiply the text."""
+    """Yield parts until the texts of their events exceed a limit: nested elements repeat their text."""
     remaining = max_characters
     for part in parts:
         yield part
@@ -138,7 +139,7 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
 
 
 def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a key that sorts events from a day before `visited` on before earlier ones, both by nearness to it."""
+    """Return a sort key: first events from a day before `visited` on, then earlier ones; in both, the nearest first."""
     if start is None:  # withdrawn
         return False, timedelta(0)
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
@@ -147,7 +148,7 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    If there are more than 2 parts, an id is left out that at least half of the parts, and at least 2, have.
+    If there are more than two parts, an id is left out that at least two parts and at least half of all parts have.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, (len(ids) + 1) // 2)
@@ -155,7 +156,7 @@ def _usable_ids(ids: list[str]) -> set[str]:
 
 
 def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, source_id: str) -> ReadEvent:
-    """Build an event with the keys of the standard, except those from its history; `source_id` may be empty."""
+    """Build an event with the keys of the standard, except the keys from its history. `source_id` may be empty."""
     parser = document.parser
     title = _one_line(raw.title) or "(without a title)"
     # A source without a field for the status writes it into the title or text.
@@ -199,7 +200,6 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
 
 
 def _uid(parser: EventParser, identity: str) -> str:
-    """Return an event's uid; a uid of more than MAX_UID_CHARACTERS is cut and ends in a digest."""
     uid = f"{parser.name}/{identity}"
     if len(uid) <= MAX_UID_CHARACTERS:
         return uid
@@ -207,7 +207,6 @@ def _uid(parser: EventParser, identity: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text in one line with single spaces, cut to MAX_LINE_CHARACTERS."""
     return " ".join(text.replace("\x00", " ").split())[:MAX_LINE_CHARACTERS]
 
 
@@ -223,7 +222,7 @@ _FINAL_STATUSES = frozenset({MISSING, WITHDRAWN, "cancelled"})
 
 
 def parser_of(source: Source | None) -> EventParser:
-    """Return the parser of a source or, if it has none, UNKNOWN_PARSER under the source's name."""
+    """Return the parser of a source; if it has none, return UNKNOWN_PARSER with the source's name."""
     parser = source.options.get(PARSER) if source else None
     if isinstance(parser, EventParser):
         return parser
@@ -252,7 +251,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield as missing each future event that `missing_after` listings in a row lack, if listings are complete."""
+    """Yield each future event that `missing_after` listings in a row lack, as missing, if listings are complete."""
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:

@@ -1,7 +1,7 @@
-"""Find the status of an event in its title or text, as sources write it there that do not have a field for it.
+"""Find the status of an event in its title or text, where a source without a field for the status writes it.
 
-A word such as "cancelled" gives the status only before or after the title with a dash or after its noun, in brackets,
-in capitals, or in a sentence about the event. So `Cancelled checks: a workshop` is not cancelled.
+A word such as "cancelled" gives the status in brackets, in capitals, before or after the title with a dash, after the
+title's noun, or in a sentence about the event. So `Cancelled checks: a workshop` is not cancelled.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _SEARCHED_CHARACTERS = 1000  # at the start of a description
 
 
 class WrittenStatus(NamedTuple):
-    """The status of an event in a text, the words that express it, and the event's title without these words."""
+    """The status that a text gives an event, the words that give it, and the title without these words."""
 
     status: str
     words: str
@@ -54,7 +54,7 @@ class WrittenStatus(NamedTuple):
 
 
 def find_status(title: str, description: str = "") -> WrittenStatus | None:
-    """Return the status of an event in its title or at the beginning of its description, or None if neither has one.
+    """Return the status that the title or the beginning of the description gives an event; None if neither does.
 
     >>> find_status("CANCELLED - Board of Ethics")
     WrittenStatus(status='cancelled', words='CANCELLED', title='Board of Ethics')
@@ -77,6 +77,5 @@ def _status_of(word: str) -> str:
 
 
 def _remove_match(title: str, match: re.Match[str]) -> str:
-    """Return a title without the words that express the status, or the whole title if nothing else is left."""
     remaining = " ".join(f"{title[: match.start()]} {title[match.end() :]}".split()).strip(" -\u2013\u2014:|/*,")
     return remaining or title

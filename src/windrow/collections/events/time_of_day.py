@@ -1,7 +1,7 @@
 """Find the time of day and its zone in a text that also has a date.
 
-A text with a time of day or a zone in an unknown form is not read: if its time or zone were ignored, the event would
-be moved to midnight, or into the zone of its source.
+A text with a time of day or a zone in an unknown form is not read: if it were ignored, the event would move to midnight
+or into the zone of its source.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IANA_ZONES = {
     "MOUNTAIN": "America/Denver", "PACIFIC": "America/Los_Angeles", "ALASKA": "America/Anchorage",
     "HAWAII": "Pacific/Honolulu",
 }  # fmt: skip
-"""IANA zones by their usual names without the letter S or D, as many sources write EST in summer, too."""
+"""IANA zones by their usual names without the letter S or D: many sources write EST in summer, too."""
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
@@ -31,7 +31,8 @@ _ZONE_NAMES = (
     r"(?:[cmp][sd]t|edt|est(?=\W*$)|[ahn][sd]t|(?:ak|ae|aw|nz)[sd]?t|utc|gmt|bst|mes?z|msk|sast|jst|kst|hkt|z"
     r"|(?-i:EST|[ECMP]T|[CEW]ES?T|(?!(?:SAT|OCT|SEPT|AT)\b)[A-Z]{2,3}T|WIB|WITA))"
 )
-"""Names of zones, also in lower case if that is not another word; unknown names of the same form match, too."""
+"""Matches names of zones, also in lower case if that is not another word; it also matches unknown names of this
+form."""
 _IANA_NAME = (
     r"(?-i:(?:Africa|America|Antarctica|Arctic|Asia|Atlantic|Australia|Brazil|Canada|Chile|Etc|Europe|Indian|Mexico|Pacific"
     r"|US)(?:/[A-Z][A-Za-z_+-]+){1,2}\d*)"
@@ -61,7 +62,7 @@ _FOUR_DIGIT_TIME = re.compile(
     rf"(?=\s*$|,|\s*[(\[]?(?:{_ZONE_NAMES})\b){_ZONE}",
     re.IGNORECASE | re.ASCII,
 )
-"""A time of four digits, with or without a dot, where they cannot mean anything else."""
+"""Matches a time of four digits, with or without a dot, where the digits cannot have another meaning."""
 
 _RANGE_WORD = re.compile(r"\s*(?:-|\u2013|\u2014|to|bis|until|till|und|and|&)?\s*", re.IGNORECASE)
 _REMAINING_TIME = re.compile(
@@ -74,7 +75,7 @@ _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 
 
 class TimeOfDay(NamedTuple):
-    """A time of day, and its zone as the text has it, or an empty text. Hour 24 is the end of the day."""
+    """A time of day. `zone` is its zone as written, or empty. Hour 24 is the end of the day."""
 
     hour: int
     minute: int = 0
@@ -84,7 +85,7 @@ class TimeOfDay(NamedTuple):
     def on_day(self, day: datetime, zone: ZoneInfo) -> datetime | None:
         """Return this time on a day as a datetime, or None if the time or its zone is not valid.
 
-        It is naive if the time has no zone, or that of `zone`.
+        The datetime has no zone if the time has none, or has `zone`.
         """
         if self.hour > 24 or (self.hour == 24 and self.minute + self.second):
             return None
@@ -108,7 +109,7 @@ class DayAndTime(NamedTuple):
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day (the first of a range); return None if it cannot be read.
+    """Split a text into its date and its time of day (of a range, the first); return None if it cannot be read.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
@@ -142,7 +143,7 @@ def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times, in the second one's zone if it has none; None if their meaning is not clear."""
+    """Return the first of two times, by default with the second one's zone; None if their meaning is not clear."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if text_between == "-" and second.hour < 13:
@@ -154,7 +155,7 @@ def _start_of_range(
 
 
 def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
-    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; the start if it is a range of hours."""
+    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; for a range of hours, its start."""
     fields = time.groupdict()
     zone = (fields["zone"] or "").strip()
     if not fields.get("meridiem"):
@@ -171,7 +172,6 @@ def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
 
 
 def _hour_of_day(hour: str, *, is_afternoon: bool) -> int:
-    """Convert an hour of the 12-hour clock to the 24-hour clock; an hour above 12 is returned unchanged."""
     return int(hour) if int(hour) > 12 else int(hour) % 12 + 12 * is_afternoon
 
 
@@ -186,7 +186,6 @@ def _without_season(name: str) -> str:
 
 
 def _find_zone(name: str) -> tzinfo | None:
-    """Return the zone with a usual name, an IANA name or an offset from UTC, or None if it is not known."""
     upper_name = name.upper().replace("\u2212", "-")
     if offset := _OFFSET.fullmatch(upper_name):
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)

@@ -23,7 +23,7 @@ _MAX_SECONDS = 100_000_000_000  # since 1970; a larger number is in milliseconds
 _MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
-"""A date of mail and feeds with the name of a zone, which by RFC 5322 means a fixed offset in summer and winter."""
+"""Matches a date of mail or feeds with a zone name, which RFC 5322 defines as the same offset all year."""
 
 _LOOSE_ISO = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:(T\d\d:\d\d(?::\d\d)?)(?:([+-])(\d{1,2}):(\d\d)(?::00)?)?)?", re.ASCII
@@ -31,15 +31,15 @@ _LOOSE_ISO = re.compile(
 _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
 UNKNOWN_ZONE = "unknown_zone"
-"""The note of a time for which the source names a zone that is not known, so that another one was used."""
+"""The note for a time with an unknown zone, in place of which another zone was used."""
 
 
 class EventTime(NamedTuple):
     """A time in UTC, or a day (`all_day`).
 
-    `note` is "ambiguous" or "nonexistent" if the local time occurs twice or never because the clocks change,
-    UNKNOWN_ZONE, or empty. `local` is the local time in ISO 8601, without its zone; it may be empty for an end. `zone`
-    is the IANA name of the zone of `local`, and empty if that is the zone of the source.
+    Where the clocks change, `note` is "ambiguous" if the local time occurs twice, and "nonexistent" if it never occurs.
+    Otherwise it is UNKNOWN_ZONE or empty. `local` is the local time in ISO 8601, without its zone; it may be empty for
+    an end. `zone` is the IANA name of the zone of `local`, and empty if that is the zone of the source.
     """
 
     utc: datetime
@@ -75,7 +75,7 @@ def day_after(moment: datetime) -> datetime:
 
 @lru_cache(256)
 def zone_of(name: str) -> ZoneInfo | None:
-    """Return a zone by its IANA name, which may have spaces instead of underscores, or None if no zone has it."""
+    """Return the zone with an IANA name, which may have spaces in place of underscores; None if there is none."""
     try:
         return ZoneInfo(name.replace(" ", "_"))
     except (ValueError, OSError, KeyError):
@@ -134,7 +134,7 @@ def from_zoned(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a time with a zone, with `local` in `zone` and no note; return None if a year is not 1 to 9999."""
+    """Convert a time with a zone; `local` is in `zone`, and `note` is empty. Return None if a year is not 1 to 9999."""
     try:
         utc = moment.astimezone(UTC).replace(microsecond=0)
         return EventTime(utc, local=utc.astimezone(zone).replace(tzinfo=None).isoformat())
@@ -143,10 +143,10 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day (the first of a range) as a source writes it; return None if it cannot be parsed.
+    """Parse a time or a day as a source writes it (of a range, the first); return None if it cannot be parsed.
 
-    `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is
-    "UTC", and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
+    `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
+    and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> format_utc(read_time("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).utc)
@@ -181,7 +181,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
 
 
 def read_last_day(text: str) -> EventTime | None:
-    """Return the last day of a text that is a range of days and nothing else, or None for any other text.
+    """Return the last day of a text that is a range of days and nothing else, or None.
 
     >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
     ('2026-12-05', None)
@@ -191,7 +191,7 @@ def read_last_day(text: str) -> EventTime | None:
 
 
 def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
-    """Parse a date as people write it, with or without a time of day; return None if a part of it cannot be read.
+    """Parse a date as people write it, with or without a time of day; return None if a part cannot be read.
 
     >>> clocks, ny = ("2 p.m.", "11 - 1:30 PM", "noon", "9am PT", "18.00 Uhr"), ZoneInfo("America/New_York")
     >>> [format_utc(_read_written_time(f"Oct 5, 2026 {clock}", ny, "").utc)[11:16] for clock in clocks]

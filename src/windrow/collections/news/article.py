@@ -1,4 +1,4 @@
-"""Convert articles to the form of the standard, and read an article from an HTML page."""
+"""Convert articles to the form that the standard defines; read an article from an HTML page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FoundArticle:
     base_url: str = ""
     date: str = ""
     timestamp: int | None = None
-    """The publication time in seconds since 1970, used if `date` cannot be converted."""
+    """The time of publication in seconds since 1970, for a `date` that cannot be converted."""
     authors: list[str] = field(default_factory=list)
     keywords: list[str] = field(default_factory=list)
     image_url: str = ""
@@ -53,14 +53,15 @@ class FoundArticle:
     metadata: dict[str, Any] = field(default_factory=dict)
     canonical_url: str = ""
     lasting_name: str = ""
-    """A name that does not change with the address, such as the number of a WordPress post."""
+    """A name that stays the same when the address changes, such as the number of a WordPress post."""
     modified: str = ""
 
 
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
-    """Return the observation of an article, which lacks `first_seen_timestamp_gmt`, or a skip if it is not complete.
+    """Return the observation of an article, without `first_seen_timestamp_gmt`, or a skip if it is incomplete.
 
-    `zone` is the IANA name of the zone of dates without one, or empty. `seen` is when it was requested, or None.
+    `zone` is the IANA name of the zone for dates without one, or empty. `seen` is the time of the request, or None if
+    it is not known.
     """
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
@@ -104,7 +105,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
 
 
 def _remove_title(text: str, title: str) -> str:
-    r"""Return a text without its first headline if the headline repeats the title and is not the whole text.
+    r"""Return a text without its first headline if this repeats the title and other text remains.
 
     >>> _remove_title("# Tea\n\nPour it.", "Tea"), _remove_title("# Tea", "Tea")
     ('Pour it.', '# Tea')
@@ -124,9 +125,10 @@ def _words(text: str) -> list[str]:
 
 
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
-    """Return (seconds, doubt): a date in seconds since 1970, or None, and what is doubtful about it, or an empty text.
+    """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
-    `zone` is the IANA name of the zone of dates without one, or empty; a date more than a day after `seen` is doubtful.
+    `zone` is the IANA name of the zone for a date without one, or empty. A date more than a day after `seen` is
+    doubtful.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -153,7 +155,7 @@ def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None,
 
 
 def unique_texts(texts: Iterable[str]) -> list[str]:
-    """Return texts in their order with single spaces, without empty and repeated ones."""
+    """Return each text once, in order, with single spaces; empty texts are left out."""
     return list(dict.fromkeys(text for text in (" ".join(text.split()) for text in texts) if text))
 
 
@@ -166,17 +168,17 @@ _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECAS
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 _VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
-"""A segment of the path that another form of an article has in addition, such as one for printing."""
+"""Matches a path segment that is added for another form of an article, such as one for printing."""
 _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
-"""A parameter of a query whose value may be the only difference between the addresses of two articles."""
+"""Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""What the last segment of a path mostly has if it is an article's, and mostly lacks if it is a section's."""
+"""Matches the last path segments of most articles, and of few sections."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip; `feed_entry` may have `title` and `published`, as a feed has them."""
+    """Return the article of a page, or a skip; `feed_entry` may have the `title` and `published` of a feed."""
     url = task.request.url if task.request else task.item.key
     if read_media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(task.fields)}, not HTML")
@@ -218,7 +220,7 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 def _find_substitute(
     page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, str]
 ) -> Skip | None:
-    """Return why a page is not an article, or not the article of `feed_entry`, or None if it may be this article."""
+    """Return a skip for a page that is no article, or not the article of `feed_entry`; otherwise None."""
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
     text = "\n".join(page.blocks)
@@ -239,7 +241,7 @@ def _find_substitute(
 
 
 def _has_words_of(title: str, text: str) -> bool:
-    """Return whether a text has at least half of a title's words of 4 letters or more, or it has no such words."""
+    """Return whether a text has at least half of the title's words of 4 letters or more; True if there are none."""
     long_words = {word for word in _words(title) if len(word) > 3}
     return not long_words or 2 * len(long_words & {*_words(text)}) >= len(long_words)
 
@@ -247,8 +249,8 @@ def _has_words_of(title: str, text: str) -> bool:
 def _may_be_own(canonical_url: str, url: str) -> bool:
     """Return whether a canonical address may belong to the article at `url`.
 
-    Some sites write in all articles the address of the front page, of a section or of the program that makes the pages.
-    If such an address were used, one article would replace the others.
+    Some sites write the address of the front page, of a section or of the program that makes the pages in all articles.
+    With this address, each article would replace the article before it.
 
     >>> _may_be_own("https://a.example/news/", "https://a.example/news/the-quay")
     False
@@ -272,7 +274,6 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:
-    """Return whether a page or its header fields ask search engines not to index it."""
     matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(body[:_HEAD_BYTES])]
     directives = {text.strip().lower() for match in matches if match for text in match[1].split(",")}
     return bool(directives & {"noindex", "none"}) or "noindex" in fields.get("x-robots-tag", "").lower()

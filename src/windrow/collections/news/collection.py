@@ -18,11 +18,10 @@ from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, cho
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
-"""The kinds of sites, the most reliable first; the directories of a run are in this order."""
+"""The kinds of sites, the most reliable first."""
 
 
 def _read_day(setting: Any, _root: Path) -> str:
-    """Return the day in a setting as YYYY-MM-DD, or an empty text for an empty one; otherwise raise ConfigError."""
     if isinstance(setting, date):
         return setting.isoformat()[:10]
     if setting == "":
@@ -34,7 +33,6 @@ def _read_day(setting: Any, _root: Path) -> str:
 
 
 def _read_zone(setting: Any, _root: Path) -> str:
-    """Return the IANA name of a zone in a setting, or an empty text for an empty one; otherwise raise ConfigError."""
     if setting == "":
         return ""
     try:
@@ -70,7 +68,7 @@ SOURCE = (
 
 
 def build(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its table; raise ConfigError if it is not http(s), or if `until` is before `since`."""
+    """Build a source from its table; raise ConfigError if `url` is not http(s), or `until` is before `since`."""
     source = source_at_url(table, values, surroundings)
     if source.site.scheme and source.site.scheme not in {"http", "https"}:
         raise ConfigError(f"{values['url'].origin}: `url` is not an http or https address", hint=f"edit {table.file}")

@@ -1,4 +1,7 @@
-"""Detect the kind of a site, and call the functions for it; `learned` is what the ledger remembers of a source."""
+"""Detect the kind of a site, and call the functions for it.
+
+`learned` is what the ledger remembers of a source.
+"""
 
 from __future__ import annotations
 
@@ -65,12 +68,12 @@ SITE_KINDS = {
 
 
 def kind_of(name: str) -> str:
-    """Return the kind of site in a request's name, or "page" without one, as for captures of other collections."""
+    """Return the kind of site in a request's name. A capture of another collection has no name; its kind is "page"."""
     return name.partition(".")[0] if name else "page"
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run for the site's kind, or the request for its front page if that is unknown."""
+    """Return the first requests of a run by the kind of the site, or for its front page if the kind is not known."""
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -91,7 +94,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page; return its first requests or, if it is a list, requests for articles."""
+    """Detect a site's kind by its front page; request its lists, or its articles if the page is a list."""
     url = answer.request.url
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
@@ -119,10 +122,10 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 
 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
-    """Return `failure`, the result for a front page, with requests for feeds and sitemaps that it need not link to.
+    """Return `failure`, the result for a front page, with added requests for feeds and sitemaps at usual addresses.
 
-    They are for the lists that earlier guesses found; if there are none, for robots.txt and _USUAL_PATHS, once a day.
-    A server that may be overloaded gets no requests.
+    Lists that earlier guesses found are requested. If there are none, robots.txt and _USUAL_PATHS are requested, once a
+    day. A server that may be overloaded gets no requests.
     """
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
         return failure
@@ -163,7 +166,7 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
 
 
 def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
-    """Return what to remember of a site from its front page: `kind`, and the `api` or the `addresses` of lists.
+    """Return what a front page shows: the `kind` of the site, and its `api` or the `addresses` of its lists.
 
     >>> _detect_kind(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
     {'kind': 'feed', 'addresses': ['https://a.example/rss']}
@@ -193,9 +196,9 @@ def read(task: Task) -> list[Observation | Skip]:
 
 
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt: the `result` of `read`, or for GONE_STATUSES that the article is gone.
+    """Return the observations of an attempt: `result`, from `read`, or for GONE_STATUSES that the article is gone.
 
-    For an address without an article this changes nothing, as no record has its name.
+    For an address without an article, this observation changes nothing, because no record has its name.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
@@ -204,7 +207,11 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 
 
 def origins(source: Source) -> tuple[str, ...]:
-    """Return the origins of a site's articles: those configured and, without port, http(s) with and without `www.`."""
+    """Return the origins of a site's articles.
+
+    These are the configured origins and, unless the site has a port, its host name with and without `www.`, by http and
+    https.
+    """
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]
     home_url = normalise(source.site.address("") if source.site.scheme else "").url
@@ -224,12 +231,11 @@ _WRONG_STATUS = Skip(Reason.NOT_WANTED, message="its status is not 200, 304, 404
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:  # noqa: ARG001 the signature of `Captures`
-    """Return the rule for captures: HTML with status 200 or 304 is wanted, and any with a status of GONE_STATUSES."""
+    """Return the rule for captures: it selects HTML with status 200 or 304, and all captures of gone pages."""
     return _check_capture
 
 
 def _check_capture(line: CdxLine) -> Skip | None:
-    """Return why the capture of an index line is not wanted, or None if it is wanted."""
     if line.status in GONE_STATUSES:
         return None
     if line.status not in {200, 304}:

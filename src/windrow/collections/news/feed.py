@@ -1,4 +1,7 @@
-"""Read feeds, sitemaps and section pages, and parse JSON; `learned` is what the ledger remembers of a source."""
+"""Read feeds, sitemaps and section pages, and parse JSON.
+
+`learned` is what the ledger remembers of a source.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,7 @@ from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
 
 MAX_JSON_SIZE = NEWS_JSON_BYTES.number
-"""The most bytes of a response that is parsed as JSON."""
+"""The maximum number of bytes of a response that is parsed as JSON."""
 
 _INVISIBLE = re.compile(r"(?is)<(script|style|template)\b[^<>]*+>.*?(?:</\1\s*+>|\Z)|<!--.*?(?:-->|\Z)")
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
@@ -53,7 +56,7 @@ class RefusedResponse(NamedTuple):
 
 
 def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
-    """Return a response's JSON, without WordPress's envelope, or a `RefusedResponse` if it is an error or not JSON.
+    """Return the JSON of a response, without WordPress's envelope; a `RefusedResponse` if it is an error or not JSON.
 
     >>> parse_response(200, {}, b"<html>Are you a robot?").reason
     <Reason.BOT_WALL: 'bot_wall'>
@@ -79,7 +82,6 @@ def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
 
 
 def _parse_json(body: bytes) -> Any:
-    """Return the JSON in a response, or a RefusedResponse if it is not valid."""
     try:
         decoded = json.loads(body.decode("utf-8-sig"), parse_constant=_finite_number, parse_float=_finite_number)
     except UnicodeDecodeError:
@@ -98,7 +100,7 @@ def _finite_number(text: str) -> float | None:
 
 
 def strip_html(html: Any) -> str:
-    """Return the text of a piece of HTML, without tags and scripts, with entities decoded once; "" if it is not a text.
+    """Return the text of HTML without tags and scripts, with entities decoded once; empty if `html` is not a text.
 
     >>> strip_html("<i>Crabs</i> &#038; &#8220;quotes&#8221;<script>x()</script> &amp;lt;")
     'Crabs & \u201cquotes\u201d &lt;'
@@ -110,7 +112,7 @@ def strip_html(html: Any) -> str:
 
 
 def texts_in(nested: Any) -> list[str]:
-    """Return the texts in a list or among the values of an object, or a list of a text itself, without empty texts."""
+    """Return the non-empty texts in a list or in the values of an object. For a text, return a list with it."""
     if isinstance(nested, str):
         return [nested] if nested else []
     members = nested.values() if isinstance(nested, dict) else nested if isinstance(nested, list) else ()
@@ -175,7 +177,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _times_newest_first(hints: UrlHints) -> dict[str, str]:
-    """Return the times of change of a list's entries by address, the newest first; unknown times are empty and last."""
+    """Return by address the time of each entry's last change, newest first; unknown times are empty and last."""
     newest_first = sorted(hints.entries, key=lambda entry: str(entry.modified or ""), reverse=True)
     return {entry.url: entry.modified.isoformat() if entry.modified else "" for entry in newest_first}
 
@@ -185,7 +187,7 @@ def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tupl
 
 
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
-    """Yield how many entries of the list at `url` are left out, by rule; 1 stands for an unknown number."""
+    """Yield the number of entries that are left out of a list, by rule; if it is not known, 1."""
     if hints.left_out:
         yield from count_excess([Excess(SITEMAP_ENTRIES, hints.left_out)], url)
     elif hints.reason is not None:
@@ -195,10 +197,6 @@ def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
 
 
 def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
-    """Request the sitemaps of an index: the newest ones, and sitemaps without a time, as often as the index itself.
-
-    Each older one is requested once, and again when its time of change in the index differs from the remembered one.
-    """
     list_key = f"named.{hash64(request.url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = _times_newest_first(hints)
@@ -223,10 +221,10 @@ def _article_requests(
     kind: str, learned: Mapping[str, Any], url: str, modified_by_url: Mapping[str, str],
     details: Mapping[str, Mapping[str, Any]],
 ) -> FollowResult:  # fmt: skip
-    """Request the articles of the list at `url`, in the order of `modified_by_url`, and remember their times of change.
+    """Request the articles of a list, in the order of `modified_by_url`, and remember when they changed.
 
-    An article is requested again if its time differs from the remembered one, or if the list does not name it any more.
-    `details` has titles and dates by address, for `read`.
+    An article is requested again if its time is not the remembered one, or if the list does not name it any more. `url`
+    is the address of the list. `details` has titles and dates by address, for `read`.
     """
     list_key = f"named.{hash64(url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
@@ -250,10 +248,11 @@ def _article_requests(
 
 
 def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:
-    """Return the addresses that a list does not name any more although it still names an older one.
+    """Return the addresses that are missing from a list although the list still names an older address.
 
-    `known_times` has the addresses that it named before, the newest first; a list drops its oldest ones. If they
-    have no times, either end may be the oldest, so only addresses between two that it still names are returned.
+    `known_times` has the addresses that the list named before, newest first. A list drops its oldest addresses. If
+    there are no times, either end may be the oldest, so an address is returned only if it is between two addresses that
+    are still named.
 
     >>> _find_removed(dict.fromkeys(["/d", "/c", "/b", "/a"], ""), dict.fromkeys(["/e", "/d", "/b"], ""))
     ['/c']
@@ -267,7 +266,6 @@ def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> 
 
 
 def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
-    """Return the `title` and the date `published` of each entry of a feed, by address; {} for an invalid feed."""
     try:
         parsed = entries.read_feed(body)
     except StepError:
@@ -281,14 +279,13 @@ def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
 
 
 def _is_html(body: bytes) -> bool:
-    """Return whether a document is not JSON and has an HTML link in its first MiB."""
     if body[:2048].removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in {b"{", b"["}:
         return False  # JSON, perhaps with markup in its texts
     return b"<a " in body[: 1 << 20] or b"<A " in body[: 1 << 20]
 
 
 def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
-    """Return the links of a section page at `url` whose paths look like those of articles of its site, in order."""
+    """Return the links of a section page whose paths look like paths of articles of its site, in order."""
     page = read_page(body, url, answer.fields.get("content-type", ""))
     base = normalise(page.head.base, url).url if page.head.base else url
     own_host_name = urlsplit(url).hostname or ""

@@ -1,4 +1,4 @@
-"""The Normalized News Data Standard 3.0: the fields of an article, the name of its file, and how both are checked."""
+"""The Normalized News Data Standard 3.0: the fields and the file name of an article, and the check of both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def file_name(url: str) -> str:
 
 
 def domain(url: str) -> str:
-    """Return the host name of an address in lower case and punycode, without `www.`; an empty text if it is not valid.
+    """Return the host name of an address in lower case and punycode, without `www.`; empty if it is not valid.
 
     >>> domain("https://WWW.B\u00fccher.example:8080/x"), domain("https://../x")
     ('xn--bcher-kva.example', '')
@@ -48,7 +48,7 @@ def domain(url: str) -> str:
 
 
 def alias(url: str) -> str:
-    """Return a key that is the same for all spellings of an address, or an empty text if it is not a web address.
+    """Return a key that is the same for all spellings of an address; empty if it is not a web address.
 
     >>> alias("http://www.example.com/a/?utm_source=x#top") == alias("https://example.com/a")
     True
@@ -63,10 +63,10 @@ def alias(url: str) -> str:
 
 
 def is_same_site(url: str, canonical: str) -> bool:
-    """Return whether the canonical address in a page is on the same site as the page, which is at `url`.
+    """Return whether the canonical address in a page is on the same site as `url`, the page's own address.
 
-    A subdomain for mobile devices is the same site. Other subdomains are not, as they may belong to other people, such
-    as the authors of blogs: a page must not replace an article of another site.
+    A subdomain for mobile devices is the same site. Another subdomain may belong to other people, such as the authors
+    of blogs, and a page must not replace an article of another site.
 
     >>> is_same_site("https://m.example.com/a", "https://www.example.com/a"), is_same_site("https://a.example/", "")
     (True, False)
@@ -85,7 +85,7 @@ def format_article(article: Mapping[str, Any]) -> str:
 
 
 def content_hash(article: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an article without its metadata and first_seen_timestamp_gmt, to compare its revisions."""
+    """Return the SHA-256 of an article without `metadata` and `first_seen_timestamp_gmt`, to compare revisions."""
     compared = {name: value for name, value in article.items() if name not in {"first_seen_timestamp_gmt", "metadata"}}
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
@@ -111,7 +111,6 @@ def problems(article: Any) -> Iterator[tuple[str, str]]:
 
 
 def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) for each violation in a field that an article need not have."""
     timestamp = article.get("publication_timestamp_gmt")
     if timestamp is not None and not _is_seconds(timestamp):
         yield "publication_timestamp_gmt", "is neither null nor a positive whole number of seconds"
@@ -132,14 +131,13 @@ def _optional_problems(article: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _is_seconds(number: Any) -> bool:
-    """Return whether a value is a positive whole number that may be a time in seconds since 1970."""
     return isinstance(number, int) and not isinstance(number, bool) and 0 < number < _MAX_SECONDS
 
 
 # How many seconds the date and the timestamp of an article may differ, also if the date has no zone.
 _MAX_SECONDS_APART, _MAX_SECONDS_APART_WITHOUT_ZONE = 1.0, timedelta(days=1).total_seconds()
 MAX_FILE_SIZE = 64 << 20
-"""The most bytes of a file that is checked."""
+"""The maximum size of a file that is checked, in bytes."""
 
 
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
@@ -159,12 +157,10 @@ def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, st
 
 
 def _refuse_constant(name: str) -> None:
-    """Raise StepError for `name`, NaN or an infinity, which JSON does not have."""
     raise StepError(f"{name} is not a number in JSON")
 
 
 def _check_path(article: dict[str, Any], folder: str, name: str) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) for the folder and for the name of an article's file that do not match its content."""
     url, domain = article.get("url"), article.get("source_domain")
     if isinstance(url, str) and name != file_name(url):
         yield "url", f"the file's name should be {file_name(url)}"
@@ -173,7 +169,6 @@ def _check_path(article: dict[str, Any], folder: str, name: str) -> Iterator[tup
 
 
 def _check_date(article: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) if the timestamp and the date of publication differ by more than is allowed."""
     timestamp, date = article.get("publication_timestamp_gmt"), article.get("publication_date")
     if not isinstance(timestamp, int) or not isinstance(date, str) or (time := read_page_time(date)) is None:
         return

@@ -1,4 +1,7 @@
-"""Read the articles of BLOX (TownNews) by a site's search; `learned` is what the ledger remembers of the source."""
+"""Read the articles of BLOX (TownNews) with the search of a site.
+
+`learned` is what the ledger remembers of a source.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _MAX_DEPTH = 10  # of nested texts
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request the page of the newest articles each time it is due; with `until`, only until all articles were read."""
+    """Request the page with the newest articles when it is due; with `until`, only until all articles were read."""
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
@@ -35,10 +38,10 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 class _Page(NamedTuple):
-    """A page of a search, from the row `offset` on; `day` is that of the last row before it.
+    """A page of a search.
 
-    `until` is the last day in the search. Both are YYYY-MM-DD; an empty `day` is unknown, and an empty
-    `until` means that of the source.
+    `offset` is its first row, `day` the day of the last row before it, and `until` the last day of the search. A day is
+    empty if it is not known or not limited.
     """
 
     offset: int = 0
@@ -52,7 +55,6 @@ class _Page(NamedTuple):
 
 
 def _page_request(source: Source, page: _Page, *, every: int | None = None, only_if_new: bool = False) -> Request:
-    """Return the request for a page of the search; `every` is in seconds, as in `Request`."""
     query = f"search/?f=json&l={_PAGE_SIZE}&s=start_time&sd=desc&t=article&o={page.offset}"
     for name, day in (("d1", source.options["since"]), ("d2", page.until or source.options["until"])):
         query += f"&{name}={day}" if day else ""
@@ -62,7 +64,7 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the rows of a page; request the next page, until the oldest row or, in later runs, until no row is new."""
+    """Offer the rows of a page. Request the next page until the oldest row or, in later runs, until no row is new."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
         not_a_list = RefusedResponse(Reason.NOT_VALID, "the response does not have a list of rows")
@@ -89,18 +91,16 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
     if not rows:  # the total is not correct
         return FollowResult((), offers, {"complete": True}, end="the oldest row")
-    message = f"the search has more than {_MAX_ROWS:,} rows of one day or without dates; the others are not requested"
+    message = f"the search has more than {_MAX_ROWS:,} rows of one day; further rows are not requested"
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
 
 
 def _days_of(rows: list[dict[str, Any]]) -> list[str]:
-    """Return the days (YYYY-MM-DD) of the rows with a date, in the order of the rows."""
     starts = [_time_text(row, "starttime") for row in rows]
     return [start[:10] for start in starts if _ISO_DAY.match(start)]
 
 
 def _day_after(day: str) -> str:
-    """Return the day after a day, both as YYYY-MM-DD; an empty text if `day` is not a date."""
     try:
         return (date.fromisoformat(day) + timedelta(days=1)).isoformat()
     except (ValueError, OverflowError):
@@ -112,7 +112,7 @@ def _row_name(row: Mapping[str, Any]) -> Any:
 
 
 def _time_text(row: Mapping[str, Any], name: str) -> str:
-    """Return the time in the field `name` of a row as the site writes it, or an empty text if it has none."""
+    """Return the time in a field of a row, as the site writes it; empty if it has none."""
     time = row.get(name)
     text = (time.get("iso8601") or time.get("rfc2822")) if isinstance(time, dict) else time
     return text if isinstance(text, str) else ""
@@ -142,7 +142,6 @@ def read(task: Task) -> Iterator[Observation | Skip]:
 
 
 def _build_article(row: Mapping[str, Any], url: str) -> FoundArticle:
-    """Build the article of a row, whose absolute address is `url`."""
     html_parts = list(_flatten([row.get("prologue"), row.get("content")]))
     people = row.get("authors")
     people = [person for person in people if isinstance(person, dict)] if isinstance(people, list) else []
@@ -171,7 +170,6 @@ def _build_article(row: Mapping[str, Any], url: str) -> FoundArticle:
 
 
 def _flatten(nested: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the texts in nested lists and objects, down to _MAX_DEPTH."""
     if isinstance(nested, str):
         yield nested
     elif depth < _MAX_DEPTH:
@@ -186,7 +184,7 @@ def _author_name(person: Mapping[str, Any]) -> str:
 
 
 def _timestamp(time: Any) -> int | None:
-    """Return the milliseconds `utc` of a time as seconds since 1970, or None if they are not valid or before 1990."""
+    """Convert `utc`, in milliseconds, to seconds since 1970; return None if it is not valid or before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:

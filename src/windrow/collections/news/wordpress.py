@@ -1,13 +1,14 @@
 """Read the posts of WordPress by its REST API.
 
-A site is read once from its first post to its last. After that each run requests the posts of two windows of time that
-overlap the last run: by date, and by time of change. A scheduled post has an old time of change, and a draft that is
-published later an old date; each is in one of the windows. A post that is back-dated when it is created is in neither,
-as its time of change is its date, so posts with new numbers are requested, too. `wordpress_gone` finds deleted posts.
+A site is read once from its first post to its last. After that, each run requests the posts of two windows of time that
+overlap the last run: by date, and by time of change. A scheduled post has an old time of change; a draft that is
+published later has an old date. Both posts are in one of the windows. A post that is back-dated when it is created is
+in neither window, because its time of change is its date. So posts with new numbers are requested, too.
+`wordpress_gone` finds deleted posts.
 
-`learned` is what the ledger remembers of a source: `upto.MODE`, the time up to which posts were read in a mode, `top`,
-the highest number, `tries`, how many requests were refused, `range`, the days that were read, `api`, its address, and
-blocks of known numbers.
+`learned` is what the ledger remembers of a source. `upto.MODE` is the time up to which posts were read in a mode, `top`
+the highest number, `tries` the number of requests that were refused, `range` the days that were read, and `api` the
+address of the API. It also has blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _NOT_A_LIST = RefusedResponse(Reason.NOT_VALID, "the response is not a list of p
 
 @dataclass(frozen=True)
 class PostList:
-    """The progress of reading a list of all posts or of a window's; the ledger stores it with each request."""
+    """How far a list of posts was read: all posts, or a window. The ledger stores it with each request."""
 
     mode: str  # all posts, or those of a window: all, date, modified or id
     start: str = ""  # ISO time from which posts are requested; in mode id: HIGHEST KNOWN NUMBER.TIME
@@ -75,7 +76,7 @@ class PostList:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request all posts until they were all read; afterwards new and changed ones, unless `until` is set."""
+    """Request all posts until all were read; afterwards new and changed posts, unless `until` is set."""
     path = learned.get("api") or _API_PATH
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
     options = source.options
@@ -92,7 +93,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def _first_list(source: Source, listing: PostList) -> PostList:
-    """Return the list as it was before its first page was requested, with the bounds that it had then."""
+    """Return a list with the bounds that it had before its first page was requested."""
     if listing.mode != "all":
         return PostList(listing.mode, listing.start)
     since, until = source.options["since"], source.options["until"]
@@ -100,13 +101,13 @@ def _first_list(source: Source, listing: PostList) -> PostList:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address with the number of refused requests, so that it is a new one and requested once more."""
+    """Return an address with the number of refused requests: it is new, and so is requested again."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
 
 def _overlap(source: Source) -> timedelta:
-    """Return by how much time a window overlaps the previous one, at least a second."""
+    """Return the time by which a window overlaps the window before it, at least a second."""
     return max(timedelta(seconds=float(source.options["overlap"])), _SECOND)
 
 
@@ -115,7 +116,7 @@ def _before_overlap(end: str, overlap: timedelta) -> str:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a page, and request the next page, until the last one or one from before the window."""
+    """Offer the posts of a page; request the next page until the last one, or until the posts are before the window."""
     if answer.request.name == wordpress_gone.NUMBERS:
         return wordpress_gone.follow_numbers(learned, answer)
     if answer.request.name == wordpress_gone.BY_NUMBER:
@@ -165,10 +166,10 @@ def _numbers_text(posts: Sequence[Mapping[str, Any]]) -> str:
 def _continue_by_time(
     source: Source, listing: PostList, answer: Answer, posts: Sequence[Mapping[str, Any]], offers: tuple[Offering, ...]
 ) -> FollowResult:  # fmt: skip
-    """Continue a list whose next page cannot be requested with a list of the posts after (or before) `posts`.
+    """Request the rest of a list by the time of its last post, because its next page cannot be requested.
 
-    If that has the same bounds, the list ends if this page is shorter than an earlier one; otherwise the answer is
-    skipped, and the next run begins the list again.
+    If the rest would be the same list, the list is finished if this page is not full, and is otherwise refused: the
+    next run then begins it again.
     """
     start, end = _bounds_after(listing, posts)
     if (start, end) != (listing.start, listing.end):
@@ -187,9 +188,9 @@ def _continue_by_time(
 
 
 def _bounds_after(listing: PostList, posts: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """Return (start, end) of the list of the posts that follow `posts` in a list, with a second of overlap.
+    """Return (start, end) of the part of a list that follows `posts`, with a second of overlap.
 
-    They are those of the list itself if it is in the order of numbers, if `posts` is empty, or if a time is not valid.
+    The bounds do not change if the list is ordered by number, or if a post has no time.
     """
     column = "modified" if listing.mode == "modified" else "date"
     try:
@@ -204,7 +205,6 @@ def _bounds_after(listing: PostList, posts: Sequence[Mapping[str, Any]]) -> tupl
 
 
 def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a response to a request by numbers, and remember which of the numbers exist."""
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, list):
         refused = content if isinstance(content, RefusedResponse) else _NOT_A_LIST
@@ -220,7 +220,7 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 def _finish_list(
     source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Return the end of the list, and the time up to which posts were read; if posts were removed, begin it again."""
+    """Finish a list and remember the time up to which it was read; begin it again if posts were removed meanwhile."""
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = replace(_first_list(source, listing), round=listing.round + 1)
@@ -235,9 +235,10 @@ def _finish_list(
 
 
 def _window_end(source: Source, listing: PostList, began: str) -> str:
-    """Return the time up to which a window was read, as ISO 8601; `began` is when its first page was requested.
+    """Return the time up to which a window was read, as ISO 8601. `began` is the request time of its first page.
 
-    It is so late that the next window starts later than this one and has another address, as each is requested once.
+    The time is late enough for the next window to start later than this one. Otherwise both would have the same
+    address, and each address is requested once.
     """
     overlap = _overlap(source)
     if listing.mode == "id" or _before_overlap(began, overlap) > listing.start:
@@ -246,7 +247,7 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
-    """Request the API's second address if the first is refused; if both are, later runs may read the site's feed."""
+    """Request the second address of the API if the first is refused. If both are, later runs may read the feed."""
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
@@ -264,7 +265,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a page reaches the end of a window: all its posts are older or, in mode id, one is known."""
+    """Return whether a page is the last of a window: its posts are all older or, in mode id, one is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -278,18 +279,16 @@ def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -
 
 
 def _count_header(fields: Mapping[str, str], name: str) -> int:
-    """Return the number in the header field `name`, or -1 if the field is missing or is not a number."""
     text = fields.get(name, "")
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
 
 def _post_version(post: Mapping[str, Any]) -> str:
-    """Return the key under which a version of a post is offered: NUMBER@TIME OF CHANGE."""
     return f"{str(post.get('id'))[:40]}@{str(post.get('modified_gmt') or post.get('modified'))[:40]}"
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article or a skip for each post and, after a request by numbers, that the missing posts are gone."""
+    """Yield an article or a skip for each post and, after a request by numbers, an observation of each missing post."""
     posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:
@@ -321,7 +320,6 @@ def read(task: Task) -> Iterator[Observation | Skip]:
 
 
 def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: str) -> FoundArticle:
-    """Build the article of a post; `zone` is the IANA name of the zone of its local times, or empty."""
     embedded = post.get("_embedded")
     embedded_objects = embedded if isinstance(embedded, dict) else {}
     head = post.get("yoast_head_json")
@@ -348,7 +346,7 @@ def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: s
 
 
 def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> Any:
-    """Return a part of a field of a post, or an empty text; a field that is a text has only the part `rendered`."""
+    """Return a part of a field of a post, or an empty text. A field that is a text has only the part `rendered`."""
     content = post.get(name)
     if isinstance(content, dict):
         return content.get(part, "")
@@ -356,9 +354,9 @@ def _field_part(post: Mapping[str, Any], name: str, part: str = "rendered") -> A
 
 
 def _date(post: Mapping[str, Any], name: str, zone: str) -> str:
-    """Return the time `name` (date or modified) of a post as ISO 8601, in UTC or, if that is missing, in local time.
+    """Return the time `name` (date or modified) of a post as ISO 8601: in UTC, or else in local time.
 
-    With a `zone` the local time is also returned if the UTC time equals it, as the site then has no time in UTC.
+    If there is a `zone` and both times are equal, the local time is returned, because the site then has no time in UTC.
     """
     local, gmt = post.get(name), post.get(f"{name}_gmt")
     local = local if isinstance(local, str) else ""
@@ -382,14 +380,13 @@ def _category_names(embedded: Mapping[str, Any]) -> list[str]:
 
 
 def _categories_in_classes(post: Mapping[str, Any]) -> list[str]:
-    """Return the names of categories and tags in the CSS classes of a post, for posts without embedded names."""
+    """Return the names of categories and tags in a post's CSS classes, for posts without embedded names."""
     classes = texts_in(post.get("class_list"))
     slugs = [name.partition("-")[2] for name in classes if name.startswith(("category-", "tag-"))]
     return [slug.replace("-", " ") for slug in slugs]
 
 
 def _image_url(embedded: Mapping[str, Any], yoast: Mapping[str, Any], post: Mapping[str, Any]) -> str:
-    """Return the address of a post's image, from its embedded objects, Yoast or Jetpack, or an empty text."""
     media = embedded.get("wp:featuredmedia")
     featured = media[0] if isinstance(media, list) and media and isinstance(media[0], dict) else {}
     pictures = yoast.get("og_image")

@@ -1,10 +1,10 @@
 """Find deleted and missed posts of WordPress, by the numbers (ids) of all posts.
 
 A post that is trashed, unpublished or deleted is no longer in any list. So the numbers of all posts are requested from
-time to time, in their order, a hundred in a response of about a kilobyte. If a page lacks a known number between its
-first and its last one, that post may be deleted; if it has an unknown number, that post was missed. The posts with such
-numbers are requested by number; a post that the response lacks is gone. `learned` is what the ledger remembers of a
-source.
+time to time, in order, a hundred in a response of about a kilobyte. If a known number is absent between the first and
+the last number of a page, its post may be deleted. If a page has an unknown number, its post was missed. Both kinds of
+posts are requested by number; a post that is absent from this response is gone. `learned` is what the ledger remembers
+of a source.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _API_PATHS = ("wp-json/wp/v2/posts", "?rest_route=/wp/v2/posts")
 
 
 def site_of(url: str) -> str:
-    """Return the host name and path of a site from an address of its API, as several sites may have one host name.
+    """Return the host name and path of a site from an address of its API; several sites may have one host name.
 
     >>> site_of("https://www.example.com/blog/wp-json/wp/v2/posts?page=1")
     'example.com/blog'
@@ -40,12 +40,12 @@ def site_of(url: str) -> str:
 
 
 def post_name(url: str, number: Any) -> str:
-    """Return a name for a post that does not change with the post's address; `url` is an address of the site's API."""
+    """Return a name for a post that does not change when its address does. `url` is an address of the site's API."""
     return f"wordpress:{site_of(url)}/{number}"
 
 
 def begin(source: Source, api: str) -> Request:
-    """Return the request for the first page of numbers, sent each time it is due; `api` is the address of the posts."""
+    """Return the request for the first page of numbers, sent whenever it is due. `api` is the address of the posts."""
     since = f"&after={source.options['since']}T00:00:00" if source.options["since"] else ""
     every = max(1, int(source.options["full_listing_every"]))
     return _numbers_request(f"{api}{'&' if '?' in api else '?'}_fields=id{since}", 1, 0, every=every)
@@ -54,14 +54,14 @@ def begin(source: Source, api: str) -> Request:
 def _numbers_request(
     base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
 ) -> Request:
-    """Return the request for a page; the previous one ended with `last_number` at `previous_time` (Unix time)."""
+    """Return the request for a page; the page before ended with `last_number` at `previous_time` (Unix time)."""
     count = f"&count={previous_time}" if previous_time else ""  # the site ignores it; it makes the address new
     url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
     return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the posts whose numbers are on a page and not known, or known and not on the page; and the next page."""
+    """Request the posts whose numbers are either known or on this page, but not both; also request the next page."""
     base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:
@@ -90,7 +90,7 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
 
 
 def _posts_request(api: str, numbers: list[int], now: str) -> Request:
-    """Return the request for the posts with these numbers; `now`, in seconds since 1970, makes its address new."""
+    """Return the request for the posts with the given numbers. `now`, in seconds since 1970, makes its address new."""
     separator = "&" if "?" in api else "?"
     included = ",".join(map(str, numbers))
     url = f"{api}{separator}include={included}&per_page={_POSTS_PER_PAGE}&orderby=id&order=asc&count={now}"
@@ -103,7 +103,7 @@ def requested_numbers(request: Request) -> list[int]:
 
 
 def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
-    """Yield an observation that a post is gone, for each requested number that is not among `posts`."""
+    """Yield, for each requested number without a post in `posts`, the observation that the post is gone."""
     existing = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
     for number in requested_numbers(request):
         if number not in existing:
@@ -116,7 +116,8 @@ def learned_numbers(
 ) -> dict[str, list[int]]:
     """Return what to store in `learned` so that `existing` are known numbers and `missing` are not.
 
-    These are the blocks of numbers that change, by key; a block is stored as the differences of successive numbers.
+    The result has, by key, the blocks of numbers that change. A block is stored as the differences of successive
+    numbers.
     """
     blocks: dict[str, set[int]] = {}
     existing, missing = set(existing), set(missing)
@@ -138,7 +139,7 @@ def _block_key(number: int) -> str:
 
 
 def _known_between(learned: Mapping[str, Any], after: int, last: int | None) -> Iterator[int]:
-    """Yield the known numbers above `after` up to `last`, or all above `after` if `last` is None."""
+    """Yield the known numbers above `after` up to `last`; without a limit if `last` is None."""
     for block in sorted(int(name.removeprefix("numbers.")) for name in learned if name.startswith("numbers.")):
         first = block * _BLOCK_SIZE
         if first + _BLOCK_SIZE <= after or (last is not None and first > last):

@@ -1,1 +1,1 @@
-"""Papers: documents that are found by the indexes of captures, and stored in the journal-extract table."""
+"""Papers: documents that are found in the indexes of captures, and stored in the journal-extract table."""

@@ -1,4 +1,4 @@
-"""Select captures that may be papers by media type, status, digest and address; refuse lines without file or offset."""
+"""Select captures that may be papers by media type, status, digest and address; refuse unusable index lines."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
 
 
 def media_type(declared: str) -> str:
-    """Return the standard name of the media type that a server declares, or "" if papers do not have this type.
+    """Return the standard name of the media type that a server declares; empty if papers do not have such a type.
 
     >>> media_type("Application/PDF; charset=binary"), media_type('"application/pdf"'), media_type("image/png")
     ('application/pdf', 'application/pdf', '')
@@ -58,7 +58,7 @@ def media_type(declared: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return a source's rule, which returns why a capture is not wanted, or None; raise ConfigError if it is faulty."""
+    """Return a source's rule, which returns why a capture is unwanted, or None; raise ConfigError if it is invalid."""
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())
@@ -67,7 +67,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 
 
 def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the media types that a source's settings select; raise ConfigError for one that papers do not have."""
+    """Return the media types that a source's settings select; raise ConfigError if papers do not have one of them."""
     names = settings.get("media_types") or (PDF, POSTSCRIPT, JATS)
     for name in names:
         if not media_type(name):
@@ -77,7 +77,6 @@ def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _pattern(name: str) -> Callable[[str], bool]:
-    """Return a function that matches SURTs with a named pattern or regular expression; raise ConfigError for others."""
     if name in PATTERNS:
         return PATTERNS[name]
     try:
@@ -102,12 +101,12 @@ _MAX_CACHED_OUTCOMES = 10_000  # the most pairs of media type and status whose o
 
 
 def kinds(source: Source, options: Mapping[str, Any]) -> Callable[[str, int | None], Skip | None]:
-    """Return a function that applies the part of a source's rule which depends only on media type and status."""
+    """Return the part of a source's rule that depends only on media type and status, as a function."""
     return partial(_check_type_and_status, wanted_types({**options, **source.options}))
 
 
 def _check_type_and_status(types: frozenset[str], mime: str, status: int | None) -> Skip | None:
-    """Return why a capture is not wanted, or None; a revisit has no media type of its own, and may lack the status."""
+    """Return why a capture is not wanted, or None. A revisit has no media type, and may have no status."""
     is_revisit = mime.lower() == "warc/revisit"
     if not is_revisit and media_type(mime) not in types:
         return _OTHER_TYPE
@@ -118,7 +117,7 @@ def _check_capture(  # noqa: PLR0911 one return for each rule
     types: frozenset[str], patterns: Sequence[Callable[[str], bool]], digests: frozenset[str],
     cache: dict[tuple[str, int | None], Skip | None], line: CdxLine,
 ) -> Skip | None:  # fmt: skip
-    """Return why the capture of an index line is not wanted, or None; `cache` has results by media type and status."""
+    """Return why the capture of an index line is not wanted, or None. `cache` has results by media type and status."""
     _, _, _, mime, status, digest, _, offset, warc = line
     try:
         skip = cache[mime, status]

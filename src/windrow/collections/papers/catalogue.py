@@ -1,4 +1,4 @@
-"""Read the records of catalogues: Crossref, DataCite, OpenAlex, Semantic Scholar, arXiv, fatcat, and plain ones."""
+"""Read the records of catalogues: Crossref, DataCite, OpenAlex, Semantic Scholar, arXiv, fatcat, windrow's own."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _MAX_PMID_DIGITS = 18
 _YEAR_SEARCH = re.compile(r"\b(?:19|20)\d\d\b").search
 _DOI_SEARCH = re.compile(r"10\.\d{3,9}/\S+").search
 MAX_AUTHORS = 200
-"""The most authors of a work that the index stores; a work with more is shortened to these, and counted."""
+"""The maximum number of authors of a work that the index stores. Works with more authors are counted as shortened."""
 _ARXIV_SEARCH = re.compile(r"(\d{4}\.\d{4,5}|[a-z.-]+/\d{7})(?:v\d+)?$", re.IGNORECASE).search
 
 
 class CatalogueRecord(NamedTuple):
-    """A published work; `name` is its id in the catalogue, and `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
+    """A published work. `name` is its id in the catalogue; `identifiers` are `doi:...`, `arxiv:...`, `pmid:...`."""
 
     name: str
     title: str
@@ -41,7 +41,7 @@ class CatalogueRecord(NamedTuple):
 
 
 def parse_record(raw: RawWork) -> CatalogueRecord:
-    """Parse the record of a work; raise `StepError` if it is not a JSON object, or papers cannot be matched with it."""
+    """Parse the record of a work; raise `StepError` if it is not a JSON object, or cannot be matched with papers."""
     try:
         record = json.loads(raw) if isinstance(raw, bytes) else raw
     except (ValueError, RecursionError):
@@ -74,7 +74,6 @@ def _read_record(record: Mapping[str, Any]) -> CatalogueRecord:  # noqa: PLR0911
 
 
 def _read_crossref(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read a work of Crossref; raise StepError if papers are not matched with its type, or no author has a name."""
     kind = _text(record.get("type"))
     if kind not in _CROSSREF_TYPES:
         raise StepError(f"papers are not matched with records of type {kind[:40]!r}", Reason.NOT_WANTED)
@@ -150,7 +149,7 @@ def _read_semantic_scholar(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read a work of arXiv's metadata; its year is that of the first version."""
+    """Read a work of arXiv. Its year is the year of the first version."""
     parsed = record.get("authors_parsed")
     names = [", ".join(filter(None, map(_text, name[:2]))) for name in parsed if isinstance(name, list)] \
         if isinstance(parsed, list) else []  # fmt: skip
@@ -177,7 +176,7 @@ def _read_plain(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _whole_title(title: str, subtitle: str) -> str:
-    """Return a title with its subtitle; a title that ends with the subtitle is returned unchanged.
+    """Join a title and its subtitle, unless the title already ends with the subtitle.
 
     >>> _whole_title("Main", "Sub"), _whole_title("Main: sub", "Sub"), _whole_title("Main", "")
     ('Main:Sub', 'Main: sub', 'Main')
@@ -186,7 +185,6 @@ def _whole_title(title: str, subtitle: str) -> str:
 
 
 def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[str]:
-    """Yield the valid identifiers of a work, each with its kind; an arXiv DOI also yields the arXiv identifier."""
     if doi := doi_of(doi):
         yield f"doi:{doi}"
         if doi.startswith("10.48550/arxiv."):
@@ -198,7 +196,7 @@ def _identifiers(*, doi: str = "", arxiv: str = "", pmid: str = "") -> Iterator[
 
 
 def doi_of(text: str) -> str:
-    """Return the DOI in a text, in lower case, or an empty text if there is none.
+    """Return the DOI in a text, in lower case; empty if there is none.
 
     >>> doi_of("https://doi.org/10.1000/ABC")
     '10.1000/abc'
@@ -208,7 +206,7 @@ def doi_of(text: str) -> str:
 
 
 def arxiv_of(text: str) -> str:
-    """Return the arXiv identifier at the end of a text, without its version, or an empty text if there is none.
+    """Return the arXiv identifier at the end of a text, without its version; empty if there is none.
 
     >>> arxiv_of("arXiv:0908.0054v2")
     '0908.0054'
@@ -218,7 +216,7 @@ def arxiv_of(text: str) -> str:
 
 
 def _text(raw: Any) -> str:
-    """Return a text with single spaces, without lone surrogates, which databases refuse; "" if `raw` is not a text."""
+    """Return a text with single spaces, without lone surrogates, which databases refuse; empty if it is not a text."""
     return " ".join(raw.encode("utf-8", "replace").decode().split()) if isinstance(raw, str) else ""
 
 
@@ -239,7 +237,6 @@ def _first_text(raw: Any) -> str:
 
 
 def _year(raw: Any) -> int | None:
-    """Return `raw` as a year, or None if it is not a number from 1000 to 2200."""
     try:
         year = int(raw)
     except (TypeError, ValueError, OverflowError):

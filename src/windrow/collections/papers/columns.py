@@ -1,4 +1,4 @@
-"""The columns of the journal-extract table, how cells are encoded, the row of a paper, and the methods of a table."""
+"""The columns of the journal-extract table, the encoding of cells, the row of a paper, and the table's methods."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from windrow.formats.url import normalise
 from windrow.model import CdxLine, RecordedAttempt
 
 Cells = Mapping[str, bytes]
-"""A row's cells by `family:column`. Columns without a cell are absent; an empty cell is a cell."""
+"""A row's cells by `family:column`. A column without a cell is absent; an empty cell is a cell."""
 
 MAX_KEY_SIZE, MAX_CELL_SIZE = 32_767, CELL_BYTES.number
-"""The most bytes of a key and of a cell, within the limits of HBase (10 MiB for a cell, by default)."""
+"""The maximum size of a key and of a cell, in bytes, within the limits of HBase (by default 10 MiB for a cell)."""
 
 _FAMILY_MATCH = re.compile(r"[A-Za-z][A-Za-z0-9_]*").fullmatch
 _COLUMN_MATCH = re.compile(r"[A-Za-z][A-Za-z0-9_]*:[\x21-\x7e]+").fullmatch
@@ -32,7 +32,7 @@ _NUMBER_AT_END = re.compile(r"\d*$")
 
 
 class Family(NamedTuple):
-    """Columns that are stored together, each cell in one version; `columns` are those that windrow writes."""
+    """Columns that are stored together, with one version of each cell. windrow writes the columns in `columns`."""
 
     name: str
     columns: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class Family(NamedTuple):
 
 
 class Put(NamedTuple):
-    """The cells to set in the row with a key, and the columns to clear in it; the row keeps its other cells."""
+    """Cells to set and columns to clear in the row with a key; the row keeps its other cells."""
 
     key: bytes
     cells: Cells
@@ -48,10 +48,10 @@ class Put(NamedTuple):
 
 
 class WideTable(Protocol):
-    """A table whose rows have cells in any of many columns, which are grouped in families, as in HBase.
+    """A table with many possible columns, grouped in families, as in HBase.
 
-    The parameter `columns` contains names of families, or `family:column`; if it is empty, it means all columns. A row
-    without cells does not exist. When a call returns, its rows are on the disk or stored by the server; a call that
+    The parameter `columns` has names of families, or `family:column`; if it is empty, all columns are meant. A row
+    without cells does not exist. When a call returns, its rows are on the disk or stored by the server. A call that
     failed may have written some of them, and may be repeated.
     """
 
@@ -62,7 +62,7 @@ class WideTable(Protocol):
         """Return the cells of rows by key; rows that do not exist are left out."""
 
     def put(self, rows: Iterable[Put]) -> Mapping[bytes, str]:
-        """Set and clear cells in rows; return, by key, why the table refuses rows because of their content."""
+        """Set and clear cells in rows; return, by key, why the table refuses the content of a row."""
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""
@@ -71,17 +71,17 @@ class WideTable(Protocol):
         """Yield (key, cells) of the rows that have a cell in one of the columns, in the order of keys."""
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Erase removed rows from the files of the table; return False if another process prevents that."""
+        """Erase removed rows from the files of the table; return False if another process prevents it."""
 
     def close(self) -> None:
         """Close the connection to the table."""
 
 
 def check_families(families: Sequence[Family]) -> None:
-    """Raise ConfigError if the name of a family is not valid, or if two families have a column of the same name.
+    """Raise ConfigError if a family has an invalid name, or two families have a column of the same name.
 
-    Libraries that read such tables in bulk leave out the family. So only families whose names differ in nothing but the
-    number at their end may have columns of the same name, such as `grobid0:status` and `grobid1:status`. Raises
+    Libraries that read tables in bulk leave out the family. So two families may have a column of the same name only if
+    their own names differ only in the number at the end, such as `grobid0:status` and `grobid1:status`. Raise
     StoreError if the name of a column is not valid.
 
     >>> check_families([Family("a0", ("x",)), Family("a1", ("x",)), Family("b", ("y",))])
@@ -106,7 +106,7 @@ def check_column(column: str) -> None:
 
 
 def check_put(put: Put, families: frozenset[str]) -> None:
-    """Raise `StoreError` for a key, column or cell that a table with these families cannot store."""
+    """Raise `StoreError` if a table with these families cannot store the key, a column or a cell."""
     if not 0 < len(put.key) <= MAX_KEY_SIZE:
         raise StoreError(f"the key has {len(put.key)} bytes; it must have 1 to {MAX_KEY_SIZE}")
     for column, cell in put.cells.items():
@@ -117,7 +117,7 @@ def check_put(put: Put, families: frozenset[str]) -> None:
 
 
 def check_columns(columns: Iterable[str], families: frozenset[str]) -> None:
-    """Raise `StoreError` if the family of a column is not among the `families` of the table."""
+    """Raise `StoreError` if a column is of another family."""
     for column in columns:
         if column.partition(":")[0] not in families:
             raise StoreError(f"the table has no family for {column[:100]!r}")
@@ -130,7 +130,7 @@ FAMILIES = (
     Family("match0", ("mstatus", "doi", "minfo")),
     Family("text0", ("tstatus", "tinfo", "pages"), compressed=True),
 )
-"""The families of the table; `text0`, for the output of the embedded extractor, is not in the standard."""
+"""The families of the table. The standard does not have `text0`, which is for the embedded extractor."""
 
 TEXT, INT64, JSON, BYTES = "text", "int64", "json", "bytes"
 ENCODINGS = {
@@ -145,7 +145,7 @@ _INT64 = struct.Struct("!q")
 
 
 def encode(column: str, content: Any) -> bytes:
-    """Return the content of a cell encoded as the table stores it.
+    """Encode the content of a cell as the table stores it.
 
     >>> encode("file:size", 13264).hex(), encode("file:cdx", {"dt": "2017", "offset": "1"})
     ('00000000000033d0', b'{"dt": "2017", "offset": "1"}')
@@ -163,7 +163,7 @@ def encode(column: str, content: Any) -> bytes:
 
 
 def decode(column: str, cell: bytes) -> Any:
-    """Return the content of a cell, or None if it cannot be decoded, or if it is JSON but not an object.
+    """Return the content of a cell; None if it cannot be decoded, or is JSON other than an object.
 
     >>> decode("grobid0:status_code", bytes.fromhex("fffffffffffffffc")), decode("file:cdx", b"oops")
     (-4, None)
@@ -186,19 +186,19 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 STATUS_CODE_COLUMN = "grobid0:status_code"
-"""The column that shows that an outcome of GROBID is stored; the other cells of `grobid0` belong to it."""
+"""The column that shows that an outcome of GROBID is stored. All other columns of `grobid0` belong to the outcome."""
 
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
-"""The columns of small cells, for two queries: they show whether a row exists and what other programs wrote in it."""
+"""Columns with small cells, for queries whether a row exists, and what other programs wrote in it."""
 
 ROWS_VERSION = 3
-"""The version of the code that makes rows; if it is raised, the next run writes all rows again."""
+"""The version of the code that makes rows; when it is raised, the next run writes all rows again."""
 
 
 class FoundCapture(NamedTuple):
-    """A file's first capture: its location with the keys of `file:cdx`, the number of captures, and the WARC record id.
+    """A file's first capture: its location with the keys of `file:cdx`, and the WARC record id.
 
-    `location` is empty if the first capture is not known.
+    `location` is empty if the first capture is not known. `capture_count` is the number of all captures of the file.
     """
 
     location: Mapping[str, Any]
@@ -210,10 +210,10 @@ def make_cells(
     record: Mapping[str, Any], extra: Mapping[str, Any], capture: FoundCapture, match: Mapping[str, Any] | None,
     tei_shape: str = TABLE,
 ) -> dict[str, bytes]:  # fmt: skip
-    """Return the encoded cells of a paper's row, without those that are too large for the table.
+    """Return the encoded cells of a paper's row, without cells that are too large for the table.
 
-    `record` and `extra` are from the step `extract`. `match` has the contents of `match0`, or is None if the paper was
-    not matched. `tei_shape` (TABLE or LATER) chooses the keys of `grobid0:tei_json`.
+    `record` and `extra` are from the step `extract`. `match` is the contents of `match0`, or None if the paper was not
+    matched. `tei_shape` (TABLE or LATER) chooses the keys of `grobid0:tei_json`.
     """
     meta, location = record["file"], capture.location
     contents: dict[str, Any] = {"file:size": meta["size"], "file:mime": meta["mime"], "file:meta": meta}
@@ -230,7 +230,6 @@ def make_cells(
 
 
 def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
-    """Return the content of `f:c`: address, time, WARC file, offset, number of captures and record id."""
     location = capture.location
     time = location["dt"]
     iso_time = f"{time[:4]}-{time[4:6]}-{time[6:8]}T{time[8:10]}:{time[10:12]}:{time[12:14]}Z"
@@ -240,7 +239,6 @@ def _capture_summary(capture: FoundCapture) -> dict[str, Any]:
 
 
 def _make_grobid_cells(outcome: Mapping[str, Any] | None, extra: Mapping[str, Any], tei_shape: str) -> dict[str, Any]:
-    """Return the contents of `grobid0`; without an outcome, or with a transient one, there are none."""
     if outcome is None or outcome["passing"]:
         return {}
     contents = {f"grobid0:{name}": outcome[name] for name in ("status_code", "status", "quality")}
@@ -264,10 +262,10 @@ def merge_with_foreign(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return (cells to set, columns to clear) for a row that another program made.
 
-    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` those that
-    windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: each cell of `f` and `file`, and
-    all cells of `grobid0` and of `match0` together. With `replace_foreign`, the cells of `grobid0` or `match0` are
-    replaced if there is a new outcome or match.
+    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` the columns
+    that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file` each cell
+    alone, in `grobid0` and `match0` all cells of the family as one. With `replace_foreign`, a new outcome or match
+    replaces the cells of its family.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}
@@ -299,9 +297,10 @@ def capture_location(recorded: RecordedAttempt) -> Mapping[str, Any]:
 
 
 def indexed_location(line: CdxLine, url: str) -> Mapping[str, Any]:
-    """Return the location of a capture by its index line, with keys of `file:cdx` (neither `warc` nor `dt`).
+    """Return the location of a capture from its index line: keys of `file:cdx`, except `warc` and `dt`.
 
-    The line's address and SURT are left out if the address does not normalise to `url`, the address of the record.
+    `url` is the address of the record. If the line's address does not normalise to it, the line's address and SURT are
+    left out.
     """
     location: dict[str, Any] = {"offset": line.offset, "c_size": line.length}
     if line.url.isprintable() and normalise(line.url).url == url:

@@ -1,7 +1,7 @@
 """The step `extract`: find the type and digests of a file, and its metadata by GROBID or the embedded extractor.
 
-The embedded extractor guesses by the size of letters, headings and patterns; its guesses are stored in the family of
-columns `text0`. A paper's `record` is what its versions are compared by; `extra` has the contents of further cells.
+The embedded extractor guesses by the size of letters, headings and patterns. Its guesses are stored in the family of
+columns `text0`. Versions of a paper are compared by its `record`; `extra` has the contents of further cells.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from windrow.reasons import Reason
 
 PRODUCER = "windrow text0 2"
 MAX_PAGES_SIZE = PAPER_TEXT_BYTES.number
-"""The most bytes of `text0:pages`; longer texts are cut."""
+"""The maximum size of `text0:pages`, in bytes; longer texts are cut."""
 
 _MAX_REFERENCES, _MAX_FIELD_CHARACTERS = PAPER_REFERENCES.number, 1_000
 _MAX_ABSTRACT_CHARACTERS, _MIN_REFERENCE_CHARACTERS = 4_000, 20
@@ -68,9 +68,10 @@ _USELESS_TITLE = re.compile(
 
 
 class Guess(NamedTuple):
-    """The output of the embedded extractor: `text0:tstatus`, `text0:tinfo`, and the pages, with form feeds between.
+    """The output of the embedded extractor.
 
-    `left_out` is how much each cap leaves out of the output.
+    `status` is for `text0:tstatus` and `info` for `text0:tinfo`. `pages` is the text of the pages, with form feeds
+    between them. `left_out` describes what exceeds caps.
     """
 
     status: dict[str, Any]
@@ -115,9 +116,10 @@ def guess_metadata(document: PdfPages) -> Guess:
 
 
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
-    """Return the title, and the lines of the first page below its largest text.
+    """Return the title, and the lines below the largest text of the first page.
 
-    The title is that in the document's metadata or, if that is not usable, the largest text on the first page.
+    The title is in the document's metadata. If that title is not usable, the title is the largest text on the first
+    page.
     """
     title = " ".join(document.title.split())
     if _USELESS_TITLE.match(title) or len(plain_title(title)) < _MIN_TITLE_LETTERS or " " not in title:
@@ -135,7 +137,6 @@ def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
 
 
 def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
-    """Yield the names in at most four lines below the title, up to the first line that has other text."""
     for line in lines[:4]:
         is_heading = _ABSTRACT_HEADING.match(line.text) or _NEXT_HEADING.match(line.text)
         if is_heading or _AFFILIATION.search(line.text):
@@ -147,7 +148,6 @@ def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
 
 
 def _guess_abstract(text: str) -> str:
-    """Return the text from the heading of the abstract to the next heading, or an empty text without such a heading."""
     heading = _ABSTRACT_HEADING.search(text)
     if not heading:
         return ""
@@ -167,7 +167,7 @@ def _find_arxiv_id(text: str) -> str:
 
 
 def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
-    """Return the entries below the last heading of a bibliography, and how much each cap leaves out.
+    """Return the entries below the last heading of a bibliography, and a description of what exceeds caps.
 
     Entries are split at numbers or, if there are none, at lines.
     """
@@ -248,7 +248,6 @@ def sniff_type(head: bytes) -> tuple[str, str]:  # noqa: PLR0911 one return for 
 
 
 def _refine_type(detected_type: str, head: bytes) -> str:
-    """Return the media type of XHTML or JATS if the first bytes of a file show one of them, or the detected type."""
     start = head[:1024]
     if b"<htm" in start and b"http://www.w3.org/1999/xhtml" in start:
         return _XHTML_TYPE
@@ -263,10 +262,10 @@ Results = list[Observation | Skip | Ask]
 
 
 def extract(task: Task) -> Results:
-    """Return the record of a paper, or an incomplete record and requests to GROBID if the answers are needed first.
+    """Return the record of a paper, or an incomplete record with the requests that GROBID must answer first.
 
-    If the step was killed for a paper, the PDF library is not used; if it was killed twice, the TEI is not parsed
-    either; a Skip has the reason. A file of a type that its source does not want is only skipped.
+    If the step was killed for this paper before, the PDF library is not used; if it was killed twice, the TEI is not
+    parsed either. A Skip has the reason. A file of a type that its source does not want is only skipped.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
@@ -310,15 +309,14 @@ def _stop_message(task: Task) -> str:
 
 
 def _wanted_types(task: Task) -> frozenset[str]:
-    """Return the media types that the settings of the source select, except UNKNOWN."""
     return wanted_types(task.source.options if task.source else {}) - {UNKNOWN}
 
 
 def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
-    """Return GROBID's outcome, or the requests that must be answered first, or None if another program filled the row.
+    """Return GROBID's outcome, or the requests to be answered first; None if another program filled the row.
 
-    A document whose outcome is transient is sent again, but not after a timeout; it is sent at most MAX_REQUESTS times
-    in a run. `md5` is that of the document.
+    A document with a transient outcome is sent again, at most MAX_REQUESTS times in a run, but not after a timeout.
+    `md5` is the MD5 of the document.
     """
     for name, last_answer in task.answers.items():
         if is_final_name(name):
@@ -341,14 +339,13 @@ def _grobid_outcome(task: Task, md5: str) -> GrobidOutcome | list[Ask] | None:
 
 
 def _interpret(task: Task, answer: Answer, md5: str) -> GrobidOutcome:
-    """Return the outcome of an answer; its TEI is not parsed if the step was killed twice."""
     if len(task.stopped) > 1:
         return interpret_unparsed(answer, _stop_reason(task))
     return interpret_answer(answer, task.limits, md5)
 
 
 def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: dict[str, Any]) -> str:
-    """Add an outcome of GROBID to the record of a paper and to `extra`; return the text for the search, or ""."""
+    """Add an outcome of GROBID to `record` and `extra`; return the text for the search, or an empty text."""
     record["grobid"] = {"status_code": outcome.code, "status": outcome.status, "quality": outcome.quality}
     record["grobid"]["passing"] = outcome.is_transient
     if outcome.tei:
@@ -366,9 +363,9 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
 
 
 def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
-    """Add the guess of the embedded extractor, or why there is none, to the record; return the text for the search.
+    """Add the guess of the embedded extractor, or why there is none, to `record`; return the text for the search.
 
-    What caps leave out of the guess is added to `left_out`.
+    A description of what exceeds caps is added to `left_out`.
     """
     if task.stopped:
         status = {"status": "error", "reason": str(_stop_reason(task)), "description": _stop_message(task)}
@@ -391,9 +388,9 @@ def _add_guess(task: Task, record: dict[str, Any], extra: dict[str, Any], left_o
 
 
 def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_out: list[Excess]) -> str:
-    """Add the fields of a JATS article, or why it is not valid, to the record; return the text for the search.
+    """Add the fields of a JATS article, or why it is not valid, to `record`; return the text for the search.
 
-    What caps leave out of the fields is added to `left_out`.
+    A description of what exceeds caps is added to `left_out`.
     """
     task.view.seek(0)
     try:
@@ -420,7 +417,7 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
 
 
 def is_declined(record: Mapping[str, Any]) -> bool:
-    """Return whether the embedded extractor could not read a paper because the extra `pdf` is not installed."""
+    """Return whether a paper was not read because the extra `pdf` is not installed."""
     return bool((record.get("text") or {}).get("status", {}).get("status") == "declined")
 
 
@@ -429,7 +426,6 @@ def _main_fields(title: str | None, authors: list[str], doi: str | None) -> dict
 
 
 def _add_thumbnail(task: Task, extra: dict[str, Any]) -> None:
-    """Add a picture of the first page, as JPEG in base 64, or why it could not be drawn, to `extra`."""
     task.view.seek(0)
     try:
         extra["thumbnail"] = b64encode(pdf.draw_first_page(task.view.read(), *_THUMBNAIL_SIZE)).decode()

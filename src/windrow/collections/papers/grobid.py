@@ -2,8 +2,8 @@
 
 GROBID's errors have the status 500 and a plain text that begins with a code in brackets, whatever the content type is.
 Errors whose code is about the document are final. All other failures are transient: timeouts, errors that a proxy may
-have sent, and answers that are not the TEI of the document. If they recur while GROBID processes other documents, the
-store makes them final (`final_name`).
+have sent, and answers that are not the TEI of the document. If a failure recurs while GROBID processes other documents,
+the store makes it final (`final_name`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from windrow.model import Limits
 from windrow.reasons import TOO_LARGE_REASONS, Reason
 
 MAX_TEI_SIZE = TEI_BYTES.number
-"""The most bytes of an answer that is stored."""
+"""The maximum size of an answer that is stored, in bytes."""
 MAX_ERROR_CHARACTERS = 10_000
-"""The most characters of the text of an error that are stored."""
+"""The maximum number of characters of an error's text that are stored."""
 MAX_REQUESTS = 3
-"""The most requests in one run for a document whose outcomes are transient."""
+"""The maximum number of requests in one run for a document whose outcomes are transient."""
 TIMEOUT_STATUS = -4
 """The status code for a timeout, as Heritrix numbers it."""
 
@@ -34,7 +34,7 @@ OPTIONS = (
     ("consolidateHeader", "0"), ("consolidateCitations", "0"), ("consolidateFunders", "0"),
     ("includeRawCitations", "1"), ("includeRawAffiliations", "1"),
 )  # fmt: skip
-"""Fields that are always sent, as their defaults differ between versions of the server."""
+"""Form fields that are always sent, because their defaults differ between versions of the server."""
 _COORDINATE_ELEMENTS = ("ref", "figure", "persName", "formula", "biblStruct")
 
 _ERROR_CODE = re.compile(r"\s*\[([A-Z_]+)\]")
@@ -45,7 +45,7 @@ _NO_TEXT_ERROR = "NO_BLOCKS"
 
 
 def tei_request(number: int, *, with_coordinates: bool = False) -> Ask:
-    """Return the request for the full text of a document as TEI; `number` (from 1) distinguishes repeated requests."""
+    """Return the request for the full text of a document as TEI. `number` (from 1) distinguishes repeated requests."""
     fields = [FormField(name, setting) for name, setting in OPTIONS]
     fields += [FormField("teiCoordinates", element) for element in _COORDINATE_ELEMENTS if with_coordinates]
     return Ask(
@@ -61,7 +61,7 @@ _EARLIER_RUN, _FINAL, _THIS_RUN = "before", "final", "tei"  # prefixes of the na
 
 
 def earlier_name(name: str) -> str:
-    """Return the name that an answer gets for later runs.
+    """Return the name of an answer in later runs.
 
     >>> earlier_name("tei-3")
     'before-3'
@@ -70,7 +70,7 @@ def earlier_name(name: str) -> str:
 
 
 def final_name(name: str) -> str:
-    """Return the name that an answer gets if its outcome is final, although another request might have another outcome.
+    """Return the name of an answer whose outcome is final, although another request might have another outcome.
 
     >>> final_name("tei-9")
     'final-9'
@@ -84,7 +84,7 @@ def is_final_name(name: str) -> bool:
 
 
 def request_number(name: str) -> int:
-    """Return the number of the request to which an answer with this name belongs."""
+    """Return the number of the request to which the answer with this name belongs."""
     return int(name.rpartition("-")[2])
 
 
@@ -103,10 +103,10 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
 
 
 class GrobidOutcome(NamedTuple):
-    """The outcome of a request: `grobid0:status_code` and `grobid0:status`, the TEI, and its JSON in two shapes.
+    """The outcome of a request: `grobid0:status_code`, `grobid0:status`, the TEI, and its JSON in two forms.
 
-    `table_json` has the keys of TABLE and `later_json` those of LATER; each may be None. `is_transient` is
-    set if the server may be the cause of a failure, so that another request may have another outcome.
+    `table_json` has the keys of TABLE and `later_json` those of LATER; each may be None. `is_transient` means that the
+    server may be the cause of the failure, so that another request may have another outcome.
     """
 
     code: int
@@ -124,10 +124,11 @@ class GrobidOutcome(NamedTuple):
 
 
 def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOutcome:  # noqa: PLR0911 one for each outcome
-    """Return the outcome of a request from its answer; `md5` is that of the document in hexadecimal, if it is known.
+    """Return the outcome of a request from its answer. `md5` is the document's MD5 in hexadecimal, or empty.
 
-    The word in its `status` is success, oversize, error (for a timeout and any HTTP status except 200), or fail (if the
-    answer is not the TEI of the document). Its `reason` is the code of an error, or NEEDS_OCR for pages without text.
+    The word in the outcome's `status` is success, oversize, error or fail: error for a timeout and for an HTTP status
+    other than 200, fail if the answer is not the TEI of the document. `reason` is the code of an error, or NEEDS_OCR
+    for pages without text.
     """
     if answer.reason is Reason.TIMEOUT:
         status = {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"}
@@ -163,7 +164,7 @@ def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOut
 
 
 def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
-    """Return the outcome of an answer whose TEI is not parsed, since parsing it was stopped before, for a `reason`."""
+    """Return the outcome of an answer whose TEI was not parsed, because an earlier parse stopped for `reason`."""
     if answer.status != 200 or answer.reason is not None:
         return interpret_answer(answer, Limits())
     content = answer.view.read(MAX_TEI_SIZE + 1)
@@ -175,7 +176,6 @@ def interpret_unparsed(answer: Answer, reason: Reason) -> GrobidOutcome:
 
 
 def _error_outcome(answer: Answer) -> GrobidOutcome:
-    """Return the outcome of a request from an answer whose status is not 200."""
     text = _text(answer.view.read(4 * MAX_ERROR_CHARACTERS))[:MAX_ERROR_CHARACTERS]
     error_code = _ERROR_CODE.match(text)
     code = error_code[1] if error_code else ""
@@ -194,11 +194,11 @@ _MIN_TITLE, _GOOD_BODY, _MIN_BODY = 8, 2_000, 200  # characters
 
 
 def rate_quality(paper: dict[str, Any]) -> str:
-    """Return `good`, `marginal` or `bad` for `paper`, the JSON of a TEI in the shape TABLE.
+    """Return `good`, `marginal` or `bad` for `paper`, the JSON of a TEI with the keys of TABLE.
 
     Good: a title of at least 8 characters, an author with a surname, a body of at least 2,000 characters, and an
     abstract or a reference with a title. Bad: neither title nor author, or a body below 200 characters without an
-    abstract. Everything else is marginal.
+    abstract. Marginal: all other papers.
     """
     has_title = len(plain_title(paper["title"] or "")) >= _MIN_TITLE
     has_author = any(author["surname"] for author in paper["authors"])

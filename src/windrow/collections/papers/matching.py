@@ -1,11 +1,10 @@
-"""Match papers with the works of a catalogue, by identifiers, the slugs of titles, authors, year and journal.
+"""Match papers with the works of a catalogue, by identifiers, slugs of titles, authors, year and journal.
 
-A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are:
-exact: an identifier is the same, and the titles are alike or at least half of the authors are the same.
-strong: the slugs are the same or nearly the same, and so are at least half of the authors.
-weak: the slugs are the same or nearly the same, but too little else is known; or only an identifier is the same.
-ambiguous: several works match equally well, or many have the same slug.
-different: there is no candidate, or the titles, the authors or the years differ too much.
+A slug is a title without case, accents, punctuation and white space. The statuses of verdicts are: exact: an identifier
+is the same, and the titles are alike or at least half of the authors are the same. strong: the slugs are the same or
+nearly the same, and so are at least half of the authors. weak: the slugs are the same or nearly the same, but too
+little else is known; or only an identifier is the same. ambiguous: several works match equally well, or many have the
+same slug. different: there is no candidate, or the titles, the authors or the years differ too much.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, NamedTuple
 from windrow.collections.papers.catalogue import CatalogueRecord, arxiv_of, doi_of
 
 MAX_TITLE_CHARACTERS = 1023
-"""The longest title by which a paper or work is matched."""
+"""The maximum number of characters of a title by which papers and works are matched."""
 _MIN_SLUG_CHARACTERS = 8
 
 _GREEK_NAMES = (
@@ -40,7 +39,7 @@ _SPACE = re.compile("[ \t\n\r\x0b\x0c]")
 
 
 def plain_title(title: str) -> str:
-    """Return a title in lower case, without accents and punctuation; letters such as ø become o.
+    """Return a title in lower case, without accents and punctuation; a letter such as ø becomes o.
 
     >>> plain_title("Søren ŁÓDŹ: a très-long “title”!")
     'soren lodz a treslong title'
@@ -52,7 +51,7 @@ def plain_title(title: str) -> str:
 
 
 def unify_letters(title: str) -> str:
-    """Return a title without markup, with one spelling of each letter; Greek letters are replaced by their names.
+    """Return a title without markup and with one spelling of each letter; a Greek letter becomes its name.
 
     >>> unify_letters("The <i>\u03b2</i>\u00ad\u2010e\ufb00ect &amp; H<sub>2</sub>O"), unify_letters("Weiß")
     ('the beta-effect & h2o', 'weiss')
@@ -66,7 +65,7 @@ def unify_letters(title: str) -> str:
 
 
 def slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug of a title, or an empty text if it is too short or in `stubs`, the slugs of common headings.
+    """Return the slug of a title; empty if it is too short or in `stubs`, the slugs of common headings.
 
     >>> slug("HELLO:there", frozenset()), slug("short", frozenset()), slug("Book Reviews", frozenset({"bookreviews"}))
     ('hellothere', '', '')
@@ -76,12 +75,12 @@ def slug(title: str, stubs: frozenset[str]) -> str:
 
 
 def matched_slug(title: str, stubs: frozenset[str]) -> str:
-    """Return the slug by which a paper or work is matched, or an empty text if its title is too long or has no slug."""
+    """Return the slug by which a paper or work is matched; empty if the title is too long or has no slug."""
     return slug(unify_letters(title), stubs) if len(title) <= MAX_TITLE_CHARACTERS else ""
 
 
 def title_score(first: str, second: str) -> int:
-    """Return the similarity of two titles: 1000 minus their edit distance in thousandths of the longer title.
+    """Return the similarity of two titles: 1000 minus 1000 times their edit distance divided by the longer length.
 
     >>> title_score("A title of thing", "A title of things"), title_score("sturgeon", "urgently"), title_score("", "")
     (941, 250, 1000)
@@ -94,7 +93,7 @@ def title_score(first: str, second: str) -> int:
 def edit_distance(first: str, second: str) -> int:
     """Return the Levenshtein distance of two texts, in characters.
 
-    The algorithm is that of Myers (1999) and Hyyrö (2003). Bit vectors have the differences between neighbours in a
+    The algorithm is by Myers (1999) and Hyyrö (2003). Bit vectors represent the differences between neighbours in a
     column of the table of distances; bit N is the difference at letter N of `first`.
 
     >>> edit_distance("kitten", "sitting"), edit_distance("", "abc"), edit_distance("same", "same")
@@ -121,10 +120,10 @@ def edit_distance(first: str, second: str) -> int:
 
 EXACT, STRONG, WEAK, AMBIGUOUS, DIFFERENT = "exact", "strong", "weak", "ambiguous", "different"
 ACCEPTED = (EXACT, STRONG)
-"""The statuses with which a paper gets the DOI of the work."""
+"""The statuses of a match from which the paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
-"""If more works than this have the slug of a paper, none of them is accepted because of its title."""
+"""The maximum number of works with the slug of a paper for which a work can be accepted by its title."""
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
@@ -139,7 +138,7 @@ _OTHER_WORK_WORDS = frozenset({
     "part", "preface", "protocol", "rejoinder", "reply", "response", "retraction", "review", "supplement",
     "supplementary", "volume",
 })  # fmt: skip
-"""Words of a subtitle which show that it names another work, such as a comment on this one, or another part."""
+"""Words of a subtitle that names a work of its own, such as a comment or another part."""
 _NAME_SUFFIX = re.compile(r"\b(?:jr|sr|ii|iii|iv|phd|md)\.?\s*$", re.IGNORECASE)
 
 
@@ -163,7 +162,7 @@ class Verdict(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A work that may match a paper: its status without regard to other works, scores by property, and reasons."""
+    """A work that may match a paper: its status when it is considered alone, scores by property, and reasons."""
 
     status: str
     parts: dict[str, Any]
@@ -172,7 +171,7 @@ class _Candidate(NamedTuple):
 
 
 def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
-    """Return the properties of a paper with this slug from GROBID's metadata, or from `text0:tinfo`."""
+    """Return the properties of a paper with this slug from GROBID's metadata or from `text0:tinfo`."""
     authors = [author["name"] if isinstance(author, dict) else author for author in metadata.get("authors") or ()]
     journal = metadata.get("journal")
     date = str(metadata.get("date") or "")
@@ -186,7 +185,7 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper; `works` are the candidates."""
+    """Match a paper with the candidates `works`."""
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
@@ -206,13 +205,11 @@ def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
 
 
 def _sort_key(candidate: _Candidate) -> tuple[int, int, str]:
-    """Return a key that sorts candidates by status, similarity and name, the best one first."""
     similarity = candidate.parts["authors"] + 100 * (candidate.parts["year"] == 0) + 100 * candidate.parts["journal"]
     return -_ORDER_OF_STATUSES[candidate.status], -similarity, candidate.work.name
 
 
 def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
-    """Compare a paper with one work; the scores of title and authors are in thousandths."""
     same_identifiers = [name for name in paper.identifiers if name in work.identifiers]
     score = title_score(unify_letters(paper.title), unify_letters(work.title))
     author_share, is_complete = _share_of_authors(paper.authors, work.authors)
@@ -246,7 +243,7 @@ def _compare(paper: Paper, work: CatalogueRecord) -> _Candidate:
 
 
 def near_keys(slug: str, authors: Sequence[str]) -> list[str]:
-    """Return keys by which works with nearly the same slug are found: each author with the slug's start and its end.
+    """Return keys that find works with nearly the same slug: each author with the slug's start and with its end.
 
     >>> near_keys("anefficientmeasureofthewholething", ["Ann Lee"])
     ['lee<anecientmeas', 'lee>hewholething']
@@ -288,7 +285,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether a title is one with the slug `main_slug`, and a subtitle that does not name another work."""
+    """Return whether `title` is one with the slug `main_slug` and a subtitle that does not name another work."""
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()
@@ -297,9 +294,9 @@ def _is_subtitle(title: str, main_slug: str) -> bool:
 
 
 def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str]) -> tuple[int | None, bool]:
-    """Return the share of authors that paper and work have in common, and whether the paper has all that the work has.
+    """Return the share of authors that paper and work have in common, and whether every author of the work is shared.
 
-    The share is in thousandths of the shorter list of authors; it is None if a list has no usable name.
+    The share is in thousandths of the shorter list of authors. It is None if a list has no usable name.
     """
     names = [words for name in paper_authors if (words := _name_words(name))]
     people = [(family_name, name) for name in work_authors if (family_name := _family_name(name))]
@@ -310,7 +307,7 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether the words of a name include `family_name`, and given names, if any, that fit those of `name`."""
+    """Return whether `words` include `family_name`, and given names that agree with the given names of `name`."""
     if family_name not in words:
         return False
     given_names = _without(_name_words(name), family_name)
@@ -332,7 +329,7 @@ def _without(words: Sequence[str], word: str) -> list[str]:
 
 
 def _name_words(name: str) -> list[str]:
-    """Return the words of a name, given names first; initials that are written together, such as JA, are separated.
+    """Return the words of a name, given names first. Initials that are written together, such as JA, are separated.
 
     >>> _name_words("Smith JA"), _name_words("Østergård, S.-E."), _name_words("JANE SMITH")
     (['smith', 'j', 'a'], ['s', 'e', 'ostergard'], ['jane', 'smith'])
@@ -354,7 +351,7 @@ _NAME_PARTICLES = frozenset(
 
 
 def _family_name(name: str) -> str:
-    """Return the family name in a name: the last word (before a comma, if any) that is not an initial, or ""."""
+    """Return the last word of a name (before a comma, if any) that is not an initial; empty if there is none."""
     family_part, comma, _ = name.partition(",")
     words = _name_words(_NAME_SUFFIX.sub("", family_part if comma else name))
     return next((word for word in reversed(words) if len(word) > 1 or not word.isascii()), "")

@@ -1,4 +1,4 @@
-"""The digests of papers in several forms, and the keys of rows, which are made of them."""
+"""Convert the digests of papers between their forms, and to the keys of rows."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def base32_of(hexadecimal: str) -> str:
 
 
 def row_key(base32: str, form: KeyForm) -> bytes:
-    """Return the key of the row of the paper with a digest in base 32, in the form that the table uses.
+    """Return the key of a paper's row in the form that the table uses, from the paper's digest in base 32.
 
     >>> row_key("3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ", KeyForm.PREFIXED)
     b'sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -51,7 +51,7 @@ def row_key(base32: str, form: KeyForm) -> bytes:
 
 
 def digest_of(key: bytes) -> str:
-    """Return the digest in the key of a row, in base 32, or an empty text if the key does not have a KeyForm.
+    """Return the digest in the key of a row, in base 32; empty if the key has none of the forms.
 
     >>> digest_of(bytes.fromhex("da39a3ee5e6b4b0d3255bfef95601890afd80709"))
     '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ'
@@ -68,7 +68,7 @@ def key_text(key: bytes) -> str:
 
 
 def parse_digest(name: str) -> str:
-    """Convert a SHA-1 in base 32 or hexadecimal, with or without `sha1:`, to base 32; return "" for another text.
+    """Convert a SHA-1 in base 32 or hexadecimal, with or without `sha1:`, to base 32; empty for any other text.
 
     >>> parse_digest("sha1:3i42h3s6nnfq2msvx7xzkyayscx5qbyj"), parse_digest("DA39A3EE5E6B4B0D3255BFEF95601890AFD80709")
     ('3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ', '3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ')

@@ -1,4 +1,4 @@
-"""Read the records of works from files as catalogues publish them: lines of JSON, whole documents of JSON, PubMed XML.
+"""Read works from files in the formats of catalogues: lines of JSON, whole JSON documents, or PubMed XML.
 
 Files may be plain or gzip, and may begin with a byte order mark.
 """
@@ -33,7 +33,7 @@ _open_gzip = cast("Any", igzip.open)
 def read_works(path: Path) -> Iterator[RawWork]:
     """Yield the records of a file.
 
-    Raises UsageError if it cannot be read to its end, and StepError with UNSUPPORTED if it has none of the formats.
+    Raise UsageError if the file cannot be read to its end, and StepError with UNSUPPORTED for any other format.
     """
     try:
         with path.open("rb") as raw_file:
@@ -47,7 +47,6 @@ def read_works(path: Path) -> Iterator[RawWork]:
 
 
 def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the records of an open file, whose `head` shows its format; raise StepError for another format."""
     file_name = path.name.lower().removesuffix(".gz")
     if head.startswith(b"<"):
         if b"<PubmedArticleSet" not in head:
@@ -64,7 +63,7 @@ def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _read_document(head: bytes, file: BinaryIO) -> Any:
-    """Return a file parsed as one document of JSON, or None if it is not one, such as lines of JSON, or too large."""
+    """Return the content of a file with one JSON document; None for lines of JSON, and for a file that is too large."""
     first_line = head.partition(b"\n")[0]
     if len(first_line) < len(head):
         try:
@@ -85,7 +84,6 @@ def _read_document(head: bytes, file: BinaryIO) -> Any:
 
 
 def _list_in(document: Any) -> list[Any] | None:
-    """Return the list of records in a JSON document, or None if it does not contain a list."""
     if isinstance(document, dict):
         document = document.get("message", document)
     if isinstance(document, dict):

@@ -1,4 +1,4 @@
-"""The adapter of events: an adapter for JSON records that also updates the two databases of documents."""
+"""The adapter of events: an adapter for JSON records that also updates the databases of events and of the log."""
 
 from __future__ import annotations
 
@@ -46,7 +46,6 @@ from windrow.stores.records import RecordStore
 _MAX_LINE_CHARACTERS = 300  # of a change that `why` reports
 _PAGE_SIZE = 500
 _SELECTED_KEYS = ("branch", "entity", "source", "status", "parser_name")
-"""Keys of events by which an export selects them."""
 
 
 class EventAdapter(RecordAdapter):
@@ -64,7 +63,7 @@ class EventAdapter(RecordAdapter):
     def _export_form(
         self, workspace: Workspace, form: str, out: TextIO, selection: ExportSelection = EVERYTHING
     ) -> int:
-        """Write the selected events, or in jsonl all versions of all events; return how many were written."""
+        """Write the selected events, or in jsonl all versions of all events; return the number of rows."""
         if form == "jsonl" and selection != EVERYTHING:
             raise UsageError("jsonl has every version of every event; choose another format to select events")
         if form == "jsonl":
@@ -93,13 +92,12 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with current addresses and the function that derives documents."""
+        """Return the harvest of the configuration, with current addresses of sources and the function for documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
 
     def _describe_removal(self, record: Any) -> str:
-        """Return why an event counts as removed, or an empty text if its status is not missing."""
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
@@ -124,7 +122,7 @@ class EventAdapter(RecordAdapter):
         return LateAttemptStore(path)
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
-        """Write the documents of all records and runs again, and remove windrow's other documents."""
+        """Write the documents of all records and runs again, and remove other documents that windrow wrote."""
         with open_databases(workspace) as databases:
             databases.store.rewind()
         self._derive(workspace, lambda: True)
@@ -142,7 +140,7 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records; compare each document with the records and ledger, unless some are still to be written."""
+        """Check the records. Compare each document with the records and ledger, unless some are still to be written."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
@@ -166,13 +164,12 @@ class EventAdapter(RecordAdapter):
                         yield Fault(location, message, remedy)
 
     def _source_at(self, workspace: Workspace | None, url: str, first_url: str) -> Source:
-        """Return the source with one of these addresses, or else a source as other collections choose it."""
         sources = map(_with_current_address, workspace.of(self._collection.name)) if workspace else ()
         source_at_address = next((source for source in sources if source.options[ADDRESS] in {url, first_url}), None)
         return source_at_address or super()._source_at(workspace, url, first_url)
 
     def try_address(self, workspace: Workspace | None, address: str) -> Iterator[TrialPart]:
-        """Read an address as other collections do; yield in addition which source and reader were used."""
+        """Read an address as a run does, and also yield a note that says which source and reader were used."""
         for part in super().try_address(workspace, address):
             yield part
             if isinstance(part, FetchedBytes):
@@ -181,7 +178,6 @@ class EventAdapter(RecordAdapter):
                 yield DocumentFinding(part.address, phase, Level.NOTE, "Source", self._describe_source(source))
 
     def _describe_source(self, source: Source) -> str:
-        """Return a text with the parser and the reader that `windrow try` uses for a document of a source."""
         parser = parser_of(source)
         reader = parser.rules_at(now()).reader
         if PARSER not in source.options:
@@ -189,7 +185,11 @@ class EventAdapter(RecordAdapter):
         return f"read as a document of source {source.name}, with its parser {parser.name} and the reader {reader}"
 
     def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
-        """Count by reason the events not read from attempts in `facts` or, if None, from the last at each address."""
+        """Count the events that could not be read, by reason.
+
+        `facts` is the range of the attempts that are counted. If it is None, the last attempt at each address is
+        counted.
+        """
         # A placeholder is not an event, and an event that is listed twice is not lost.
         ignored: dict[str, str] = {Reason.PLACEHOLDER: "", Reason.DUPLICATE_RECORD: LISTED_TWICE}
         with self._store(workspace) as records:
@@ -198,7 +198,7 @@ class EventAdapter(RecordAdapter):
             return records.count_skipped(facts, ignored) if facts else records.count_unrepaired(ignored)
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an event or address, given by its name or its document's id; return None if the name is not known."""
+        """Explain an event or address by its name or its document's id; return None if the name is not known."""
         key, document = self._find_named(workspace, name)
         explanation = super().explain(workspace, ledger, key)
         if explanation is None or document is None:
@@ -211,7 +211,11 @@ class EventAdapter(RecordAdapter):
         return explanation._replace(lines=tuple(lines))
 
     def _find_named(self, workspace: Workspace, name_or_id: str) -> tuple[str, StoredDocument | None]:
-        """Return (uid, document) for an event's uid or document id, (address, None) for a log's id, or (name, None)."""
+        """Return the key and the document that a name or a document's id refers to.
+
+        The key is the uid of an event, the address of a log's first request, or `name_or_id` itself. The document is
+        None unless an event's document was found.
+        """
         with self._store(workspace) as records:
             is_uid = records is not None and records.has_record(name_or_id)
             last_versions = records.history(name_or_id)[-1:] if records is not None and is_uid else []
@@ -230,14 +234,14 @@ class EventAdapter(RecordAdapter):
         return name_or_id, None
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Erase the records and documents that were taken down; return a message for each file that still has some."""
+        """Erase the records and documents that were taken down; return a message for each file that still has any."""
         remaining = super().clean_stores(workspace, pulse)
         self._rewrite_documents(workspace)
         return remaining
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its address filled in for the present time, and with the option ONCE (see there)."""
+    """Return a source with its address for the present time, and with the option ONCE."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))
@@ -246,7 +250,6 @@ def _with_current_address(source: Source) -> Source:
 
 
 def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
-    """Write a line of JSON for each document of a database, ordered by time; return the number of documents."""
     count = 0
     for document in _all_documents(store, database):
         out.write(json_text(document) + "\n")
@@ -255,8 +258,6 @@ def _write_lines(store: DocumentStore, database: str, out: TextIO) -> int:
 
 
 class _CountingIterable:
-    """Yields documents, and counts those that it has yielded."""
-
     def __init__(self, documents: Iterable[StoredDocument]) -> None:
         self._documents = documents
         self.count = 0
@@ -270,7 +271,7 @@ class _CountingIterable:
 def _all_documents(
     store: DocumentStore, database: str, selection: ExportSelection = EVERYTHING
 ) -> Iterator[StoredDocument]:
-    """Yield the documents of a database from the start to the end of a selection, ordered by time."""
+    """Yield the documents of a database, ordered by time, from the start to the end of the selection."""
     count, view_range = 0, ViewRange(start=selection.start, end=selection.end, limit=_PAGE_SIZE)
     while page := list(store.view(database, "all", view_range._replace(skip=count))):
         yield from page

@@ -4,9 +4,9 @@ Paths are `/api/events/all`, `/api/events/branch/NAME` and `/api/events/entity/N
 `/api/events/parser/NAME` and `/api/events/status/NAME`. Parameters are `start` (inclusive), `end` (exclusive),
 `format`, `limit`, `offset`, and, if the databases are in SQLite, the search words `q`. The latest event is first.
 
-If more events follow those of a response, its field Link has the address of the next ones. X-Total-Count is the number
-of events in the range, if the databases are in SQLite and there are no search words. If the client already has the
-response, as the ETag in its If-None-Match shows, the response is a 304.
+If there are more events, the header field Link has the address of the next events. X-Total-Count is the number of
+events in the range, if the databases are in SQLite and there are no search words. The status is 304 if the client has
+the response already, as its ETag shows.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from windrow.errors import WindrowError
 from windrow.stores.documents import SqliteDocuments, ViewRange
 
 MAX_EVENTS = 10_000
-"""The most events in one response; a client requests the others with `offset`."""
+"""The maximum number of events in a response; a client requests further events with `offset`."""
 
 _VIEWS = frozenset({"branch", "entity", "parser", "status"})
 _MAX_TEXT_LENGTH = 200  # characters of a parameter
@@ -39,7 +39,7 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 
 class ApiResponse(NamedTuple):
-    """A response of the API; `media` is its media type, `fields` has the further fields of its header by name."""
+    """A response of the API; `fields` are its header fields, except the fields that every response has."""
 
     status: int
     media: str
@@ -103,7 +103,6 @@ class EventApi:
     def _select_events(
         self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str]
     ) -> ApiResponse:
-        """Return the response with the events in a range of a view that have all words in `q`, if that is set."""
         words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
         longer_range = view_range._replace(limit=view_range.limit + 1)  # shows whether more events follow
         fields: dict[str, str] = {}
@@ -135,7 +134,6 @@ class EventApi:
 
 
 async def _respond_to_lifespan(receive: Receive, send: Send) -> None:
-    """Confirm the messages of the server about its start and its end."""
     while True:
         message = await receive()
         await send({"type": f"{message['type']}.complete"})

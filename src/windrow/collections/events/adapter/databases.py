@@ -1,4 +1,4 @@
-"""Open the two databases of a workspace's events; store parsers in the ledger, and read them from there."""
+"""Open the databases of events and of the log; write parsers to the ledger, and read them from it."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ LOG_VIEWS = (
 )
 SEARCHED_KEYS = ("title", "description", "location")
 NEWEST_KEY = "datetime"
-"""The key by which the events that a search found are ordered, the newest first."""
+"""The key by which the results of a search are sorted, newest first."""
 
 
 class EventDatabases(NamedTuple):
-    """The store of both databases, and the name of each."""
+    """The store, and the names of its databases of events and of the log."""
 
     store: DocumentStore
     events: str
@@ -48,7 +48,10 @@ class EventDatabases(NamedTuple):
     def write(
         self, database: str, documents: Sequence[Mapping[str, Any]], removed_ids: Iterable[str] = ()
     ) -> WriteResult:
-        """Write documents, refused ones again without `source_text`, and remove the documents with `removed_ids`."""
+        """Write documents, and remove the documents with the ids `removed_ids`.
+
+        A document that the store refuses is written again without its `source_text`.
+        """
         refused = self.store.write(database, documents, removed_ids)
         refused_documents = [document for document in documents if document["_id"] in refused]
         shorter = [without_source_text(document) for document in refused_documents if document["source_text"]]
@@ -60,14 +63,17 @@ class EventDatabases(NamedTuple):
 
 
 class WriteResult(NamedTuple):
-    """The documents that the store refused, and how many others were written without their `source_text`."""
+    """The result of a write. `refused` has, by document id, the reasons for which the store refused documents.
+
+    `shortened` is the number of documents that were written without their `source_text`.
+    """
 
     refused: Mapping[str, str]  # reasons by id
     shortened: int = 0
 
 
 def connect_databases(workspace: Workspace) -> EventDatabases:
-    """Open both databases and create missing ones; raise ConfigError for equal names or an unencrypted password."""
+    """Open both databases; create missing ones. Raise ConfigError for equal names or an unencrypted password."""
     settings: dict[str, Any] = {setting.name: setting.value for setting in workspace.values}
     events, log = settings["events.event_database"], settings["events.log_database"]
     if events == log:
@@ -86,7 +92,6 @@ def connect_databases(workspace: Workspace) -> EventDatabases:
 
 
 def _refuse_unencrypted(url: str) -> None:
-    """Raise ConfigError for an address at which a password would be sent unencrypted to another machine."""
     if url.startswith("http://") and not is_loopback(parts(url).host):
         raise ConfigError(
             f"{url}: the password of events.documents_secret would be sent unencrypted",
@@ -95,7 +100,7 @@ def _refuse_unencrypted(url: str) -> None:
 
 
 def location_of(workspace: Workspace) -> str:
-    """Return the location of the databases as configured: the name of a file, or a URL."""
+    """Return the location of the databases as configured: a file name or a URL."""
     return next(str(setting.value) for setting in workspace.values if setting.name == "events.documents")
 
 
@@ -111,11 +116,12 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""What is stored instead of an attempt, so that a parser stays when responses are taken down."""
+"""The attempt with which a parser is stored. It is not a real one, so that a parser outlives a takedown of
+responses."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
-    """Write the parser and address of each source to the ledger, unless it has them already."""
+    """Write the parser and address of each source to the ledger, unless they are there already."""
     remembered = ledger.requests.learned_as(collection, _PARSER_KEY)
     for source in sources:
         parser = {"address": source.options[ADDRESS], **_parser_to_json(source.options[PARSER])}
@@ -125,7 +131,7 @@ def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source])
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return the sources that were removed from the configuration, as inactive ones, to read their captures."""
+    """Return sources for parsers that are no longer configured, marked inactive, so that their captures can be read."""
     configured = {source.name for source in sources}
     return tuple(
         Source(name, collection, Site(""), active=False, options=_restore_options(remembered))
@@ -140,12 +146,12 @@ def _parser_to_json(parser: EventParser) -> dict[str, Any]:
 
 
 def _tuples_to_lists(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return fields with lists instead of tuples, as JSON has them, to compare them with those in the ledger."""
+    """Return fields with lists instead of tuples, so that they can be compared with JSON from the ledger."""
     return {name: list(value) if isinstance(value, tuple) else value for name, value in fields.items()}
 
 
 def _restore_options(remembered: dict[str, Any]) -> dict[str, Any]:
-    """Return a source's options ADDRESS and PARSER from JSON that this or an older `remember_parsers` wrote."""
+    """Return the options ADDRESS and PARSER of a source. An older version of windrow may have written `remembered`."""
     rules = tuple(map(_restore_rules, remembered["versions"]))
     parser = EventParser(**(_fields_of_class(remembered, EventParser) | {"versions": rules}))
     return {ADDRESS: remembered["address"], PARSER: parser}
@@ -157,6 +163,6 @@ def _restore_rules(remembered: dict[str, Any]) -> ParserRules:
 
 
 def _fields_of_class(remembered: dict[str, Any], class_: type[EventParser | ParserRules]) -> dict[str, Any]:
-    """Return those fields of a JSON object that a class still has, with tuples instead of lists."""
+    """Return the fields of a JSON object that the class still has, with tuples instead of lists."""
     fields = ((name, remembered[name]) for name in class_.__dataclass_fields__ if name in remembered)
     return {name: tuple(value) if isinstance(value, list) else value for name, value in fields}

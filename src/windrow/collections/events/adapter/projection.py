@@ -1,7 +1,7 @@
-"""Write the documents of both databases from the records and the ledger: all, or those changed since the checkpoint.
+"""Write the documents of both databases from the records and the ledger.
 
-They are derived only from stored facts, so that a run after a killed one writes the same documents. `pulse` reports
-progress and returns False if the writing must stop.
+Documents are derived only from stored facts, so that a run after a killed one writes the same documents. A run writes
+the documents that changed since the checkpoint. `pulse` reports progress and returns False if the writing must stop.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class EventProjection:
     def run(self, pulse: Callable[[], bool]) -> Derived:
         """Write the documents that changed since the checkpoint, until `pulse` returns False; return a summary.
 
-        From checkpoint 0 all documents are written, and other documents of windrow are removed. Documents that change
-        because an earlier attempt was read late, or again, are rewritten. Refused documents are written again.
+        From checkpoint 0 all documents are written, and other documents of windrow are removed. Refused documents are
+        written again, and so are documents that change because an earlier attempt was read late or again.
         """
         self._write_all(pulse)
         return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
@@ -79,7 +79,7 @@ class EventProjection:
         self._write_late(last_attempt, pulse)
 
     def differences(self) -> Iterator[str]:
-        """Yield a message for each document that is missing or wrong or has no event or run; nothing is written."""
+        """Yield a message for each document that is missing, wrong, or without an event or run. Write nothing."""
         last_attempt = self._records.checkpoint()
         event_ids, log_ids = set[str](), set[str]()
         for uids in _chunks(self._records.changed_keys((1, last_attempt)), PAGE_SIZE):
@@ -95,7 +95,7 @@ class EventProjection:
                 yield from (f"{database}: {id_}: belongs to no event or run that was read" for id_ in stale_ids)
 
     def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield a message for each document that the store lacks, or has with other content."""
+        """Yield a message for each document that the store lacks, or stores with different content."""
         stored_documents = self._store.get(database, [document["_id"] for document in documents])
         for document in documents:
             stored = stored_documents.get(document["_id"])
@@ -106,7 +106,6 @@ class EventProjection:
                 yield f"{database}: {document['_id']}: differs from what was read, in {', '.join(sorted(names))}"
 
     def _describe_refused(self) -> dict[str, str]:
-        """Return a message for each source with documents that the store refused, by the name of the source."""
         refused: dict[str, list[RefusedDocument]] = {}
         for document in self._records.refused_documents():
             refused.setdefault(document.source, []).append(document)
@@ -117,7 +116,6 @@ class EventProjection:
         }
 
     def _write_late(self, last_attempt: int, pulse: Callable[[], bool]) -> None:
-        """Rewrite the documents that changed because an earlier attempt was read late, or again."""
         while pulse() and (late_attempts := self._records.late_attempts(PAGE_SIZE)):
             late_records = self._records.late_records(late_attempts)
             former_ids = {uid: [id_of(event) for event in events] for uid, events in late_records.items()}
@@ -130,7 +128,6 @@ class EventProjection:
             self._records.remove_late_attempts(late_attempts)
 
     def _summarize(self) -> str:
-        """Return how many documents were written, and how many events could not be read, as text."""
         events, logs = counted(self._written["new"], "event"), counted(self._logs.written, "log")
         rejected = self._logs.rejected
         unread = f"; {counted(rejected, 'event')} could not be read: see windrow why ADDRESS" if rejected else ""
@@ -145,7 +142,7 @@ class EventProjection:
             self._store.write(database, (), stale_ids)
 
     def _stale_ids(self, database: str, current_ids: set[str], windrow_key: str) -> Iterator[list[str]]:
-        """Yield the ids, except `current_ids`, of the documents with `windrow_key`, a key that only windrow writes."""
+        """Yield lists of the ids of windrow's documents (with `windrow_key`) that are not in `current_ids`."""
         for ids in _chunks([id_ for id_ in self._store.ids(database) if id_ not in current_ids], PAGE_SIZE):
             if stale_ids := [
                 id_ for id_, document in self._store.get(database, ids).items() if windrow_key in document
@@ -155,10 +152,10 @@ class EventProjection:
     def _write_events(
         self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write the documents of events; remove the document of an event that has no versions any more.
+        """Write the documents of events; remove the document of an event without versions.
 
-        Their ids are added to `current_ids`, unless that is None. `removed_ids` has, by uid, the ids that an event had
-        in versions that were removed.
+        The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` has, by uid, the ids of an
+        event in versions that were removed.
         """
         removed_ids = removed_ids or {}
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}
@@ -172,7 +169,7 @@ class EventProjection:
     def _plan_events(
         self, events: Mapping[str, EventDocument], current_ids: set[str] | None
     ) -> Iterator[DocumentChanges]:
-        """Yield the changes that bring the documents of events, by uid, up to date; add their ids to `current_ids`."""
+        """Yield the changes that update the documents of events, by uid; add the new ids to `current_ids`."""
         plain_ids = {uid: (event.document["_id"], *event.previous_ids) for uid, event in events.items()}
         possible_ids = [plain_id for own_ids in plain_ids.values() for plain_id in own_ids]
         possible_ids += [distinct_id(plain_id, uid) for uid, own_ids in plain_ids.items() for plain_id in own_ids]
@@ -208,7 +205,6 @@ class EventProjection:
                 yield DocumentChanges(to_write, stale_ids)
 
     def _write(self, changes: DocumentChanges) -> list[RefusedDocument]:
-        """Write changes of the documents of events; return the documents that the store refused."""
         written = self._databases.write(self._databases.events, *changes)
         self._written["shortened"] += written.shortened
         return [
@@ -217,7 +213,7 @@ class EventProjection:
         ]  # fmt: skip
 
     def _event_document(self, uid: str, removed_ids: Sequence[str]) -> EventDocument | None:
-        """Return the document of an event, with `removed_ids` as previous ids, too; None if no version has a value."""
+        """Return an event's document, with `removed_ids` among its previous ids; None if no version has a value."""
         versions = [
             EventVersion(version.at, version.source, version.value, json.loads(version.aside) if version.aside else {})
             for version in self._records.history(uid)
@@ -226,7 +222,7 @@ class EventProjection:
         return event._replace(previous_ids=tuple(dict.fromkeys((*event.previous_ids, *removed_ids)))) if event else None
 
     def _remove_events(self, ids_by_uid: Mapping[str, Sequence[str]]) -> None:
-        """Remove the documents of events by the ids that they had, unless other events have these ids now."""
+        """Remove the documents of events by their former ids, except an id that another event has now."""
         pairs = [(uid, plain_id) for uid, plain_ids in ids_by_uid.items() for plain_id in plain_ids]
         ids = {id_ for uid, plain_id in pairs for id_ in (plain_id, distinct_id(plain_id, uid))}
         stored = self._store.get(self._databases.events, sorted(ids)) if ids else {}
@@ -242,7 +238,7 @@ class DocumentChanges(NamedTuple):
 
 
 def group_changes(changes: Iterable[DocumentChanges]) -> Iterator[DocumentChanges]:
-    """Join changes into groups that are small enough for one request, and yield these; a change is not divided."""
+    """Join changes into groups that are small enough for one request; a change is never split."""
     documents: list[dict[str, Any]] = []
     removed_ids: list[str] = []
     size = 0

@@ -33,7 +33,7 @@ _GOOD_STATUSES = frozenset({200, 304})
 
 
 class _SourceRun(NamedTuple):
-    """The attempts of a session for one source, in order, and its failed task of the phase `ask`, or None."""
+    """A session's attempts for one source, in order; `failed_task` is its failed task of the phase `ask`, or None."""
 
     session: int
     source: str
@@ -42,12 +42,12 @@ class _SourceRun(NamedTuple):
 
     @property
     def first_number(self) -> int:
-        """The number of its first attempt or, without attempts, of its failed task; 0 if it has neither."""
+        """The number of the first attempt, or else of the failed task; 0 if there is neither."""
         return self.attempts[0].seq if self.attempts else self.failed_task.seq if self.failed_task else 0
 
 
 class RunLogs:
-    """Writes the log of a workspace's events, which has a document for each run of a parser."""
+    """Writes the database of the log, which has a document for each run of a parser."""
 
     def __init__(
         self, records: LateAttemptStore, ledger: Ledger, databases: EventDatabases, sources: Mapping[str, Source],
@@ -70,9 +70,9 @@ class RunLogs:
         self, checkpoint: int, last_attempt: int, log_ids: set[str] | None, pulse: Callable[[], bool],
         late_attempts: Sequence[int] = (),
     ) -> bool:  # fmt: skip
-        """Write the logs of the runs that `_sessions` selects; return False if `pulse` did, which ends the writing.
+        """Write the logs of the runs that `_sessions` selects; return False if `pulse` stopped it.
 
-        The ids of the logs are added to `log_ids`, unless that is None.
+        The ids of the logs are added to `log_ids`, unless it is None.
         """
         for runs in self._sessions(checkpoint, last_attempt, late_attempts):
             for run in self._parser_runs(runs):
@@ -82,20 +82,20 @@ class RunLogs:
         return True
 
     def documents(self, last_attempt: int) -> Iterator[dict[str, Any]]:
-        """Yield the documents that the log should have if all attempts up to `last_attempt` were read."""
+        """Yield the documents that the log should have after all attempts up to `last_attempt` were read."""
         for runs in self._sessions(0, last_attempt, ()):
             for run in self._parser_runs(runs):
                 yield self._log_of_run(run)[0]
 
     def _parser_runs(self, runs: Iterable[_SourceRun]) -> Iterator[ParserRun]:
-        """Yield the runs of a session with the outcomes of their requests, in the order of their first attempts."""
+        """Yield the runs of a session in the order of their first attempts."""
         for run in sorted(runs, key=lambda source_run: source_run.first_number):
             parser_run = self._parser_run(run)
             if parser_run is not None:
                 yield parser_run
 
     def _log_of_run(self, run: ParserRun) -> tuple[dict[str, Any], dict[str, Any] | None]:
-        """Return the log of a run under the first id that no other run has, and what is stored under it, or None."""
+        """Return the log of a run under an id of its own, and the document stored under that id, or None."""
         ordinal = 1
         while True:
             document = log_document(run, ordinal)
@@ -105,7 +105,10 @@ class RunLogs:
             ordinal += 1
 
     def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
-        """Write the log of a run unless it is stored, and a task if it failed; add its id to `log_ids` unless None."""
+        """Write the log of a run unless it is stored already, and a failed task if the run failed.
+
+        The id of the log is added to `log_ids`, unless it is None.
+        """
         document, stored = self._log_of_run(run)
         self._runs_by_id[document["_id"]] = run.session, run.source
         if log_ids is not None:
@@ -126,7 +129,7 @@ class RunLogs:
         self._records.replace_refused([("", run.attempt)], refused)
 
     def remove_former(self) -> None:
-        """Remove earlier logs of the runs whose logs were written: a log with another result has another id."""
+        """Remove earlier logs of the written runs: a log gets a new id when its result changes."""
         times, runs = {*map(_time_in_id, self._runs_by_id)}, {*self._runs_by_id.values()}
         same_times = [id_ for id_ in self._store.ids(self._database) if _time_in_id(id_) in times]
         ids = [id_ for id_ in same_times if id_ not in self._runs_by_id]
@@ -137,9 +140,9 @@ class RunLogs:
                 self._store.write(self._database, (), former_ids)
 
     def add_failed_task(self, document: Mapping[str, Any]) -> None:
-        """Add a failed task to the ledger for the log of a run that drifted or failed, for `windrow status`.
+        """Add a failed task to the ledger for a run that drifted or failed, so that `windrow status` shows it.
 
-        Does nothing if a killed run has added this task, or if the run's task of the phase `ask` failed.
+        Nothing is added if a killed run has added this task, or if the run's task of the phase `ask` failed.
         """
         session, source = document["session"], document["source"]
         problem = f"drift: {'; '.join(document['drift'])}" if document.get("drift") else document["traceback"]
@@ -153,10 +156,10 @@ class RunLogs:
         self.failed += 1
 
     def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
-        """Yield the runs of each session whose logs are to be written.
+        """Yield, for each session whose logs are to be written, the runs of its sources.
 
-        The number of a session's last document is above `checkpoint` and at most `last_attempt`; a session without
-        documents is not before that of `checkpoint`. A session with one of `late_attempts` may be before both.
+        The last document of the session is after `checkpoint` and not after `last_attempt`. A session without documents
+        is selected if it did not end before `checkpoint`, and a session with one of `late_attempts` even if it did.
         """
         numbers = sorted(self._ledger.sessions.numbers())
         first_session = max((start for start in numbers if start <= checkpoint), default=0)
@@ -185,7 +188,7 @@ class RunLogs:
             yield [_SourceRun(number, name, source_attempts, tasks.get(name)) for name, source_attempts in by_source]
 
     def _parser_run(self, run: _SourceRun) -> ParserRun | None:
-        """Return a run with the outcome of each address, or None if it has no attempt and no failed task."""
+        """Return a run with the outcome of each address, or None if it has neither an attempt nor a failed task."""
         source = self._sources.get(run.source)
         parser = parser_of(source)
         attempts = self._last_attempts(run.attempts)
@@ -218,7 +221,7 @@ class RunLogs:
     def _last_attempts(self, attempts: Sequence[RecordedAttempt]) -> list[RecordedAttempt]:
         """Return the last attempt at each address, in the order of the first attempts, without followed redirects.
 
-        The last failed request for the robots.txt of an origin is included if nothing else there was requested.
+        A failed request for a robots.txt is included if nothing else was requested from its origin.
         """
         last: dict[int | str, RecordedAttempt] = {
             recorded.attempt.target: recorded for recorded in attempts if recorded.attempt.kind in _DOCUMENT_KINDS
@@ -234,7 +237,6 @@ class RunLogs:
         return [attempt for attempt in last.values() if not self._is_followed_redirect(attempt)]
 
     def _is_followed_redirect(self, recorded: RecordedAttempt) -> bool:
-        """Return whether an attempt is a redirect to another address that was requested after it."""
         attempt = recorded.attempt
         followed = self._ledger.requests.followed(recorded.seq) if _is_redirect(attempt) else None
         return bool(followed and followed.requests and urljoin(attempt.url, attempt.location) != attempt.url)
@@ -244,7 +246,8 @@ class RunLogs:
     ) -> RequestedAddress:
         """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document.
 
-        `source` is None if it is no longer known; it has the address to report for a robots.txt that failed.
+        `source` is None if it is no longer known. If the request for robots.txt failed, the address of robots.txt is
+        reported.
         """
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)
@@ -276,7 +279,6 @@ class RunLogs:
         )  # fmt: skip
 
     def _response_text(self, attempt: Attempt) -> str:
-        """Return the document of an attempt as text, or an empty text if it has none that can be read."""
         place = self._ledger.captures.place_of(attempt)
         if place is None:
             return ""
@@ -290,7 +292,7 @@ class RunLogs:
 
 
 def _describe_rejected(skips: Sequence[Skipped]) -> tuple[Reason, str]:
-    """Return the reason and message for a document of whose events none could be read; `skips` has at least one."""
+    """Return the reason and the message for a document in which no event could be read."""
     rejected = [skip for skip in skips if skip.key and skip.reason is not Reason.PLACEHOLDER]
     first = rejected[0]
     message = f"none of the document's {counted(len(rejected), 'event')} could be read; the first is {first.key}"

@@ -1,1 +1,1 @@
-"""Readers of documents: functions from bytes to events, one module for each kind of document."""
+"""Readers of documents: functions from bytes to events. Each module is for one kind of document."""

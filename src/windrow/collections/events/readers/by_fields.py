@@ -1,9 +1,9 @@
-"""Read the fields of an event by the expressions in a parser's rules, from any kind of document; read events in JSON.
+"""Read the fields of an event by the expressions in a parser's rules; read events in JSON.
 
-The expression `a.b|c` returns the text at the first of two paths that is not empty. `{date} {time}` joins the texts at
-several paths, and is empty if that at the first is. `=word` returns the word; `a?word` returns it if `a` is not empty,
-and `a!word` if `a` is empty. How a path is looked up depends on the reader. In JSON, a path that begins with `/` starts
-at the top of the document.
+The expression `a.b|c` returns the text at the path `a.b` or, if it is empty, at `c`. `{date} {time}` joins the texts at
+two paths; it is empty if the first text is empty. `=word` returns the word. `a?word` returns the word if `a` is not
+empty, and `a!word` if `a` is empty. The reader decides how a path is looked up. In JSON, a path that begins with `/`
+starts at the top of the document.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PathLookup = Callable[[str], str | None]
 
 
 def evaluate(expression: str, lookup: PathLookup) -> str:
-    """Return the text of the first alternative of an expression that is not empty, or an empty text.
+    """Return the text of the first alternative that is not empty; an empty text if all are empty.
 
     >>> evaluate("title|name", {"name": "Board"}.get), evaluate("{day} {hour}", {"day": "1 May"}.get)
     ('Board', '1 May')
@@ -61,7 +61,7 @@ _ELEMENTS_WITHOUT_CONTENT = "script, style, nav, svg, form, button, noscript, if
 
 
 def remove_markup(text: str) -> str:
-    """Return the text of a piece of HTML in one line, without navigation, forms and scripts; plain text is unchanged.
+    """Return the text of HTML in one line, without navigation, forms and scripts; plain text is returned unchanged.
 
     >>> remove_markup("<nav>Menu</nav><p>Tea &amp; <b>milk</b></p>")
     'Tea & milk'
@@ -81,22 +81,22 @@ STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
 }  # fmt: skip
-"""The status of an event, by a source's word in lower case."""
+"""windrow's word for the status of an event, by the source's word in lower case."""
 
 JsonLookup = Callable[[str], Any]
 """A function that returns the JSON value at a path, or None if the path does not exist."""
 
 _MAX_EXACT_INTEGER = 1 << 53
-"""The largest integer that programs whose numbers are floats, such as JavaScript, read exactly."""
+"""The largest integer that is exact in programs whose numbers are floats, such as JavaScript."""
 
 
 def build_event(
     document: SourceDocument, lookup: PathLookup, text: str, lookup_json: JsonLookup | None = None
 ) -> RawEvent | SkippedPart:
-    """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or has no readable start.
+    """Return the event whose fields `lookup` finds, or a SkippedPart if it is a placeholder or its start is unreadable.
 
-    A withdrawn event with an id needs no start. `text` is the part of the document with the event. `lookup_json` is
-    given for JSON, so that extra keys have numbers and booleans as they are in the document.
+    A withdrawn event with an id needs no start. `text` is the part of the document that has the event. `lookup_json` is
+    given for JSON, so that extra keys keep the numbers and booleans of the document.
     """
     fields = document.rules.fields
 
@@ -139,21 +139,20 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 
 
 def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
-    """Return the end of an event: of its own field, or the last day of a start that is a range of days.
+    """Return the end of an event, from its own field, or from a start that is a range of days.
 
-    It is None if the rules have no field for it, and empty if this event has no end that can be read.
+    The end is None if the rules have no field for it, and empty if this event has no readable end.
     """
     end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
     return end or read_last_day(start_text) or (None if end_text is None else "")
 
 
 def _whole_day(time: EventTime) -> EventTime:
-    """Return the day of a time in the zone of its `local` time."""
     return time if time.all_day else from_day(date.fromisoformat(time.local[:10]))._replace(zone=time.zone)
 
 
 def remove_day(url: str) -> str:
-    """Remove the parameter `day` at the end of an address, which makes it a new one each day.
+    """Remove the parameter `day` at the end of an address: it changes each day.
 
     >>> remove_day("https://a.example/x?id=7&day=20261005")
     'https://a.example/x?id=7'
@@ -170,7 +169,7 @@ def join_url(base: str, url: str) -> str:
 
 
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Return the value of an extra key: an integer for `#PATH`, a number or boolean of JSON, or else a text."""
+    """Return the value of an extra key: an integer for `#PATH`, a number or boolean of JSON, and otherwise text."""
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
@@ -191,22 +190,22 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
 
 
 def status_of(document: SourceDocument, word: str) -> str:
-    """Return the status of an event that a source's word means, or an empty text if the word is not known."""
+    """Return windrow's word for a source's status word; empty if the word is not known."""
     our_statuses = {name.lower(): status for name, status in document.rules.statuses.items()}
     source_word = word.strip().lower()
     return our_statuses.get(source_word) or STATUSES.get(source_word, "")
 
 
 _NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
-"""Codecs of Python that are not character sets; some raise other errors than ValueError, or take quadratic time."""
+"""Codecs of Python that are not character sets. Some raise errors other than ValueError, or take quadratic time."""
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,40})", re.IGNORECASE)
 
 
 def decode_text(content: bytes, media: str = "") -> str:
-    r"""Decode bytes by their byte order mark, or else by the charset of `media`, as UTF-8 or as Windows-1252.
+    r"""Decode bytes by their byte order mark, by the charset of `media`, as UTF-8, or as Windows-1252, in this order.
 
-    `media` is a Content-Type. The first of the three encodings that is known and in which all bytes are valid is used.
-    After a byte order mark, and in Windows-1252, invalid bytes become U+FFFD.
+    `media` is a Content-Type. A charset is used if it is known and all bytes are valid in it. After a byte order mark,
+    and in Windows-1252, invalid bytes become U+FFFD.
 
     >>> decode_text(b"\xef\xbb\xbfcaf\xc3\xa9"), decode_text(b"caf\xe9")
     ('café', 'café')
@@ -232,10 +231,11 @@ def decode_text(content: bytes, media: str = "") -> str:
 
 
 def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a JSON document; an object at `items` is a single event.
+    """Yield the events of a JSON document. An object at `items` is a single event.
 
-    Yield nothing if the document only lists the events' own documents, or if it has the key `root` but nothing at
-    `items` and no such list elsewhere. Raise StepError for any other value at `items`, and if it is not JSON.
+    Yield nothing if the document only lists the events' own documents. Yield nothing if the document has the key
+    `root`, but no value at `items` and no list under the last key of `items`. Raise StepError for any other value at
+    `items`, and for a document that is not JSON.
     """
     tree = parse_json(document)
     if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):
@@ -261,7 +261,6 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _has_list(tree: Any, name: str) -> bool:
-    """Return whether JSON has a list that is not empty under the key `name`, at any depth."""
     pending = [tree]
     while pending:
         part = pending.pop()
@@ -275,7 +274,7 @@ def _has_list(tree: Any, name: str) -> bool:
 
 
 def parse_json(document: SourceDocument) -> Any:
-    """Parse a document as JSON; raise StepError if it is not JSON, such as an error page."""
+    """Parse a document as JSON; raise StepError if it is not JSON."""
     try:
         return json.loads(decode_text(document.content, document.media))
     except (ValueError, RecursionError):
@@ -283,7 +282,7 @@ def parse_json(document: SourceDocument) -> Any:
 
 
 def value_at_path(tree: Any, path: str) -> Any:
-    """Return the value at a path of keys and list indices, joined by dots, or None if the path does not exist.
+    """Return the value at a path of keys and list indices, joined by dots; None if the path does not exist.
 
     >>> value_at_path({"a": [{"b": 1}]}, "a.0.b"), value_at_path({"a": 1}, "a.b")
     (1, None)
@@ -303,7 +302,7 @@ def _value_in_event_or_document(tree: Any, event: Any, path: str) -> Any:
 
 
 def json_to_text(content: Any) -> str | None:
-    """Convert a JSON value to text: a list joined by commas, an object as its name or title, 1.0 as 1; null to None."""
+    """Convert JSON to text: a list is joined by commas, an object becomes its name or title, and null gives None."""
     if content is None:
         return None
     if isinstance(content, list):
@@ -318,13 +317,16 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_json_page(document: SourceDocument) -> str:
-    """Return the address of the next page, at the path `next_page`, or an empty text if the document has none."""
+    """Return the address of the next page, at the path `next_page`; empty if the document has none."""
     path = document.rules.next_page
     return (json_to_text(value_at_path(parse_json(document), path)) or "") if path else ""
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the documents in a list, by the rule `details`; a changed document has a new address."""
+    """Return requests for the documents in a list, as the rule `details` says.
+
+    A document that changed has a new address, because the value that shows the change is added to the address.
+    """
     list_path, _, entry_paths = document.rules.details.partition(":")
     url_path, _, change_path = entry_paths.partition(":")
     listed = value_at_path(parse_json(document), list_path) if list_path else None

@@ -37,8 +37,8 @@ _PATH_STEP = re.compile(r"(^|/)(?=[A-Za-z_])")
 def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of an XML document.
 
-    Raises StepError as `xml_tree` does, and if `items` selects nothing, unless `root` is set and the document does not
-    have an element with the last name in `items`.
+    Raise StepError if `items` selects nothing, unless `root` is set and the document has no element with the last name
+    in `items`. Raise it also if `xml_tree` does.
     """
     root = xml_tree(document)
     has_events, rules = False, document.rules
@@ -60,7 +60,7 @@ def read_xml(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def xml_tree(document: SourceDocument) -> etree._Element:
-    """Parse XML; raise StepError if it is not well-formed or too large, or has another root than the rules."""
+    """Parse XML; raise StepError if it is not well-formed, is too large, or has another root than the rules say."""
     content = _DOCTYPE.sub(b"", document.content.lstrip(b" \t\r\n"), count=1)
     admitted = xml.admit(content, _XML_LIMITS)
     wanted_root = document.rules.root
@@ -79,7 +79,10 @@ def any_namespace(path: str) -> str:
 
 
 def element_text(element: etree._Element, path: str) -> str | None:
-    """Return the texts (for `@NAME`, attributes) of all elements at a path, joined by commas; None without elements."""
+    """Return the texts of all elements at a path, joined by commas; None if there are no elements.
+
+    The path `PATH@NAME` gives the texts of an attribute.
+    """
     element_path, _, attribute = path.partition("@")
     element_path = element_path.rstrip("/")
     matches = element.findall(any_namespace(element_path)) if element_path else [element]
@@ -96,7 +99,10 @@ _HIDDEN = "[style*='display:none'], [style*='display: none']"
 
 
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a page; raise StepError if it lacks `root`, or if it has no events and `root` is not set."""
+    """Yield the events of a page.
+
+    Raise StepError if the page lacks `root`, or if it has no events and `root` is not set.
+    """
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:
         raise StepError(f"the setting `root`, {rules.root!r}, selects nothing", Reason.WRONG_ROOT)
@@ -115,20 +121,19 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_html_page(document: SourceDocument) -> str:
-    """Return the href of the link that the rule `next_page` selects, or an empty text if there is none."""
+    """Return the href of the link that the rule `next_page` selects; empty if there is none."""
     link = _select_first(html_tree(document).root, document.rules.next_page) if document.rules.next_page else None
     return (link.attributes.get("href") or "") if link is not None else ""
 
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:
-    """Parse a page; raise StepError if it has more than _MAX_HTML_SIZE bytes."""
+    """Parse a page; raise StepError if it is too large."""
     if len(document.content) > _MAX_HTML_SIZE:
         raise StepError(f"the page has {len(document.content)} bytes; the limit is {_MAX_HTML_SIZE}", Reason.TOO_LARGE)
     return LexborHTMLParser(decode_text(document.content, document.media))
 
 
 def _select_all(node: LexborNode | None, selector: str) -> list[LexborNode]:
-    """Return the nodes that a CSS selector selects; raise StepError if it is not valid."""
     try:
         return list(node.css(selector)) if node is not None else []
     except (SelectolaxError, ValueError) as error:
@@ -141,7 +146,7 @@ def _select_first(node: LexborNode | None, selector: str) -> LexborNode | None:
 
 
 def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return the text, attribute or table cell at a path in an event's node, or None if the path selects nothing."""
+    """Return the text, attribute or table cell at a path in an event's node; None if the path selects nothing."""
     if path.startswith(_COLUMN_PREFIX):
         return _cell_text(event_node, path.removeprefix(_COLUMN_PREFIX), headings_of_tables)
     selector, _, attribute = path.rpartition("@") if "@" in path else (path, "", "")
@@ -153,7 +158,6 @@ def _node_text(event_node: LexborNode, path: str, headings_of_tables: dict[int, 
 
 
 def _visible_text(node: LexborNode) -> str:
-    """Return the text of a node without the elements in it that their `style` attribute hides."""
     if not node.css_matches(_HIDDEN):
         return node.text(separator=" ")
     content = LexborHTMLParser(node.inner_html or "")
@@ -163,7 +167,7 @@ def _visible_text(node: LexborNode) -> str:
 
 
 def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return the text of a row's cell below a heading, or None; `headings_of_tables` is a cache by table (`mem_id`)."""
+    """Return the text of a row's cell below a heading, or None. `headings_of_tables` is a cache by `mem_id`."""
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
@@ -208,7 +212,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the first text or link in children NAME or, for NAME@ATTRIBUTE, the first child's attribute, or None."""
+    """Return the first text or link in the children NAME, or for NAME@ATTRIBUTE the attribute of the first child."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

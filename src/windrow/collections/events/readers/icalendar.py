@@ -1,4 +1,4 @@
-"""Read iCalendar (RFC 5545) and expand repetitions; each VEVENT is parsed alone, so that only invalid ones are lost."""
+"""Read iCalendar (RFC 5545) and expand repetitions. Each VEVENT is parsed alone, so that only invalid ones are lost."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = EVENT_REPETITIONS.number
-"""The most repetitions of an event that are read in the window around a request; ten times as many are examined."""
+"""The maximum number of repetitions of an event that are read. Ten times as many are examined."""
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern for components, such as VEVENT; a component without an END does not match."""
+    """Return a pattern for components such as VEVENT. A component without an END does not match."""
     line = r"[ \t]*+\r?"
     return re.compile(
         rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
@@ -50,7 +50,7 @@ _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORE
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
 _MAX_WHOLE_TEXT = 10_000  # characters
-"""The repetitions of an event with a longer text are stored with this text without its lists of dates."""
+"""The maximum length of a recurring event's text that is kept whole; a longer text loses its lists of dates."""
 
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
 _CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
@@ -59,11 +59,14 @@ _ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE 
 _UNTIL = re.compile(r"UNTIL=(\d{8})(T\d{6})?Z?")
 _ADDRESS = re.compile(r"https?://\S+")
 _LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
-"""The errors of the library, and of this module, for an invalid property; the event is skipped."""
+"""Errors that the library or this module raises for an invalid property; the event is skipped."""
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the events of a calendar, and a SkippedPart for each one not read; raise StepError for other documents."""
+    """Yield the events of a calendar, and a SkippedPart for each event that cannot be read.
+
+    Raise StepError if the document is not a calendar.
+    """
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar", Reason.WRONG_ROOT)
@@ -99,7 +102,7 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
 
 
 def _uid_of_single(event_text: str) -> str:
-    r"""Return the UID in the text of an event, or an empty text if it has none, or repetitions, which share it.
+    r"""Return the UID of an event. It is empty if the event has none, or recurs: then all repetitions share the UID.
 
     >>> _uid_of_single("BEGIN:VEVENT\r\nUID:budget@exam\r\n ple.org\r\nEND:VEVENT")
     'budget@example.org'
@@ -112,7 +115,6 @@ def _uid_of_single(event_text: str) -> str:
 
 
 def _library() -> Any:
-    """Return the module `icalendar`; raise MissingExtra if it is not installed."""
     try:
         import icalendar  # noqa: PLC0415 an extra
     except ImportError:
@@ -134,7 +136,7 @@ def _define_zones(text: str) -> None:
 
 
 def _calendar_zone(text: str) -> ZoneInfo | None:
-    r"""Return the zone that a calendar has in X-WR-TIMEZONE for times without a zone, or None if it has none.
+    r"""Return the zone in X-WR-TIMEZONE, for times without a zone; None if there is none.
 
     >>> _calendar_zone("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n")
     zoneinfo.ZoneInfo(key='America/Chicago')
@@ -144,9 +146,9 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a key that sorts events from the day before `visited` on before earlier ones, both by nearness to it.
+    """Return a sort key: first events from the day before `visited` on, then earlier ones; in both, the nearest first.
 
-    An earlier event that repeats counts as an event of that day or, if its rule ends earlier, of the day of its UNTIL.
+    A recurring event counts as an event of the day before `visited` until the UNTIL of its rule.
     """
     start, until = _START_DAY.search(event_text), _UNTIL.search(event_text)
     first_day, day = visited.date() - timedelta(days=1), _read_day(start[1]) if start else date.min
@@ -156,7 +158,6 @@ def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta
 
 
 def _read_day(digits: str) -> date:
-    """Return the day of a text YYYYMMDD, or `date.min` if the text is not a day."""
     try:
         return date.fromisoformat(digits)
     except ValueError:
@@ -164,10 +165,10 @@ def _read_day(digits: str) -> date:
 
 
 class _Overrides(NamedTuple):
-    """The repetitions in a calendar that have a VEVENT of their own, by (UID, original start in UTC).
+    """The repetitions of a calendar with a VEVENT of their own, by (UID, original start in UTC).
 
-    `changes_of_following` has, by UID and in order of time, (original start, event) of the VEVENTs that also change the
-    repetitions after them (RANGE=THISANDFUTURE).
+    `changes_of_following` has, by UID, the VEVENTs that also change the repetitions after them (RANGE=THISANDFUTURE),
+    as (original start, event) in order of time.
     """
 
     replaced_starts: set[tuple[str, str]]
@@ -175,7 +176,7 @@ class _Overrides(NamedTuple):
 
 
 def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
-    """Return the overrides among the events of a calendar, which are (text, parsed VEVENT)."""
+    """Return the overrides among the events of a calendar. Each event is (text, parsed VEVENT)."""
     replaced_starts = set[tuple[str, str]]()
     changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
     for event_text, event in events:
@@ -194,7 +195,6 @@ def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]])
 
 
 def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEvent | None:
-    """Return an event from its text and parsed VEVENT, without its repetitions; None if its start cannot be read."""
     start = _event_time(document, event.get("DTSTART"))
     return None if start is None else RawEvent(
         _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
@@ -207,7 +207,7 @@ def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEven
 def _expand_event(
     document: SourceDocument, event_text: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event or, if it repeats, its repetitions in the parser's window that have no VEVENT of their own."""
+    """Yield an event or, if it recurs, its repetitions in the parser's window that have no VEVENT of their own."""
     raw_event = _raw_event(document, event_text, event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
@@ -235,10 +235,10 @@ def _expand_event(
 
 
 def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[tuple[datetime, RawEvent]]) -> RawEvent:
-    """Return a repetition with the content of the last override whose original start is not after `start`.
+    """Return a repetition with the content of the last override that begins at `start` or before.
 
-    Without such an override it is returned unchanged. `overrides` are as in `_Overrides.changes_of_following`; see
-    RFC 5545, section 3.2.13.
+    Without an override the repetition is unchanged. `overrides` are as in `_Overrides.changes_of_following`; see RFC
+    5545, section 3.2.13.
     """
     for original_start, override in reversed(overrides):
         if original_start <= start.utc and override.start:
@@ -251,7 +251,6 @@ def _apply_override(repetition: RawEvent, start: EventTime, overrides: Sequence[
 
 
 def _shift_time(time: EventTime, shift: timedelta) -> EventTime:
-    """Return a time whose UTC and local times are both shifted by a duration."""
     local = (datetime.fromisoformat(time.local) + shift).isoformat() if time.local else ""
     return time._replace(utc=time.utc + shift, local=local[:10] if time.all_day else local)
 
@@ -259,10 +258,9 @@ def _shift_time(time: EventTime, shift: timedelta) -> EventTime:
 def _repetitions_in_window(
     document: SourceDocument, event: Any, start: EventTime
 ) -> Iterator[tuple[EventTime | None, timedelta | None]]:
-    """Yield (start, duration) of the repetitions of an event in the window around `visited`, in order.
+    """Yield (start, duration) of the repetitions in the parser's window around `visited`, in order.
 
-    The window is that of the parser. The duration is None unless an RDATE has one. A last start of None means that
-    there are too many repetitions.
+    The duration is None unless an RDATE has one. A start of None at the end means that there are too many repetitions.
     """
     start_property = event.get("DTSTART")
     zone = getattr(start_property.dt, "tzinfo", None)
@@ -287,7 +285,10 @@ def _repetitions_in_window(
 
 
 def _all_repetitions(event: Any, zone: tzinfo | None) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
-    """Return (local starts, durations in RDATE by start); `zone` is DTSTART's; raise StepError for an endless rule."""
+    """Return all local starts, and the durations in RDATEs by start; raise StepError for an endless rule.
+
+    `zone` is the zone of DTSTART.
+    """
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
     starts, first_start = rruleset(), _to_naive(event.get("DTSTART").dt, None)
@@ -308,9 +309,10 @@ def _all_repetitions(event: Any, zone: tzinfo | None) -> tuple[Iterable[datetime
 
 
 def _refuse_endless(rule: Any) -> None:
-    """Raise StepError for a rule that the library would take very long, or forever, to expand.
+    """Raise StepError for a rule whose expansion by the library would take very long, or never end.
 
-    In a rule by hours, minutes or seconds with filters it tries each of these until one passes, which may never happen.
+    For a rule by hours, minutes or seconds with filters, the library tries each hour, minute or second until one
+    passes, which may never happen.
     """
     frequency = str((rule.get("FREQ") or [""])[0]).upper()
     if 0 in rule.get("INTERVAL", ()):
@@ -322,12 +324,12 @@ def _refuse_endless(rule: Any) -> None:
 
 
 def _dates_of(event: Any, name: str) -> list[Any]:
-    """Return the days, times and periods in the properties of a name; a period is (begin, end or duration)."""
+    """Return the days, times and periods in all properties `name`; a period is (begin, end or duration)."""
     return [entry.dt for ical_property in _as_list(event.get(name)) for entry in ical_property.dts]
 
 
 def _until_in_zone(until: re.Match[str], zone: tzinfo | None) -> str:
-    """Return a rule's UNTIL without a zone: a time in UTC is converted to `zone`, and a day means its last second."""
+    """Return a rule's UNTIL without a zone. A time in UTC is converted to `zone`; a day becomes its last second."""
     if not until[2] or not until[0].endswith("Z") or zone is None:
         return f"UNTIL={until[1]}{until[2] or 'T235959'}"
     local_time = datetime.strptime(until[1] + until[2], "%Y%m%dT%H%M%S").replace(tzinfo=UTC).astimezone(zone)
@@ -335,16 +337,16 @@ def _until_in_zone(until: re.Match[str], zone: tzinfo | None) -> str:
 
 
 def _to_naive(moment: date | datetime, zone: tzinfo | None) -> datetime:
-    """Return a day or time as a datetime without a zone; a time with one is first converted to `zone`."""
+    """Return a day or time as a datetime without a zone; a time with a zone is converted to `zone` first."""
     if not isinstance(moment, datetime):
         return datetime(moment.year, moment.month, moment.day)  # noqa: DTZ001 the rule is evaluated in local times
     return (moment.astimezone(zone) if moment.tzinfo and zone else moment).replace(tzinfo=None)
 
 
 def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: tzinfo | None) -> EventTime | None:
-    """Return a time without a zone as one in `zone` or, if that is None, in the calendar's or the source's zone.
+    """Convert a time without a zone. It is in `zone`; if that is None, in the zone of the calendar or the source.
 
-    It has the note UNKNOWN_ZONE if the property from which it was read names a zone that is not known.
+    The result has the note UNKNOWN_ZONE if its property names a zone that is not known.
     """
     zone = zone or document.calendar_zone
     is_local = zone is None
@@ -359,7 +361,7 @@ def _as_list(entries: Any) -> list[Any]:
 
 
 def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | None:
-    """Return a day or time, in the calendar's or source's zone if it has none; None if the property has neither."""
+    """Return the day or time of a property, or None if it has neither."""
     time = _date_or_duration(ical_property)
     if isinstance(time, datetime):
         return from_zoned(time, document.zone) if time.tzinfo else _from_naive(document, ical_property, time, None)
@@ -367,7 +369,6 @@ def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | Non
 
 
 def _date_or_duration(ical_property: Any) -> Any:
-    """Return the date, time, duration or period of a property, or None for any other property."""
     try:
         return getattr(ical_property, "dt", None)
     except _LIBRARY_ERRORS:
@@ -375,7 +376,10 @@ def _date_or_duration(ical_property: Any) -> Any:
 
 
 def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedelta | None:
-    """Return how long an event lasts, for whole days until its last day; None if that is missing or negative."""
+    """Return the duration of an event; None if it is not stated or is negative.
+
+    The duration of whole days ends at the beginning of the last day.
+    """
     end, stated_duration = _event_time(document, event.get("DTEND")), _date_or_duration(event.get("DURATION"))
     duration = end.utc - start.utc if end else stated_duration if isinstance(stated_duration, timedelta) else None
     if duration is None or duration < timedelta(0):
@@ -386,25 +390,22 @@ def _duration(document: SourceDocument, event: Any, start: EventTime) -> timedel
 
 
 def _end_time(start: EventTime, duration: timedelta | None) -> EventTime | str:
-    """Return the end of an event, or an empty text if its duration is not known."""
+    """Return the end of an event; empty if its duration is not known."""
     return "" if duration is None else EventTime(start.utc + duration, all_day=start.all_day)
 
 
 def _property_text(event: Any, name: str) -> str:
-    """Return the first property of a name as text, or an empty text if the event has no such property."""
     properties = event.get(name)
     first = properties[0] if isinstance(properties, list) and properties else properties
     return "" if first is None else str(first).strip()
 
 
 def _event_url(event: Any) -> str:
-    """Return the URL of an event up to a space, or an empty text if it is not an http or https address."""
     address = _ADDRESS.match(_property_text(event, "URL"))
     return address[0] if address else ""
 
 
 def _extra_keys(event: Any) -> dict[str, Any]:
-    """Return the extra keys: categories, organizer, attachments, conference_urls, and recurring if it has an RRULE."""
     extra: dict[str, Any] = {}
     lists = _as_list(event.get("CATEGORIES"))
     categories = [str(category) for entries in lists for category in getattr(entries, "cats", [entries])]
@@ -422,12 +423,10 @@ def _extra_keys(event: Any) -> dict[str, Any]:
 
 
 def _web_properties(event: Any, name: str) -> list[Any]:
-    """Return the properties of a name whose values are web addresses; properties that contain a file are left out."""
     return [value for value in _as_list(event.get(name)) if web_address(str(value).strip())]
 
 
 def _attached_document(attachment: Any) -> dict[str, str]:
-    """Return the address, name and media type of an attached document; an unknown name or type is empty."""
     parameters = getattr(attachment, "params", {})
     names = {"name": str(parameters.get("FILENAME", "")), "media_type": str(parameters.get("FMTTYPE", ""))}
     return {"url": str(attachment).strip(), **names}

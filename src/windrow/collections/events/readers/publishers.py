@@ -1,8 +1,9 @@
-"""Read the formats of single publishers: House calendar, Legistar, roll calls of Senate and House, schema.org.
+"""Read the formats of single publishers: House calendar, Legistar, votes of Senate and House, schema.org.
 
-In the House calendar a week's page omits meetings that the pages of its days have. A meeting's XML has no address: it
-is the response when the form of the meeting's page is posted with its hidden fields, as the link "Meeting XML" does.
-The day of the request is added to addresses, so that a meeting is requested once a day as long as its week is.
+In the House calendar, the page of a week lacks meetings that the pages of its days have. A meeting's XML has no address
+of its own: it is the response to the form of the meeting's page, posted with its hidden fields, as the link "Meeting
+XML" does. The day of the request is added to addresses, so that a meeting is requested once a day as long as its week
+is.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 MAX_WEEKS = 3
-"""How many weeks of the House calendar are requested, with the current one."""
+"""The number of weeks of the House calendar that are requested, including the current one."""
 
 _WEEK_PAGE = re.compile(r"ByWeek\.aspx\?WeekOf=(\d{8})_(\d{8})", re.IGNORECASE)
 _DAY_PAGE = re.compile(r"ByDay\.aspx\?DayID=\d{8}(?=$|[^\d])", re.IGNORECASE)
@@ -48,7 +49,7 @@ _FORM_HEADERS = (("Content-Type", "application/x-www-form-urlencoded"),)
 
 
 def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for other pages."""
+    """Yield the event in a meeting's XML, or nothing for a page of the calendar; raise StepError for another page."""
     if not _is_html(document):
         for part in read_xml(document):
             yield part._replace(url=remove_day(document.url)) if isinstance(part, RawEvent) and not part.url else part
@@ -57,7 +58,7 @@ def read_house_calendar(document: SourceDocument) -> Iterator[RawEvent | Skipped
 
 
 def house_calendar_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the days, meetings and next week that a page has or, for a meeting's page, for its XML."""
+    """Return requests for the days, meetings and next week that a page links to, or for the XML of a meeting's page."""
     if not _is_html(document):
         return ()
     page = html_tree(document)
@@ -84,7 +85,6 @@ def _add_day(document: SourceDocument, url: str) -> str:
 
 
 def _next_week(document: SourceDocument) -> str:
-    """Return the address of the next week's page; an empty text after MAX_WEEKS, or if this is not a week's page."""
     week = _WEEK_PAGE.search(document.url)
     if week is None:
         return ""
@@ -98,7 +98,6 @@ def _next_week(document: SourceDocument) -> str:
 
 
 def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Request, ...]:
-    """Return the request that posts the form of a meeting's page for its XML, or () if the page has no such link."""
     link = page.css_first(f"a[href*='{_XML_BUTTON}'], a[id*='{_XML_BUTTON}']")
     if link is None:
         return ()
@@ -112,7 +111,7 @@ def _form_requests(document: SourceDocument, page: LexborHTMLParser) -> tuple[Re
 
 
 _LEGISTAR_PAGE_SIZE = 1000
-"""The most meetings in one response of Legistar."""
+"""The maximum number of meetings in a response of Legistar."""
 
 _LEGISTAR_FIELDS = {
     "id": "EventGuid|EventId", "title": "EventBodyName", "start": "{Day} {EventTime}", "description": "EventComment",
@@ -143,7 +142,7 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_legistar_page(document: SourceDocument) -> str:
-    """Return the address of the next page of meetings, or an empty text if this page is not a full one."""
+    """Return the address of the next page of meetings; empty if this page is not full."""
     listed = parse_json(document)
     if not isinstance(listed, list) or len(listed) < _LEGISTAR_PAGE_SIZE:
         return ""
@@ -161,7 +160,7 @@ _NO_SUCH_VOTE = "Error sanitizing file"
 
 
 def read_senate_votes(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the votes in a list of one session of the Senate; the year of the session is added to their dates.
+    """Yield the votes of one session of the Senate; their dates get the year of the session.
 
     A session begins on 3 January, so 1 and 2 January are in the next year.
     """
@@ -186,13 +185,13 @@ def _vote_text(vote: etree._Element, added_fields: dict[str, str], path: str) ->
 
 
 def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
-    """Yield the vote in a file of the House, or nothing for the error page, with status 200, of a future vote."""
+    """Yield the vote in a file of the House. Yield nothing for the error page, with status 200, of a future vote."""
     if not reports_missing_vote(document):
         yield from read_xml(document)
 
 
 def next_house_vote(document: SourceDocument) -> str:
-    """Return the address of the next vote; an empty text if this one does not exist yet or has no number."""
+    """Return the address of the next vote; empty if this vote does not exist yet or has no number."""
     roll = _ROLL_FILE.search(document.url)
     if roll is None or reports_missing_vote(document):
         return ""
@@ -227,7 +226,7 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH; of an event only `subEvent` is searched for others."""
+    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH. Inside an event, only `subEvent` is searched."""
     if depth > _MAX_JSON_DEPTH:
         return
     if isinstance(tree, list):
@@ -247,10 +246,8 @@ def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
 
 
 def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> RawEvent | SkippedPart:
-    """Return an event from an object of JSON-LD, or a SkippedPart if its start cannot be read."""
-
     def field(name: str) -> str:
-        """Return a field of the event as text with entities decoded; of a list, only the first value."""
+        """Return a field of the event as text with entities decoded; for a list, only the first value."""
         content = event.get(name)
         if isinstance(content, list):
             content = content[0] if content else None
@@ -277,7 +274,6 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
 
 
 def _location_text(location: Any) -> str:
-    """Return a location of JSON-LD as text: its name and address, or its URL if it has neither."""
     if isinstance(location, list):
         return "; ".join(filter(None, map(_location_text, location[:5])))
     if not isinstance(location, dict):

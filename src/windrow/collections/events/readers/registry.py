@@ -12,7 +12,7 @@ from windrow.contract import Request, later
 class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
-    `next_page` returns the address of the next page, or an empty text, and `details` the requests for documents of
+    `next_page` returns the address of the next page, or an empty text. `details` returns the requests for documents of
     single events. `complete` means that the pages of a list usually have all future events. `is_growing` means that new
     events are in new documents at the end of a chain, so that each run requests the whole chain.
     """

@@ -52,7 +52,7 @@ class NewsAdapter(RecordAdapter):
         return LateAttemptStore(path)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and one for each written file of an article that does not exist any more."""
+        """Yield the faults of the records, and a fault for each article whose file was written and is missing."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -65,7 +65,7 @@ class NewsAdapter(RecordAdapter):
                     )
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote: yield violations of the standard, and the sizes in bytes of files."""
+        """Check a tree that any program wrote: yield violations of the standard, and the size of each file in bytes."""
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
@@ -82,7 +82,7 @@ class NewsAdapter(RecordAdapter):
                 yield Fault(name, f"{field}: {problem}" if field else problem)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write all articles to `out` in a format, or all responses for "warc"; return how many were written."""
+        """Write all articles in a format, or all responses for "warc"; return the number of articles or responses."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)
@@ -91,7 +91,6 @@ class NewsAdapter(RecordAdapter):
         return (export.write_parquet if form == "parquet" else export.write_jsonl)(folders.articles, out)
 
     def _export_warc(self, workspace: Workspace, out: TextIO) -> int:
-        """Write the WARC records of all responses, unchanged, to `out`; return their number."""
         if not workspace.ledger.exists():
             return 0
         count = last_attempt = 0
@@ -107,13 +106,16 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address or, if it is not known, the article that has it in another spelling."""
+        """Explain an address. If it is not known, explain the article whose address is another spelling of it."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
 
     def takedown_targets(self, workspace: Workspace, ledger: Ledger, name: str) -> Iterator[TakedownTarget]:
-        """Yield the targets of an article's takedown: its addresses, and as shared targets the lists that name it."""
+        """Yield the targets of a takedown of an article: its addresses, and the lists that name it.
+
+        The lists are shared targets, because they name other articles, too.
+        """
         urls = self._articles_at(workspace, name)
         addresses = (*(urls or (name,)), *self._addresses_of(workspace, urls))
         own_urls = {hash64(normalise(own_url).url): own_url for own_url in addresses}  # by their numbers on the ledger
@@ -126,13 +128,13 @@ class NewsAdapter(RecordAdapter):
                 yield TakedownTarget(url, address, collection=self._collection.name)
 
     def _addresses_of(self, workspace: Workspace, urls: Sequence[str]) -> tuple[str, ...]:
-        """Return the addresses that any version of these articles has; `urls` are their keys."""
+        """Return the addresses of all versions of articles; `urls` are the keys of the articles."""
         with self._store(workspace) as store:
             addresses = [version.url for url in urls for version in store.history(url)] if store else []
         return tuple(dict.fromkeys(addresses))
 
     def _articles_at(self, workspace: Workspace, url: str) -> tuple[str, ...]:
-        """Return the keys of the articles in the records or else the tree that have an address, in any spelling."""
+        """Return the keys of the articles at an address, in any spelling: from the records, or else from the tree."""
         with self._store(workspace) as store:
             if store is None:
                 return ()
@@ -143,7 +145,7 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the target's articles from records, tree and raw responses; return how many observations that were."""
+        """Remove the target's articles from records, tree and raw responses; return the number of observations."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):
@@ -158,7 +160,6 @@ class NewsAdapter(RecordAdapter):
         return super().remove_taken_down(workspace, target, attempts)
 
     def _remove_files(self, workspace: Workspace, urls: set[str]) -> None:
-        """Remove the files of articles from the tree, and the articles from the raw responses of runs."""
         folders = self._folders(workspace)
         with closing(TreeIndex(self._path(workspace))) as index, index.writing_run():
             for url in sorted(urls):
@@ -181,19 +182,18 @@ class NewsAdapter(RecordAdapter):
 
 
 def _limits(workspace: Workspace) -> Limits:
-    """Return the limits of the workspace, with sizes of at most MAX_JSON_SIZE."""
+    """Return the limits of the workspace; sizes are at most MAX_JSON_SIZE."""
     limits = workspace.limits
     transfer_size, member_size = (min(size, MAX_JSON_SIZE) for size in (limits.transfer_size, limits.member_size))
     return replace(limits, transfer_size=transfer_size, member_size=member_size)
 
 
 def _aliases(article: Mapping[str, Any]) -> set[str]:
-    """Return the aliases of the addresses in an article of a raw response."""
     return {standard.alias(text) for name in ("link", "url") if isinstance(text := article.get(name), str)}
 
 
 def _remove_articles(path: Path, urls: set[str]) -> None:
-    """Remove the articles with these addresses, in any spelling, from the file of a raw response."""
+    """Remove the articles at the given addresses, in any spelling, from the file of a raw response."""
     response = json.loads(path.read_text(encoding="utf-8-sig"))
     list_key = "rows" if isinstance(response, dict) and "rows" in response else "body"  # the body of an envelope
     articles = response.get(list_key) if isinstance(response, dict) else response

@@ -18,7 +18,7 @@ from windrow.formats.markdown import read_markdown as render_markdown
 from windrow.formats.text import json_text, xml_text
 
 MAX_FEED_ARTICLES = 200
-"""The most articles in the Atom feed."""
+"""The maximum number of articles in the Atom feed."""
 
 _BATCH_SIZE = 1_000  # articles that are written to Parquet at once
 _MAX_SECONDS = 253_402_300_799  # the last second of the year 9999
@@ -26,7 +26,7 @@ _MAX_INT64 = 2**63 - 1
 
 
 def read_articles(tree: Path) -> Iterator[dict[str, Any]]:
-    """Yield the articles of a tree, ordered by domain; skip invalid files, which `windrow check` reports."""
+    """Yield the articles of a tree, ordered by domain. Invalid files are skipped; `windrow check` reports them."""
     for path in sorted(tree.glob("*/*.json")):
         try:
             article = json.loads(path.read_bytes())
@@ -46,7 +46,7 @@ def write_jsonl(tree: Path, out: TextIO) -> int:
 
 
 def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
-    """Write the newest MAX_FEED_ARTICLES of a tree as an Atom feed (RFC 4287); return the number of articles."""
+    """Write the MAX_FEED_ARTICLES newest articles as an Atom feed (RFC 4287); return the number of articles."""
     newest = nlargest(MAX_FEED_ARTICLES, read_articles(tree), key=_time_of)
     last_updated = _format_time(_time_of(newest[0])) if newest else "1970-01-01T00:00:00Z"
     out.write('<?xml version="1.0" encoding="utf-8"?>\n<feed xmlns="http://www.w3.org/2005/Atom">\n')
@@ -58,7 +58,6 @@ def write_atom(workspace: Workspace, tree: Path, out: TextIO) -> int:
 
 
 def _atom_entry(article: dict[str, Any]) -> str:
-    """Return an article as an entry of an Atom feed."""
     author = f"<author><name>{xml_text(article['author'])}</name></author>" if article.get("author") else ""
     terms = "".join(f'<category term="{xml_text(word)}"/>' for word in article.get("keywords") or ())
     article_text = str(article.get("article_text", ""))
@@ -76,7 +75,7 @@ def _atom_entry(article: dict[str, Any]) -> str:
 
 
 def _time_of(article: dict[str, Any]) -> int:
-    """Return when an article was published or, if that is not known, first seen, in seconds since 1970."""
+    """Return the time when an article was published, or else first seen, in seconds since 1970."""
     return min(int(article.get("publication_timestamp_gmt") or article["first_seen_timestamp_gmt"]), _MAX_SECONDS)
 
 
@@ -85,7 +84,7 @@ def _format_time(seconds: int) -> str:
 
 
 def write_parquet(tree: Path, out: TextIO) -> int:
-    """Write the articles of a tree as a Parquet table; return their number. Raises MissingExtra without pyarrow."""
+    """Write the articles of a tree as a Parquet table; return their number. Raise MissingExtra without pyarrow."""
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415
@@ -109,7 +108,7 @@ def write_parquet(tree: Path, out: TextIO) -> int:
 
 
 def _cell_value(name: str, content: Any) -> Any:
-    """Return the value of a field as its Parquet column has it: `metadata` is JSON, `word_count` a 64-bit integer."""
+    """Convert a field for its Parquet column: `metadata` to JSON, and `word_count` to a 64-bit integer."""
     if name == "word_count" and content is not None:
         return min(content, _MAX_INT64)
     return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content

@@ -1,8 +1,8 @@
 """Write the articles of each run to the tree, and its raw responses and summaries to a directory.
 
 Everything is derived from the ledger and the records. If a run is killed, the next one writes it again: files and
-directories are renamed into place when they are complete, and the index is committed last. `pulse` reports
-progress and returns False if the writing must stop.
+directories are renamed into place when they are complete, and the index is committed last. `pulse` reports progress and
+returns False if the writing must stop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _PAGE_SIZE = 200  # attempts
 
 
 class NewsFolders(NamedTuple):
-    """The folders and limits of a publisher; with `rewrites_changed` a changed article's file is written again."""
+    """The folders and limits of a publisher. If `rewrites_changed`, the files of changed articles are written again."""
 
     articles: Path  # the tree
     raw: Path  # the directories of runs
@@ -52,7 +52,7 @@ class NewsFolders(NamedTuple):
 
 @dataclass
 class Publisher:
-    """Writes the tree and the directories of runs from the databases in the files `ledger` and `records`."""
+    """Writes the tree and the directories of runs. `ledger` and `records` are the files of the databases."""
 
     ledger: Path
     records: Path
@@ -61,10 +61,10 @@ class Publisher:
     """The configured kind of each source, by its name."""
 
     def __call__(self, pulse: Callable[[], bool]) -> Derived:
-        """Write the runs that are not written yet, the oldest first, and articles that were read after their run was.
+        """Write runs that are not written yet, oldest first, then articles that were read after their run was written.
 
-        Stops if `pulse` returns False. Returns a summary, and the errors of the sources that failed in the last of
-        these runs. Raises StoreError or DiskFull if a file cannot be written.
+        Stop if `pulse` returns False. Return a summary, and the errors of the sources that failed in the last of these
+        runs. Raise StoreError or DiskFull if a file cannot be written.
         """
         ledger = Ledger(self.ledger)
         with (
@@ -95,7 +95,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number of the last attempt before any that is still to be read; robots.txt is never read."""
+    """Return the last attempt up to which all were read, except requests for robots.txt, which are never read."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -117,12 +117,12 @@ class _RunWriter:
         self._succeeded: set[str] = set()  # sources with a list that could be used
 
     def failed_sources(self) -> dict[str, str]:
-        """Return the sources whose lists all failed, with the error of the first list."""
+        """Return, for each source whose lists all failed, the error of its first list."""
         return {source: error for source, error in self._errors.items() if source not in self._succeeded}
 
     @published_files()
     def write(self, attempts: Iterable[RecordedAttempt], pulse: Callable[[], bool]) -> int:
-        """Write a run from its attempts; return how many articles are new. What `pulse` returns is ignored."""
+        """Write a run from its attempts; return the number of new articles. The result of `pulse` is ignored."""
         last_attempt, session_began = 0, datetime.now(UTC)
         with self._index.writing_run():
             remaining = iter(attempts)
@@ -146,9 +146,9 @@ class _RunWriter:
 
     @published_files()
     def write_late(self, attempts: Iterable[RecordedAttempt]) -> int:
-        """Write the articles of responses that were read after their run was written; its directory does not change.
+        """Write articles that were read after their run was written, without changing the directory of the run.
 
-        An existing file is changed only by the latest version of its article. Return how many articles are new.
+        Only the latest version of an article changes its file. Return the number of new articles.
         """
         new_articles = 0
         with self._index.writing_run():
@@ -162,18 +162,16 @@ class _RunWriter:
         return new_articles
 
     def _request_name(self, recorded: RecordedAttempt) -> str:
-        """Return the name that the discovery gave to the request of an attempt, or an empty text if it gave none."""
         request = self._ledger.requests.of_attempt(recorded.seq)
         return str(json.loads(request.context).get("name", "")) if request and request.context else ""
 
     def _write_response(self, recorded: RecordedAttempt, statements: list[AttemptStatement]) -> None:
-        """Write a response to the directory of its kind of site, and its articles to the tree."""
         name = self._request_name(recorded)
         kind, followed = kind_of(name), self._ledger.requests.followed(recorded.seq)
         if followed is not None and name and not name.endswith(f".{ARTICLE}"):
             self._note_list_outcome(recorded, followed)
         if name == HOME:
-            kind = self._kind_of_home(recorded, followed)
+            kind = self._kind_of_front_page(recorded, followed)
         if kind not in KINDS:
             return
         raw_run = self._raw_run(kind, recorded)
@@ -191,8 +189,8 @@ class _RunWriter:
             outcome, detail = self._write_article(statement, recorded, kind)
             raw_run.count(outcome, detail, recorded.attempt.url)
 
-    def _kind_of_home(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind of a front page's site if it lists articles, "page" if it failed, and "" otherwise."""
+    def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
+        """Return the kind of site for a front page that lists articles, "page" if its request failed, or else ""."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
@@ -201,14 +199,13 @@ class _RunWriter:
         return kind if kind in {"feed", "page"} else ""
 
     def _note_list_outcome(self, recorded: RecordedAttempt, followed: Followed) -> None:
-        """Remember whether a list of a source could be used, for `failed_sources`."""
         if followed.reason is None and _is_successful(recorded):
             self._succeeded.add(recorded.source)
         elif followed.reason is not None:
             self._errors.setdefault(recorded.source, f"{recorded.attempt.url}: {describe_refusal(followed)}")
 
     def _report_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Report a site if its robots.txt failed, as then nothing else of it was requested that could be reported."""
+        """Report a site whose robots.txt failed: as no more was requested there, nothing else reports it."""
         attempt = recorded.attempt
         if attempt.reason is None and attempt.status is not None and attempt.status < 500 and attempt.status != 429:
             return
@@ -218,7 +215,6 @@ class _RunWriter:
         self._raw_run(kind, recorded).add_robots_failure(recorded)
 
     def _raw_run(self, kind: str, recorded: RecordedAttempt) -> RawRun:
-        """Return the directory of a kind of site; create it if this run does not have it yet."""
         if kind not in self._raw_runs:
             is_first = self._index.is_first
             self._raw_runs[kind] = RawRun(kind, self._session, self._folders, recorded.opened, is_first)
@@ -268,10 +264,10 @@ class _RunWriter:
     def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
         """Rewrite the file of an article if its content changed; return whether it did.
 
-        `observed` was read in the session that began at `seen_at` (seconds since 1970) from a site of `kind` with the
-        domain `site`. A site that is neither the article's own nor the one that its file was written from changes
-        nothing, as any site may list addresses of others. A kind that is less reliable than the written one changes
-        nothing either, unless the article's own site replaces content of another site.
+        `observed` was read in the session that began at `seen_at` (seconds since 1970), from a site of `kind` with the
+        domain `site`. Nothing changes if `site` is neither the article's own site nor the site from which the file was
+        written, because any site may list addresses of other sites. Nothing changes either if `kind` is less reliable
+        than the kind of the file, unless the article's own site replaces content of another site.
         """
         own_domain = standard.domain(written.url)
         written_from = written.site
@@ -309,9 +305,9 @@ def _is_successful(recorded: RecordedAttempt) -> bool:
 
 
 def _failure(recorded: RecordedAttempt, followed: Followed | None, name: str) -> str:
-    """Return why the request for the page of an article failed, or "" if it did not or was for something else.
+    """Return why the request for an article's page failed; empty if it succeeded, or was not for an article.
 
-    A redirect failed if it was not followed, for the reason in `followed`. `name` is the name of the request.
+    A redirect that was not followed has failed, for the reason in `followed`. `name` is the name of the request.
     """
     attempt = recorded.attempt
     if not name.endswith(f".{ARTICLE}") or _is_successful(recorded):
@@ -335,7 +331,6 @@ def _already_written_revisions(
 
 
 def _read_file(path: Path) -> str | None:
-    """Return the text of a file, or None if it does not exist."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
@@ -343,7 +338,6 @@ def _read_file(path: Path) -> str | None:
 
 
 def _parse_article(text: str | None) -> dict[str, Any]:
-    """Return the article in the text of a file, or an empty dict if the text is None or not a JSON object."""
     try:
         article = json.loads(text or "")
     except (ValueError, RecursionError):
@@ -352,14 +346,13 @@ def _parse_article(text: str | None) -> dict[str, Any]:
 
 
 def _first_seen(article: Mapping[str, Any]) -> int | None:
-    """Return when an article was first seen, in seconds since 1970, or None if its file does not have it."""
     seconds = article.get("first_seen_timestamp_gmt")
     return seconds if isinstance(seconds, int) and seconds > 0 else None
 
 
 @published_files()
 def write_whole(path: Path, text: str) -> None:
-    """Write a file, under a temporary name first, so that it is never incomplete; create its folder."""
+    """Write a file under a temporary name and rename it, so that it is never incomplete; create its folder."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.part")
     part.write_text(text, encoding="utf-8")

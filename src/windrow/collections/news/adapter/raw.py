@@ -30,7 +30,7 @@ _JSON_KINDS = frozenset({"wordpress", "townnews"})
 
 
 class _Domain:
-    """The responses of one site in a run, and the file that they are written to."""
+    """The responses of one site in a run, and the file to which they are written."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -47,12 +47,12 @@ class _Domain:
 
 
 class RawRun:
-    """The directory for the sites of one kind in one run, written under a temporary name and renamed at the end."""
+    """The directory for the sites of one kind in one run. It has a temporary name until the end of the run."""
 
     def __init__(
         self, kind: str, session: int, folders: NewsFolders, session_began: datetime, is_first: Callable[[str], bool]
     ) -> None:
-        """Create an empty folder; `is_first` returns whether this run calls it with a text for the first time."""
+        """Create an empty folder. `is_first` returns whether a name occurs for the first time in this run."""
         self._is_first = is_first
         self.kind = kind
         self.counts: Counter[str] = Counter(dict.fromkeys(COUNTS, 0))
@@ -67,7 +67,10 @@ class RawRun:
         self._folder.mkdir(parents=True)
 
     def count(self, outcome: str, detail: str, url: str) -> None:
-        """Count an article that was read at `url` by its outcome, which need not be in COUNTS, and its detail."""
+        """Count an article that was read at `url`, by its outcome and detail.
+
+        An outcome that is not in COUNTS is counted among the details.
+        """
         self.details["seen"] += 1
         if outcome in {"articles_new", "articles_skipped"}:
             self._domain(url).articles += 1
@@ -81,7 +84,10 @@ class RawRun:
     def add_response(
         self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add a response and, unless it is an article's page, its error; `followed` is None if it was not followed."""
+        """Add a response. Add also its error, unless it is an article's page.
+
+        `followed` is None if the response was not followed.
+        """
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
         domain = self._domain(attempt.url)
@@ -104,14 +110,13 @@ class RawRun:
             domain.other_responses += 1
 
     def add_robots_failure(self, recorded: RecordedAttempt) -> None:
-        """Add the error of a site of which nothing was requested because its robots.txt failed."""
+        """Add the error of a site where nothing was requested because its robots.txt failed."""
         self._last_request = max(self._last_request, recorded.attempt.started)
         domain, attempt = self._domain(recorded.attempt.url), recorded.attempt
         problem = attempt.message or attempt.reason or f"the status is {attempt.status}"
         domain.error = domain.error or f"robots.txt: {problem}"
 
     def _domain(self, url: str) -> _Domain:
-        """Return the `_Domain` of an address's site; create it for the first address of the site."""
         address = parts(url)
         name = address.origin.partition("://")[2].removeprefix("www.")
         domain = self._domains.get(name)
@@ -121,7 +126,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site: a single one unchanged, several as one list of their rows."""
+        """Add a response to the file of its site. A single one is unchanged; several become one list of their rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:
@@ -153,7 +158,7 @@ class RawRun:
                 domain.needs_comma = True
 
     def _add_to_manifest(self, recorded: RecordedAttempt, kept: KeptResponse) -> None:
-        """Add to the manifest the place in the archive of a response that is not copied to the directory."""
+        """Add a response's place in the archive to the manifest; the response is not copied to the directory."""
         attempt = recorded.attempt
         entry = {
             "url": attempt.url, "retrieved": attempt.started.isoformat(), "status": attempt.status,
@@ -165,7 +170,11 @@ class RawRun:
         self._manifest_size += 1
 
     def finish(self, raw: Path, epoch: int) -> int:
-        """Write the summaries and move the directory into `raw`; return its number, `epoch` or the next free one."""
+        """Write the summaries and move the directory into `raw`; return its number.
+
+        The number is the first free number from `epoch` on. If a killed process wrote the directory of this run, its
+        number is used.
+        """
         for domain in self._domains.values():
             if domain.json_responses == 1:
                 domain.path.write_bytes(domain.first_response)
@@ -204,7 +213,7 @@ class RawRun:
         return {"timestamp": timestamp, "source": self.kind, "statistics": statistics, "details": details}
 
     def _collection_summary(self, epoch: int, folder: Path) -> dict[str, Any]:
-        """Return the summary of the sites; `folder` is the run's directory, and `epoch` its name."""
+        """Return the summary of the sites; `folder` is the final path of the run's directory, and `epoch` its name."""
         summary: dict[str, Any] = {"collection_timestamp": str(epoch), "collection_date": folder.parent.name}
         if self.kind == "wordpress":
             summary["hours_ago"] = None
@@ -212,7 +221,7 @@ class RawRun:
         return summary
 
     def _site_result(self, name: str, domain: _Domain, folder: Path) -> dict[str, Any]:
-        """Return the entry of a site in the collection summary; `folder` is the run's directory."""
+        """Return the entry of a site in the collection summary; `folder` is the final path of the run's directory."""
         if domain.error and not domain.used_responses:
             status = "blocked" if domain.is_blocked else "error"
             return {"domain": name, "status": status, "error_message": domain.error[:1000]}
@@ -234,19 +243,18 @@ class RawRun:
 
 
 def describe_refusal(followed: Followed) -> str:
-    """Return a message with the reason why the discovery could not use a response."""
+    """Return why the discovery could not use a response."""
     findings = followed.read_findings()
     return findings[0].message if findings else str(followed.reason)
 
 
 def _row_name(row: Any) -> str:
-    """Return the id of a row, or the whole row as JSON if it has no id."""
     name = row.get("id") or row.get("uuid") or row.get("url") if isinstance(row, dict) else None
     return str(name or json.dumps(row))
 
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
-    r"""Split a response before the end of its list, to add rows; return (start, end, whether it has rows).
+    r"""Split a response before the end of its list, where rows can be added; return (start, end, whether it has rows).
 
     >>> _split_before_end(b'{"total": 2, "next": 1, "rows": [7]}')
     (b'{"total": 2, "rows": [\n7', b'\n]}\n', True)
@@ -267,7 +275,6 @@ def _format_time(time: datetime) -> str:
 
 
 def _is_same_run(path: Path, kind: str, last_request: datetime) -> bool:
-    """Return whether the normalization summary at `path` has this kind and this time of the last request."""
     try:
         summary = json.loads(path.read_text(encoding="utf-8"))
     except ValueError:

@@ -1,6 +1,7 @@
-"""The tables, in the file of the records, with the articles that have files in the tree, and all their addresses.
+"""The tables of the articles that have files in the tree, with all their addresses, in the file of the records.
 
-If they are lost, the publisher begins with the first run again, finds the files of its articles and fills the tables.
+If the tables are lost, the publisher begins with the first run again, finds the files of its articles and fills the
+tables.
 """
 
 from __future__ import annotations
@@ -28,10 +29,11 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 
 
 class WrittenArticle(NamedTuple):
-    """An article that has a file: `file` is its path in the tree, `hash` the `standard.content_hash` of its content.
+    """An article that has a file.
 
-    `first_seen` is in seconds since 1970. The content was read from a site of `kind` with the domain `site`.
-    `revisions` is as in the file's metadata.
+    `file` is its path in the tree, and `hash` the `standard.content_hash` of its content. `first_seen` is in seconds
+    since 1970. The content was read from a site of `kind` with the domain `site`. `revisions` is as in the file's
+    metadata.
     """
 
     id: int
@@ -45,21 +47,20 @@ class WrittenArticle(NamedTuple):
 
 
 class TreeIndex(SqliteStore):
-    """The tables of the articles that have files, of the runs, and of the last attempt that was written."""
+    """The tables of articles that have files, of runs, and of the last attempt that was written."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file of the records, and create the tables if they do not exist."""
         super().__init__(path, _SCHEMA)
 
     @contextmanager
     def writing_run(self) -> Iterator[None]:
-        """Open a transaction that writes one run; for `is_first` all names are new again."""
+        """Open a transaction that writes one run. `is_first` then only knows the names in this run."""
         with self._writing():
             self._connection.execute("DELETE FROM name_of_run")
             yield
 
     def is_first(self, name: str) -> bool:
-        """Return whether this is called with a name for the first time in the current run."""
+        """Return whether a name occurs for the first time in the current run."""
         return (
             self._connection.execute("INSERT INTO name_of_run VALUES (?) ON CONFLICT DO NOTHING", (name,)).rowcount > 0
         )
@@ -76,7 +77,7 @@ class TreeIndex(SqliteStore):
         )
 
     def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article of the first alias that belongs to an article, or None if none of them does."""
+        """Return the article of the first alias that belongs to an article, or None."""
         for alias in aliases:
             row = self._connection.execute(
                 "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
@@ -87,7 +88,7 @@ class TreeIndex(SqliteStore):
         return None
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
-        """Add an article with a file, and its aliases; if the file has a row, only `kind` changes. `id` is ignored."""
+        """Add an article and its aliases, ignoring its `id`. If its file has a row already, only `kind` changes."""
         row = self._connection.execute(
             "INSERT INTO written (file, url, first_seen, kind, hash, revisions, site) VALUES (?,?,?,?,?,?,?)"
             " ON CONFLICT (file) DO UPDATE SET kind = excluded.kind RETURNING id",
@@ -97,12 +98,12 @@ class TreeIndex(SqliteStore):
         self.add_aliases(int(row[0]), aliases)
 
     def add_aliases(self, article_id: int, aliases: Iterable[str]) -> None:
-        """Add aliases to an article, except those that another article has."""
+        """Add aliases to an article. An alias of another article stays with that article."""
         rows = [(alias, article_id) for alias in aliases]
         self._connection.executemany("INSERT INTO written_alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
 
     def revise(self, article: WrittenArticle) -> None:
-        """Store what changed of an article whose file was rewritten: all except its id, file and url."""
+        """Store an article whose file was rewritten; its id, file and url do not change."""
         self._connection.execute(
             "UPDATE written SET hash = ?, kind = ?, revisions = ?, first_seen = ?, site = ? WHERE id = ?",
             (article.hash, article.kind, json.dumps(article.revisions), article.first_seen, article.site, article.id),
@@ -119,7 +120,7 @@ class TreeIndex(SqliteStore):
         self._connection.execute("DELETE FROM written WHERE id = ?", (article_id,))
 
     def epoch_of_run(self, session: int, kind: str, began: int) -> int:
-        """Return the number of a run's directory: the stored one, or the first free one from `began` (Unix time) on."""
+        """Return the stored number of a run's directory, or else the first free number from the time `began` on."""
         query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
         row = self._connection.execute(query, (session, kind)).fetchone()
         if row:

@@ -1,4 +1,4 @@
-"""Keep the index of the catalogue up to date with the files in its folders, and report what was taken from each."""
+"""Keep the index of the catalogue up to date with the files in its folders, and report what was read from them."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """Clauses for messages: what an update of the index changed, and what must be repaired; "" if there is nothing."""
+    """Clauses for messages: what an update of the index changed, and what must be repaired. Both may be empty."""
 
     changes: str = ""
     problems: str = ""
 
 
 def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
-    """Import new and changed files of `locations` (files and folders), and remove the works of files that are gone.
+    """Import new and changed files of `locations` (files and folders); remove the works of files that are gone.
 
-    A file that cannot be read keeps its former works, and so do the files of a location that does not exist or is
-    empty, as it may be a disk that is not mounted. If `pulse` returns False, the update is stopped.
+    A file that cannot be read keeps its former works. The files of a location that does not exist or is empty keep
+    their works, too: the location may be a disk that is not mounted. If `pulse` returns False, the update is stopped.
     """
     if not locations:
         count = index.count()
@@ -61,7 +61,6 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
 def _describe_changes(
     imported_files: Sequence[CatalogueFile], gone_files: Sequence[CatalogueFile], old_files: dict[str, CatalogueFile]
 ) -> str:
-    """Return a clause about the imported files, with their counts, and about the files that are gone, or ""."""
     read_files = [file for file in imported_files if not file.problem]
     clauses = []
     for file in read_files:
@@ -81,7 +80,7 @@ def _describe_changes(
 
 
 def describe_losses(refused: Counter[str], shortened: int) -> str:
-    """Return the numbers of shortened works and of refused records by reason, after ", ", or "" if there are none.
+    """Describe shortened works, and refused records by reason. The text begins with ", " or is empty.
 
     >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1)
     ', 1 work shortened to 200 authors, 3 records refused: bad_line 2, not_wanted 1'
@@ -93,21 +92,19 @@ def describe_losses(refused: Counter[str], shortened: int) -> str:
 
 
 def _join(clauses: Sequence[str], separator: str) -> str:
-    """Join the first `_MAX_NAMED_FILES` clauses; if there are more, add their number and a command that lists all."""
+    """Join the first clauses; if there are more, add the number left out and the command that lists all."""
     text = separator.join(clauses[:_MAX_NAMED_FILES])
     others = len(clauses) - _MAX_NAMED_FILES
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text
 
 
 def _files_in(location: Path) -> list[Path]:
-    """Return the files below a folder, or a list of the file itself, or an empty list if the path does not exist."""
     if location.is_dir():
         return [file for file in location.rglob("*") if file.is_file()]
     return [location] if location.is_file() else []
 
 
 def _stamp(path: Path) -> str:
-    """Return the size and modification time of a file, or an empty text if they cannot be read."""
     try:
         stat = path.stat()
     except OSError:

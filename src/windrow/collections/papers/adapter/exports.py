@@ -26,7 +26,7 @@ from windrow.formats.text import json_text
 
 ReadSettings = Callable[[Workspace], PaperSettings]
 ExportWriter = Callable[[Workspace, str, TextIO], int]
-"""A function that writes an export in a form to a stream, and returns the number of its lines or files."""
+"""A function that writes an export in a form to a stream, and returns the number of lines or files."""
 
 DUMPS: Mapping[str, tuple[str, ...]] = {
     "ungrobided": ("f:c", "file:mime", "file:cdx"),
@@ -34,13 +34,12 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
     "grobid-status-code": ("grobid0:status_code",),
     "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
 }
-"""The columns after the key, by the form of a dump; a row that lacks one of them is left out."""
+"""By the form of a dump, the columns that follow the key. Rows without one of the columns are left out."""
 
 _COUNTED_COLUMNS = {
     "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
     "match-status": "match0:mstatus", "mime": "file:mime",
 }  # fmt: skip
-"""The column whose contents are counted, by the form of the export."""
 
 _OUTCOME_COLUMNS = ("file:mime", "grobid0:status", "text0:tstatus")
 
@@ -68,7 +67,7 @@ def make_exports(read_settings: ReadSettings, write_versions: ExportWriter) -> t
 
 
 def _write_papers(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write all rows with decoded cells, except the TEI, which `paper-tei` exports; return the number of rows."""
+    """Write all rows with decoded cells, without the TEI, which `paper-tei` exports; return the number of rows."""
     if form == "parquet":
         fields = {name: NUMBER if ENCODINGS[name] == INT64 else TEXT for name in ENCODINGS if ENCODINGS[name] != BYTES}
         rows = (
@@ -91,7 +90,6 @@ def _decoded_rows(settings: PaperSettings) -> Iterator[dict[str, Any]]:
 
 
 def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write a line of fields with tabs between them for each row of a dump; return the number of lines."""
     count = 0
     for fields in _SPECIAL_DUMPS.get(form, _column_fields)(settings, form):
         output.write("\t".join(fields) + "\n")
@@ -100,7 +98,7 @@ def _write_dump(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key and the columns in DUMPS of rows that have all of them (and, if `ungrobided`, no outcome)."""
+    """Yield the key and the columns of rows that have all columns; for `ungrobided`, only rows without an outcome."""
     columns = DUMPS[form]
     scanned = (*columns, "grobid0:status_code") if form == "ungrobided" else columns
     with open_rows(settings) as table:
@@ -110,7 +108,6 @@ def _column_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]
 
 
 def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield the key, and a JSON object with `file:cdx` and TEI, of each row that has both of them."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("file:cdx", "grobid0:tei_xml")):
@@ -124,7 +121,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield slug and, as JSON, properties for matching of each row that GROBID processed and whose title is usable."""
+    """Yield, for each row with an outcome of GROBID and a usable title, its slug, and JSON properties for matching."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):
@@ -140,7 +137,7 @@ def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]
 _SPECIAL_DUMPS: Mapping[str, Callable[[PaperSettings, str], Iterator[Sequence[str]]]] = {
     "grobid-xml": _tei_fields, "scorable": _match_fields,
 }  # fmt: skip
-"""The functions that yield the fields of lines, by the form of the dump; other dumps have the columns in DUMPS."""
+"""Functions for the dumps whose fields are not the columns in DUMPS."""
 
 
 def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
@@ -166,7 +163,7 @@ def _write_counts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _outcomes(cells: Cells) -> Iterator[str]:
-    """Yield the outcomes of GROBID and of the embedded extractor for a paper, or why there is none."""
+    """Yield the outcomes of GROBID and of the embedded extractor; if there is none, yield one text with the reason."""
     has_outcome = False
     for column in ("grobid0:status", "text0:tstatus"):
         if status := decode(column, cells.get(column, b"")):
@@ -178,7 +175,6 @@ def _outcomes(cells: Cells) -> Iterator[str]:
 
 
 def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write path, number of works, `describe_losses` and problem of each file; return the number of files."""
     del form
     if not settings.catalogue_index.is_file():
         return 0
@@ -191,7 +187,6 @@ def _write_catalogue(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:
-    """Write the keys of the rows that have `f:c` and lack a column; return their number."""
     count = 0
     with open_rows(settings) as table:
         for key, cells in table.scan(("f:c", column)):
@@ -202,7 +197,6 @@ def _write_keys(settings: PaperSettings, column: str, output: TextIO) -> int:
 
 
 def _write_tei(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write a tar with the TEI of each paper; return the number of files."""
     del form
 
     def files() -> Iterator[tuple[str, bytes]]:
@@ -214,7 +208,6 @@ def _write_tei(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def _write_thumbnails(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write a tar with the picture of the first page of each paper that has one; return the number of files."""
     del form
 
     def files() -> Iterator[tuple[str, bytes]]:
@@ -230,7 +223,6 @@ def _write_thumbnails(settings: PaperSettings, form: str, output: TextIO) -> int
 
 
 def _write_tar(files: Iterator[tuple[str, bytes]], output: TextIO) -> int:
-    """Write files, given as (name, content), as a tar; return their number."""
     count = 0
     with tarfile.TarFile.open(mode="w|", fileobj=output.buffer) as tar:
         for name, content in files:
@@ -247,6 +239,5 @@ def _path_in_tar(base32: str) -> str:
 
 
 def _cell_text(column: str, cells: Cells) -> str:
-    """Return the content of a cell as a text without tabs and ends of lines."""
     content = decode(column, cells[column])
     return json.dumps(content, sort_keys=True) if isinstance(content, dict) else " ".join(str(content).split())

@@ -63,21 +63,21 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if the settings are not valid, including the media types of sources and the table."""
+        """Raise an error if a setting is not valid, or the media types of a source or the table are not."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
             wanted_types(source.options)
         self._paper_settings(workspace)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with a derivation that writes the rows."""
+        """Return the harvest of the configuration, with the function that writes the rows."""
         settings = self._paper_settings(workspace)
         return replace(
             super().harvest(workspace), derivations={"match": lambda pulse: bring_up_to_date(settings, pulse)}
         )
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from keys to the reasons why some are not sent to GROBID, or None if all are to be sent."""
+        """Return a function that returns why papers are not sent to GROBID, by key; None if all are sent."""
         settings = self._paper_settings(workspace)
         if settings.force_existing:
             return None
@@ -93,9 +93,9 @@ class PaperAdapter(RecordAdapter):
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
     ) -> list[str]:
-        """Have the next run send the papers with these digests to GROBID again; return the keys of their records.
+        """Let the next run send the papers with these digests to GROBID again; return the keys of their records.
 
-        For `reason` and `dry_run`, and for empty `names`, see `PaperStore.ask_again`.
+        `PaperStore.ask_again` explains `reason`, `dry_run` and empty `names`.
         """
         path = self._path(workspace)
         if service != GROBID or not path.is_file():
@@ -104,7 +104,7 @@ class PaperAdapter(RecordAdapter):
             return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and of rows that are missing or have other cells than windrow wrote."""
+        """Yield the faults of the records, and faults for rows that are missing or differ from what windrow wrote."""
         yield from super().check(workspace, ledger)
         settings = self._paper_settings(workspace)
         if not settings.store.is_file():
@@ -128,9 +128,10 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a paper, or a record by another name that `RecordAdapter` finds.
+        """Explain a record. A paper may be named by its digest in any spelling.
 
-        A paper is given by its digest in any spelling; its row and the failed index lines with this digest are added.
+        The explanation also has the row of the paper, and the index lines with its digest whose records could not be
+        read.
         """
         explanation = super().explain(workspace, ledger, _key(name))
         settings = self._paper_settings(workspace)
@@ -173,7 +174,7 @@ class PaperAdapter(RecordAdapter):
         return super().takedown_targets(workspace, ledger, _key(name))
 
     def clean_stores(self, workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, ...]:
-        """Update rows; erase removed rows and records; return a message for each file that still has some."""
+        """Update rows; erase removed rows and records; return a message for each file that still contains any."""
         settings = self._paper_settings(workspace)
 
         def pulse_and_continue() -> bool:
@@ -193,7 +194,6 @@ def _key(name: str) -> str:
 
 
 def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> Explanation:
-    """Add the cells of the row of the paper with the digest `name` to an explanation."""
     with open_rows(settings) as table:
         cells = decode_row(table.get(row_key(parse_digest(name), settings.key_form)))
     lines = list(_describe_transient_answer(settings, _key(name)))
@@ -206,7 +206,7 @@ def _with_row(explanation: Explanation, settings: PaperSettings, name: str) -> E
 
 
 class FailedCapture(NamedTuple):
-    """An index line whose record could not be read, or has bytes with another digest than the line's `digest`."""
+    """An index line whose record could not be read, or whose record has another digest than the line."""
 
     url: str
     digest: str
@@ -217,7 +217,6 @@ class FailedCapture(NamedTuple):
 
 
 def _failed_captures(ledger: Ledger, digest: str) -> Iterator[FailedCapture]:
-    """Yield the failed index lines that have a digest, or whose messages contain it."""
     for failed in ledger.captures.failed_of_digest(COLLECTION.name, digest, _MAX_FAILED_CAPTURES):
         line = CdxLine(*json.loads(failed.line))
         if parse_digest(line.digest) == digest or digest in failed.message:
@@ -230,7 +229,7 @@ def _failure_line(failed: FailedCapture) -> str:
 
 
 def _describe_transient_answer(settings: PaperSettings, key: str) -> Iterator[str]:
-    """Yield a line about GROBID's last outcome if it is transient, as the row does not contain such an outcome."""
+    """Yield a line about GROBID's last outcome if it is transient; the row does not contain transient outcomes."""
     with closing(PaperStore(settings.store, read_only=True)) as store:
         paper = store.paper(key)
     outcome = (paper.value.get("grobid") or {}) if paper else {}
@@ -240,7 +239,6 @@ def _describe_transient_answer(settings: PaperSettings, key: str) -> Iterator[st
 
 
 def _shortened(content: Any) -> str:
-    """Return the content of a cell as one line, cut after 160 characters; of bytes, only the number is returned."""
     text = f"{len(content)} bytes" if isinstance(content, bytes) else " ".join(str(content).split())
     return text if len(text) <= 160 else f"{text[:160]}..."
 

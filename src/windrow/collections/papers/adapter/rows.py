@@ -1,6 +1,6 @@
-"""Bring the rows of the table up to date with the records, and match papers with the catalogue.
+"""Update the rows of the table from the records, and match papers with the catalogue.
 
-A key of a paper is `sha1:` and its digest in base 32; `row_key` converts it to the key in the table.
+The key of a paper is `sha1:` and its digest in base 32; `row_key` converts it to the key in the table.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class PaperSettings(NamedTuple):
     """The paths and settings of a workspace's papers.
 
     `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` its name there. `tei_shape` is
-    TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files that
-    sources name.
+    TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files of the
+    sources.
     """
 
     store: Path
@@ -96,9 +96,9 @@ def open_rows(settings: PaperSettings) -> Iterator[WideTable]:
 
 
 def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Derived:
-    """Update the catalogue's index, and write the rows that are out of date while `pulse` returns True.
+    """Update the catalogue's index, and write the rows that are out of date, while `pulse` returns True.
 
-    Returns a summary, and errors by source. A row that the table refuses stays out of date; each run tries it again.
+    Return a summary, and errors by source. A row that the table refuses stays out of date; each run tries it again.
     """
     with ExitStack() as stack:
         store = stack.enter_context(closing(PaperStore(settings.store)))
@@ -134,7 +134,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Add the changes of the catalogue to a message, and its problems to the errors without a source (key "")."""
+    """Add the catalogue's changes to the message, and its problems to the errors, under the key "" for no source."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -142,7 +142,7 @@ def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, st
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
-    """Return a message for each source of papers whose rows the table refuses; `refused` has the causes by key."""
+    """Return, by source, a message about rows that the table refuses. `refused` has the cause by key."""
     papers = [paper for key in refused if (paper := store.paper(key))]
     recorded = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     source_of_attempt = {attempt.seq: attempt.source for attempt in recorded}
@@ -157,7 +157,7 @@ def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Led
 
 
 def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
-    """Return as JSON what the rows depend on besides the records; if it changes, all rows are written again."""
+    """Return as JSON what the rows depend on besides the records. If it changes, all rows are written again."""
     options = [settings.tei_shape, catalogue_version, ROWS_VERSION, settings.force_existing]
     return json.dumps([*_key_settings(settings), *options])
 
@@ -165,10 +165,10 @@ def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
 def find_altered_rows(
     settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
 ) -> Iterator[tuple[str, list[str]]]:
-    """Yield the papers whose rows have other cells than windrow wrote, with the columns; missing rows are left out.
+    """Yield (key, columns) of each paper whose row differs from what windrow wrote. Missing rows are skipped.
 
-    Cells of other programs are not compared. If all rows are to be written again because settings have changed, the
-    result is empty.
+    Cells of other programs are not compared. Nothing is yielded if all rows are to be written again because settings
+    have changed.
     """
     with ExitStack() as stack:
         register = stack.enter_context(_open_register(settings))
@@ -192,10 +192,11 @@ def find_altered_rows(
 def _make_puts(
     papers: Mapping[str, PaperRecord], is_own_row: Mapping[str, bool], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, Put], dict[str, bool]]:
-    """Return by key of each paper what to write, and whether its row is one that windrow made or now makes.
+    """Return what to write for each paper, by key, and whether windrow made the paper's row.
 
-    `is_own_row` has this for registered rows; windrow makes an unregistered row if the table does not have it. Of a row
-    that another program made, only the columns that windrow wrote are changed or cleared.
+    `is_own_row` has, for registered rows, whether windrow made the row. A row that is not registered becomes windrow's
+    own if the table does not have it. In a row of another program, only columns that windrow wrote are changed or
+    cleared.
     """
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in papers}
     keys_to_read = {key: row_keys[key] for key in papers if not is_own_row.get(key, False)}
@@ -219,13 +220,13 @@ def _make_puts(
 
 
 def _key_settings(settings: PaperSettings) -> list[str]:
-    """Return the settings on which the rows in the register depend: the table and the form of its keys."""
+    """Return the settings for which the register is valid: the table and the form of its keys."""
     return [settings.table, settings.table_name, settings.key_form]
 
 
 @contextmanager
 def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
-    """Open the register of rows for a `with` block; clear it if it is about another table or form of keys."""
+    """Open the register of rows for a `with` block; clear it if the table or the form of keys is another one."""
     with closing(RowRegister(settings.register)) as register:
         written_for = register.meta("made")
         if written_for and json.loads(written_for)[:3] != _key_settings(settings):
@@ -234,8 +235,6 @@ def _open_register(settings: PaperSettings) -> Iterator[RowRegister]:
 
 
 class _OpenStores(NamedTuple):
-    """The stores that are open while rows are written; `catalogue` is None if there is no catalogue."""
-
     store: PaperStore
     register: RowRegister
     table: WideTable
@@ -246,10 +245,10 @@ class _OpenStores(NamedTuple):
 def _write_rows(
     keys: Sequence[str], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
-    """Write the rows of papers, or remove them if there is no record any more; return (counts, refused, undrawn).
+    """Write the rows of papers; remove rows without a record. Return (counts, refused, undrawn).
 
-    The counts are how many rows were `written` and `removed`, and how many PDFs are `unread`. `refused` and `undrawn`
-    have, by key of the paper, why the table refuses a row, and why a first page could not be drawn.
+    `counts` has the numbers of rows that were `written` and `removed`, and of PDFs that are `unread`. `refused` has, by
+    key of a paper, why the table refuses its row. `undrawn` has, by key, why the first page could not be drawn.
     """
     store, register, table, _, _ = stores
     papers = {key: store.paper(key) for key in keys}
@@ -274,7 +273,7 @@ def _write_rows(
 
 
 def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, frozenset[str]]:
-    """Return the columns of SMALL_COLUMNS that the rows of papers have; papers without a row are left out."""
+    """Return, by key of a paper, which of SMALL_COLUMNS its row has; papers without a row are left out."""
     columns: dict[bytes, set[str]] = {}  # by the keys of the table
     for selected_columns in SMALL_COLUMNS:
         for table_key, cells in table.get_many([*row_keys.values()], selected_columns).items():
@@ -283,7 +282,7 @@ def _read_columns(table: WideTable, row_keys: Mapping[str, bytes]) -> dict[str, 
 
 
 def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str]:
-    """Return the keys of the papers whose rows have an outcome of GROBID that another program wrote."""
+    """Return the keys of papers whose rows have an outcome of GROBID that another program wrote."""
     row_keys = {key: row_key(parse_digest(key), settings.key_form) for key in keys}
     with _open_register(settings) as register, open_rows(settings) as table:
         rows = table.get_many([*row_keys.values()], (STATUS_CODE_COLUMN,))
@@ -295,7 +294,7 @@ def extracted_by_others(settings: PaperSettings, keys: Sequence[str]) -> set[str
 
 
 def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledger: Ledger) -> dict[str, FoundCapture]:
-    """Return the first capture of each paper, by key; copied captures have their location in the original WARC file."""
+    """Return the first capture of each paper, by key. A copied capture is located in the original WARC file."""
     papers = list(papers)
     attempts = ledger.attempts.by_numbers([paper.first_attempt for paper in papers])
     recorded = {attempt.seq: attempt for attempt in attempts}
@@ -317,7 +316,6 @@ def _first_captures(papers: Iterable[PaperRecord], settings: PaperSettings, ledg
 
 
 def _record_id(archive: Path, response: KeptResponse | None) -> str:
-    """Return the id of the WARC record of a capture, or an empty text if it is missing or not fit for the table."""
     if response is None or not response.place.warc:
         return ""
     with suppress(ArchiveError):
@@ -327,7 +325,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return a WARC file's path: that of the index line if it has a folder, else the one below a source's folder."""
+    """Return the path of a WARC file. If the index line has no folder, the file is below the source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
@@ -338,7 +336,7 @@ def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
-    """Match a paper with the catalogue; return the contents of `match0`, or None if there is no index or metadata."""
+    """Match a paper with the catalogue; return the contents of `match0`, or None without an index or metadata."""
     if index is None:
         return None
     metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")
@@ -350,14 +348,13 @@ def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, 
 
 
 def _open_catalogue(stack: ExitStack, settings: PaperSettings) -> CatalogueIndex | None:
-    """Open the index of the catalogue; return None if there is neither a catalogue nor an index."""
     if not settings.catalogue and not settings.catalogue_index.is_file():
         return None
     return stack.enter_context(closing(CatalogueIndex(settings.catalogue_index, stubs=STUBS)))
 
 
 def erase_deleted(settings: PaperSettings, pulse: Callable[[], object]) -> list[Path]:
-    """Erase removed rows from the files of the table and of the register; return the files that still have some."""
+    """Erase removed rows from the files of the table and the register; return the files that still contain any."""
     remaining = []
     with open_rows(settings) as table:
         if not table.erase_deleted(pulse):

@@ -1,4 +1,4 @@
-"""The exports of papers with typed fields: their texts, and their references, each matched with the catalogue."""
+"""The exports of papers with typed fields: their texts, and their references with matches in the catalogue."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ REFERENCE_FIELDS = {
     "key": TEXT, "number": NUMBER, "text": TEXT, "title": TEXT, "authors": TEXTS, "year": NUMBER,
     "journal": TEXT, "doi": TEXT, "match": TEXT, "match_doi": TEXT, "problem": TEXT,
 }  # fmt: skip
-"""The fields of `paper-references` and their types; `problem` is why the references of a paper cannot be read."""
+"""The fields of `paper-references` and their types; `problem` is why a paper's references cannot be read."""
 
 TypedRow = dict[str, Any]
 
@@ -44,7 +44,7 @@ def write_texts(settings: PaperSettings, form: str, output: TextIO) -> int:
 
 
 def write_references(settings: PaperSettings, form: str, output: TextIO) -> int:
-    """Write a row for each reference, matched with the catalogue, as JSON lines or Parquet; return their number."""
+    """Write a row for each reference, matched with the catalogue, as JSON lines or Parquet; return the row count."""
     return _write_rows(_reference_rows(settings), REFERENCE_FIELDS, form, output)
 
 
@@ -59,7 +59,7 @@ def _write_rows(rows: Iterator[TypedRow], fields: Mapping[str, str], form: str, 
 
 
 def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: BinaryIO) -> int:
-    """Write rows with `fields` of these types as Parquet; return their number. Raises MissingExtra without pyarrow."""
+    """Write rows with typed `fields` as Parquet; return the number of rows. Raise MissingExtra without pyarrow."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra
@@ -111,7 +111,6 @@ def _reference_rows(settings: PaperSettings) -> Iterator[TypedRow]:
 
 
 def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
-    """Yield the references in the TEI of a row or, if it has none, those that the embedded extractor found."""
     if "grobid0:tei_xml" in cells:
         yield from legacy_shape(read_tei(cells["grobid0:tei_xml"], Limits())).get("citations") or ()
         return
@@ -121,7 +120,6 @@ def _references(cells: Mapping[str, bytes]) -> Iterator[Mapping[str, Any]]:
 
 
 def _match_reference(reference: Mapping[str, Any], index: CatalogueIndex | None) -> TypedRow:
-    """Return a reference's fields, matched if there is an index and the reference has a usable title or identifier."""
     paper = read_paper(reference, matched_slug(reference.get("title") or "", STUBS))
     row: TypedRow = {
         "text": reference.get("unstructured"), "title": paper.title or None, "authors": [*paper.authors],

@@ -1,8 +1,8 @@
-"""Wide rows in Apache HBase, through its Thrift gateway (version 1 of its interface, framed and compact).
+"""Wide rows in Apache HBase, through its Thrift gateway (version 1 of the interface, framed and compact).
 
-The gateway has neither authentication nor conditional writes, so only one process may write a table at a time, which
-the lease of a workspace ensures. Readers no longer see deleted cells; HBase removes them from its files with the next
-major compaction of the table.
+The gateway has neither authentication nor conditional writes. So only one process may write a table at a time, which
+the lease of a workspace ensures. Deleted cells are no longer visible to readers; HBase removes them from its files with
+the next major compaction of the table.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and 
 
 
 class Gateway(NamedTuple):
-    """The host and port at which a gateway listens."""
+    """The address of a gateway."""
 
     host: str
     port: int
@@ -38,7 +38,7 @@ class HbaseTable:
     """A `WideTable` in HBase."""
 
     def __init__(self, gateway: Gateway, name: str, families: Sequence[Family]) -> None:
-        """Connect; create the table if needed. Raises MissingExtra, or ConfigError if the name or a family is wrong."""
+        """Connect; create the table if needed. Raise MissingExtra, or ConfigError if the name or a family is wrong."""
         check_families(families)
         if find_spec("happybase") is None:
             raise MissingExtra("HBase", "hbase")
@@ -64,7 +64,7 @@ class HbaseTable:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise StoreUnreachable or StoreError in place of the errors that the libraries raise in a `with` block."""
+        """In a `with` block, raise StoreUnreachable or StoreError in place of errors of the libraries."""
         from Hbase_thrift import AlreadyExists, IllegalArgument, IOError  # noqa: A004,PLC0415 an extra
         from thriftpy2.thrift import TException  # noqa: PLC0415 an extra
         from thriftpy2.transport import TTransportException  # noqa: PLC0415 an extra
@@ -92,7 +92,6 @@ class HbaseTable:
                 return call()
 
     def _create_table(self, families: Sequence[Family]) -> None:
-        """Create the table if it does not exist, with one version of each cell."""
         tables = self._call(lambda: self._connection.tables())  # noqa: PLW0108 `_call` may replace the connection
         if self._name.encode() in tables:
             return
@@ -104,14 +103,14 @@ class HbaseTable:
             self._call(lambda: self._connection.create_table(self._name, options_by_family))
 
     def _read_families(self) -> tuple[Family, ...]:
-        """Return the families of the table in HBase, and set `_versions`, the number of versions of a cell in each."""
+        """Return the families of the table in HBase; set `_versions`, which has the number of versions by family."""
         options_by_family = self._call(lambda: self._table.families())  # noqa: PLW0108 `_call` may replace the table
         options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in options_by_family.items())
         self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
         return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)
 
     def _check_table(self, families: Sequence[Family]) -> None:
-        """Raise ConfigError, with the command for HBase's shell, if a family is missing or has the wrong options."""
+        """Raise ConfigError, with the command for HBase's shell, if a family is missing or has wrong options."""
         families_by_name = {family.name: family for family in self._families}
         for family in families:
             compression = ", COMPRESSION => 'SNAPPY'" if family.compressed else ""
@@ -143,9 +142,9 @@ class HbaseTable:
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows; return, by key, why HBase refuses rows because of their content.
+        """Set and clear cells in rows; return, by key, why HBase refuses the content of a row.
 
-        A message has at most `_MAX_ROWS` rows, and more than `_MAX_BATCH_SIZE` bytes only if it has a single row.
+        A message has at most `_MAX_ROWS` rows; it has more than `_MAX_BATCH_SIZE` bytes only if it has a single row.
         """
         refused: dict[bytes, str] = {}
         batch: list[Put] = []
@@ -163,7 +162,7 @@ class HbaseTable:
         return refused | self._send_all(batch)
 
     def _send_all(self, rows: Sequence[Put]) -> dict[bytes, str]:
-        """Write rows in one message or, if HBase refuses that, each row alone; return, by key, why it refuses rows."""
+        """Write rows in one message or, if HBase refuses it, one by one; return, by key, why rows are refused."""
         try:
             self._send(rows)
         except StoreUnreachable:
@@ -180,7 +179,7 @@ class HbaseTable:
         return {}
 
     def _send(self, rows: Sequence[Put]) -> None:
-        """Write rows in one message; raise StoreError with a hint if the gateway does not accept its size."""
+        """Write rows in one message; raise StoreError with a hint if the message is too large for the gateway."""
 
         def write() -> None:
             with self._table.batch(wal=True) as batch:
@@ -240,13 +239,12 @@ class HbaseTable:
             start = rows[-1][0] + b"\0"
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
-        """Return how many rows with these columns one message requests."""
         large_families = {family.name for family in self._families if family.compressed}
         is_small = columns and not any(column.partition(":")[0] in large_families for column in columns)
         return _SMALL_ROWS if is_small else _LARGE_ROWS
 
     def erase_deleted(self, pulse: Callable[[], object]) -> bool:
-        """Return True without doing anything, as HBase removes deleted cells with a major compaction."""
+        """Return True without doing anything: HBase removes deleted cells with a major compaction."""
         del pulse
         return True
 

@@ -1,4 +1,4 @@
-"""The index of the catalogue, which finds works by identifier and by slug: an SQLite file made from files of works.
+"""The index of the catalogue, an SQLite file, which finds works by identifier and by slug.
 
 If several files have a work of the same name, the file that was imported last counts.
 """
@@ -40,11 +40,11 @@ _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file >
 
 
 class CatalogueFile(NamedTuple):
-    """An imported file, with the numbers of its works, of `refused` records by reason, and of `shortened` works.
+    """An imported file: the number of its works, of `refused` records by reason, and of `shortened` works.
 
     A shortened work has more than MAX_AUTHORS authors. `stamp` shows whether the file has changed since its import. If
-    it could not be read again, `problem` is why, and its former works are kept; `problem_stamp` is the stamp with which
-    it failed, or empty if it is to be read again in any case.
+    it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` the stamp of the
+    file that failed. `problem_stamp` is empty if the file is to be read again in any case.
     """
 
     path: str
@@ -57,7 +57,7 @@ class CatalogueFile(NamedTuple):
 
 
 class CatalogueIndex(SqliteStore):
-    """The works of a catalogue, in an SQLite file; works whose slug is in `stubs` are not found by their titles."""
+    """The works of a catalogue, in an SQLite file. A work whose slug is in `stubs` is not found by its title."""
 
     def __init__(self, path: Path, *, stubs: frozenset[str]) -> None:
         super().__init__(path, _SCHEMA)
@@ -75,23 +75,23 @@ class CatalogueIndex(SqliteStore):
             return [_read_file(row) for row in rows]
 
     def version(self) -> str:
-        """Return a text that changes if other files are imported."""
+        """Return a text that changes when files are imported or removed."""
         with self._guarded():
             rows = self._connection.execute("SELECT id, path, stamp, works FROM file ORDER BY id").fetchall()
         return blake2b(json.dumps(rows).encode(), digest_size=8).hexdigest()
 
     def count(self) -> int:
-        """Return the number of works, each counted once for every file that has it."""
+        """Return the number of works. A work in several files counts once for each file."""
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
 
     def import_file(
         self, path: str, stamp: str, works: Iterable[RawWork], pulse: Callable[[], bool] = lambda: True
     ) -> CatalogueFile | None:
-        """Import the works of a file in place of its former works; return its counts.
+        """Replace the works of a file by `works`; return the counts.
 
-        If `pulse` returns False, the former works are kept, and the result is None. If `works` raises UsageError, the
-        former works are kept, and the error is the file's problem. A StepError of `works` counts as a refused record.
+        The former works are kept if `pulse` returns False or `works` raises UsageError. If `pulse` returned False, None
+        is returned. A UsageError becomes the file's problem. A StepError of `works` counts as a refused record.
         """
         with self._writing():
             self._remove_files("stamp || problem = ''")  # an import that was stopped
@@ -136,7 +136,6 @@ class CatalogueIndex(SqliteStore):
             self._remove_files("path = ?", path)
 
     def _remove_files(self, condition: str, *parameters: str | int) -> None:
-        """Remove the files that a condition of SQL selects, and their works."""
         run = self._connection.execute
         numbers = [number for (number,) in run(f"SELECT id FROM file WHERE {condition}", parameters)]
         for number in numbers:
@@ -145,7 +144,6 @@ class CatalogueIndex(SqliteStore):
             run("DELETE FROM file WHERE id = ?", (number,))
 
     def _import_work(self, work: RawWork, file_number: int, counts: Counter[str]) -> None:
-        """Import a record; count the reason if it has no usable work, and count a work that is shortened."""
         if isinstance(work, bytes) and not work.strip():
             return
         try:
@@ -159,7 +157,7 @@ class CatalogueIndex(SqliteStore):
         self._store_work(record, file_number)
 
     def _store_work(self, work: CatalogueRecord, file_number: int) -> None:
-        """Store a work and its identifiers; replace the work of the same name in the same file."""
+        """Store a work and its identifiers; replace a work of the same name in the same file."""
         run = self._connection.execute
         name_hash = _hash_text(work.name or work.identifiers[0])
         slug = matched_slug(work.title, self._stubs)
@@ -178,13 +176,13 @@ class CatalogueIndex(SqliteStore):
             run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
 
     def _keys(self, work: CatalogueRecord) -> list[str]:
-        """Return the keys by which a work is found besides its slug: identifiers, and `near_keys` of an author."""
+        """Return the keys that find a work besides its slug: identifiers, and `near_keys` of its first author."""
         return [*work.identifiers, *near_keys(matched_slug(work.title, self._stubs), work.authors[:1])]
 
     def candidates(self, paper: Paper) -> Sequence[CatalogueRecord]:
-        """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each of them.
+        """Return the works that have an identifier or the slug of a paper, at most MAX_SAME_SLUG + 1 for each.
 
-        If there are none, return the works that share a key of `near_keys` for the first two authors of the paper.
+        If no work has one, return the works that share a key of `near_keys` for the first two authors of the paper.
         """
         with self._guarded():
             works = self._find_works(paper.identifiers)
@@ -195,7 +193,6 @@ class CatalogueIndex(SqliteStore):
         return [_parse_work(text) for text in works.values()]
 
     def _find_works(self, keys: Iterable[str]) -> dict[int, str]:
-        """Return the JSON of at most MAX_SAME_SLUG + 1 works for each key, by the ids of their rows."""
         query = f"SELECT r.id, r.json FROM identifier i JOIN record r ON r.id = i.record WHERE {_NEWEST}"
         works: dict[int, str] = {}
         for key in keys:
@@ -206,7 +203,7 @@ class CatalogueIndex(SqliteStore):
 
 
 def _is_damaged(error: UsageError) -> bool:
-    """Return whether an error of `read_works` is about the file's bytes, so that it recurs until they change."""
+    """Return whether an error is caused by the file's bytes, so that reading the same bytes again is useless."""
     cause = error.__context__
     return not isinstance(cause, OSError) or isinstance(cause, gzip.BadGzipFile)
 
@@ -217,7 +214,6 @@ def _hash_text(text: str) -> int:
 
 
 def _read_file(row: Sequence[Any]) -> CatalogueFile:
-    """Return a file from the columns of its row; the fourth is the JSON of its counts."""
     counts = Counter[str](json.loads(row[3]))
     shortened = counts.pop(_SHORTENED, 0)
     return CatalogueFile(*row)._replace(refused=counts, shortened=shortened)

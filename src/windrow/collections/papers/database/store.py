@@ -1,4 +1,4 @@
-"""The records of papers, and a list of the papers whose rows are out of date, in the same file and transactions."""
+"""The records of papers and the list of papers whose rows are out of date, in one file and the same transactions."""
 
 from __future__ import annotations
 
@@ -53,9 +53,9 @@ WHERE json_extract(v.json, '$.grobid') IS NOT NULL AND a.attempt NOT IN (SELECT 
 ORDER BY a.attempt
 """
 MAX_FAILED_RUNS = 3
-"""The number of runs in which GROBID fails for a document, but not for others, after which the outcome is final."""
+"""The number of runs that count, in which GROBID fails for a document, until the outcome is final."""
 MAX_FAILED_ALONE = 8
-"""A run in which GROBID processed no document counts if at most this many failed, and all had failed before."""
+"""If GROBID processed no document in a run, the run counts only if at most this many failed, and each failed before."""
 _OBSERVATIONS_QUERY = """
 SELECT o.attempt, v.json, v.aside FROM observation o JOIN value v ON v.id = o.value
 WHERE o.record = (SELECT id FROM record WHERE key = ?) ORDER BY o.at, o.attempt
@@ -77,7 +77,7 @@ class PaperStore(RecordStore):
     """The records of papers, with a list of the papers whose rows are out of date."""
 
     def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file; unless `read_only`, create the list, with all papers of the file, if it does not exist."""
+        """Open the file. If it has no list of papers to write, create the list with all papers, unless `read_only`."""
         super().__init__(path, read_only=read_only)
         if read_only:
             return
@@ -88,12 +88,13 @@ class PaperStore(RecordStore):
             self._connection.executescript(f"BEGIN; {_REQUESTS_SCHEMA} COMMIT;")
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Finish a run, and make the next run repeat the step for papers with a transient outcome of GROBID.
+        """Finish a run. Let the next run repeat the step for papers with a transient outcome of GROBID.
 
-        These papers are set to wait for their last answer. As it exists already, the next run repeats the step, which
-        sends another request. After MAX_FAILED_RUNS runs that count, the step takes that answer as final. A run counts
-        if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE documents, which all failed
-        in an earlier run too. The result is the number of unused values that were removed; `at` is not used.
+        The papers are set to wait for their last answer. The last answer exists already, so the next run repeats the
+        step, which sends another request. After MAX_FAILED_RUNS runs that count, the step takes the last answer as
+        final. A run counts if GROBID processed another document in it, or failed for at most MAX_FAILED_ALONE
+        documents, which all failed in an earlier run too. Return the number of unused values that were removed; `at` is
+        not used.
         """
         count = super().finish(at, pulse)
         with self._writing():
@@ -110,11 +111,11 @@ class PaperStore(RecordStore):
         return count
 
     def ask_again(self, names: Sequence[str], reason: str, *, dry_run: bool) -> list[str]:
-        """Have the next run send papers (by key; all if `names` is empty) to GROBID again; return their keys, in order.
+        """Let the next run send papers to GROBID again; return their keys, in order.
 
-        If `reason` is not empty, only papers whose last outcome has this reason or status are sent. Papers that
-        GROBID has not answered yet, and papers that will be sent again in any case, are left out. With `dry_run`,
-        nothing is changed.
+        `names` are the keys of papers; if it is empty, all papers are meant. If `reason` is not empty, only papers
+        whose last outcome has this reason or status are sent. Papers that GROBID has not answered yet, and papers that
+        will be sent again in any case, are left out. With `dry_run`, nothing is changed.
         """
         with self._writing():
             run = self._connection.execute
@@ -129,7 +130,7 @@ class PaperStore(RecordStore):
         return sorted({key for _, _, key in rows})
 
     def requests(self) -> list[tuple[int, str, int]]:
-        """Return (attempt, its last requests as JSON, number of failed runs) of each attempt that had requests."""
+        """Return (attempt, its last requests as JSON, number of failed runs) for each attempt with requests."""
         with self._guarded():
             return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
 
@@ -150,18 +151,18 @@ class PaperStore(RecordStore):
             run("UPDATE asked SET is_new = 0")
 
     def stale_keys(self, limit: int, after: str = "") -> list[str]:
-        """Return the keys, above the key `after`, of at most `limit` papers whose rows are out of date, in order."""
+        """Return, in order, the first `limit` keys above `after` of papers whose rows are out of date."""
         query = "SELECT key FROM touched WHERE key > ? ORDER BY key LIMIT ?"
         with self._guarded():
             return [key for (key,) in self._connection.execute(query, (after, limit))]
 
     def count_stale(self) -> int:
-        """Count the papers whose rows are out of date."""
+        """Return the number of papers whose rows are out of date."""
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM touched").fetchone()[0])
 
     def mark_stale(self, keys: Iterable[str] | None = None) -> None:
-        """Add papers (all if `keys` is None) to the list of the papers whose rows are out of date."""
+        """Add papers (all if `keys` is None) to the list of papers whose rows are out of date."""
         with self._writing():
             if keys is None:
                 self._connection.execute("INSERT OR IGNORE INTO touched SELECT key FROM record")
@@ -169,7 +170,7 @@ class PaperStore(RecordStore):
                 self._connection.executemany("INSERT OR IGNORE INTO touched VALUES (?)", ((key,) for key in keys))
 
     def mark_written(self, keys: Sequence[str]) -> None:
-        """Remove the papers with these keys from the list of the papers whose rows are out of date."""
+        """Remove papers from the list of papers whose rows are out of date."""
         with self._writing():
             self._connection.executemany("DELETE FROM touched WHERE key = ?", ((key,) for key in keys))
 
@@ -183,7 +184,7 @@ class PaperStore(RecordStore):
         return PaperRecord(key, json.loads(value), json.loads(aside) if aside else {}, first_attempt, len(rows))
 
     def skipped_without_record(self) -> dict[str, int]:
-        """Return the number of attempts whose captures were skipped without a record, by reason."""
+        """Return by reason the number of attempts that were skipped and have no record."""
         query = """
             SELECT reason, count(*) FROM skipped s
             WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt = s.attempt) GROUP BY reason
@@ -212,20 +213,23 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 
 
 class RowRegister(SqliteStore):
-    """A register of the rows that windrow wrote, of the columns that it wrote in others' rows, and of texts by name."""
+    """The register of the rows that windrow made, and of the columns that it wrote in rows of other programs.
+
+    It also stores texts by name (`meta`).
+    """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, _ROWS_SCHEMA)
 
     def owns(self, keys: Sequence[str]) -> dict[str, bool]:
-        """Return whether windrow made the row of each paper; papers without a registered row are left out."""
+        """Return, by key, whether windrow made the row of a paper; papers without a registered row are left out."""
         with self._guarded():
             placeholders = ",".join("?" * len(keys))
             rows = self._connection.execute(f"SELECT key, own FROM row WHERE key IN ({placeholders})", [*keys])
             return {key: bool(is_own) for key, is_own in rows}
 
     def written_columns(self, keys: Sequence[str]) -> dict[str, frozenset[str]]:
-        """Return the columns that windrow wrote in rows that other programs made, by the keys of papers."""
+        """Return, by key of a paper, the columns that windrow wrote in a row that another program made."""
         placeholders = ",".join("?" * len(keys))
         columns_by_key: dict[str, set[str]] = {key: set() for key in keys}
         with self._guarded():
@@ -235,13 +239,13 @@ class RowRegister(SqliteStore):
         return {key: frozenset(columns) for key, columns in columns_by_key.items()}
 
     def add(self, rows: Iterable[tuple[str, bool]], columns: Iterable[tuple[str, str]] = ()) -> None:
-        """Register rows, as (key, whether windrow made it), and columns in rows of others, as (key, column)."""
+        """Register rows, as (key, whether windrow made it), and columns in rows of other programs, as (key, column)."""
         with self._writing():
             self._connection.executemany("INSERT INTO row VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
             self._connection.executemany("INSERT INTO written VALUES (?, ?) ON CONFLICT DO NOTHING", columns)
 
     def remove(self, keys: Iterable[str]) -> None:
-        """Remove rows from the register, after they were removed from the table."""
+        """Remove rows from the register; the table no longer has them."""
         removed = [(key,) for key in keys]
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
@@ -260,7 +264,7 @@ class RowRegister(SqliteStore):
             return [key for (key,) in self._connection.execute("SELECT key FROM row ORDER BY key")]
 
     def meta(self, name: str) -> str:
-        """Return the text that is stored under a name, or an empty text if there is none."""
+        """Return the text that is stored under a name; empty if there is none."""
         with self._guarded():
             row = self._connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
         return str(row[0]) if row else ""

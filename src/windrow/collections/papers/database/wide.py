@@ -41,7 +41,6 @@ class SqliteTable(SqliteStore):
         self._family_names = frozenset(self._families)
 
     def _create_table(self, families: Sequence[Family]) -> None:
-        """Store the name of the table and its families; raise ConfigError if the file has a table of another name."""
         run = self._connection.execute
         run("CREATE TABLE IF NOT EXISTS named (name TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
         stored_name = run("SELECT name FROM named").fetchone()
@@ -72,7 +71,7 @@ class SqliteTable(SqliteStore):
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows, in one transaction; return an empty dict, as SQLite does not refuse any."""
+        """Set and clear cells in rows, in one transaction. The result is empty: SQLite accepts all valid rows."""
         run = self._connection.execute
         with self._writing():
             for row in rows:
@@ -92,7 +91,7 @@ class SqliteTable(SqliteStore):
         return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return whether a cell is compressed in the file, as 1 or 0, and the bytes to store."""
+        """Return the bytes to store for a cell, preceded by 1 if they are compressed, and otherwise by 0."""
         if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
             compressed = isal_zlib.compress(cell)
             if len(compressed) < len(cell):
@@ -100,7 +99,7 @@ class SqliteTable(SqliteStore):
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove these rows, and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
+        """Remove rows and overwrite them in the file. The file `-wal` may keep them until `erase_deleted` is called."""
         self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
@@ -128,7 +127,7 @@ class SqliteTable(SqliteStore):
             after = last_key
 
     def _column_condition(self, columns: Sequence[str]) -> tuple[str, list[str]]:
-        """Return SQL to append to a condition, which selects columns or families, and its parameters."""
+        """Return SQL that narrows a condition to columns or families, and its parameters."""
         check_columns(columns, self._family_names)
         if not columns:
             return "", []
@@ -152,14 +151,14 @@ PORT = 9090
 
 
 def open_table(address: str, name: str, families: Sequence[Family]) -> SqliteTable | HbaseTable:
-    """Open the table at an address, a path or `hbase://HOST:PORT`; create it if it does not exist."""
+    """Open the table at an address, which is a path or `hbase://HOST:PORT`; create it if it does not exist."""
     if not address.startswith("hbase:"):
         return SqliteTable(Path(address), name, families)
     return HbaseTable(parse_gateway(address), name, families)
 
 
 def parse_gateway(address: str) -> Gateway:
-    """Return the host and port of an address `hbase://HOST:PORT`; raise ConfigError for another address.
+    """Return host and port of an address `hbase://HOST:PORT`; raise ConfigError if it has another form.
 
     >>> parse_gateway("hbase://gateway.example")
     Gateway(host='gateway.example', port=9090)
