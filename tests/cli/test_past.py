@@ -89,18 +89,18 @@ def test_an_edited_page_has_two_versions_and_the_difference(why, windrow, villag
 
 def test_changes_show_changed_lines_if_asked(windrow, village, here) -> None:
     url = f"{village.origin(0)}/mayor.html"
-    output = windrow("changes", "--since", "2000", "--kind", "changed", "--lines").out
+    output = windrow("changes", "--since", "1h", "--kind", "changed", "--lines").out
     assert (
         f"{url}  Mayor\n    text: 1 line added, 1 line removed\n    -The mayor is Smith.\n    +The mayor is Jones.\n"
         in output
     )
-    changes = windrow("changes", "--since", "2000", "--lines", "--json").of("source_change")
+    changes = windrow("changes", "--since", "1h", "--lines", "--json").of("source_change")
     lines = next(change["lines"] for change in changes if (change["key"], change["kind"]) == (url, "changed"))
     assert [(line["sign"], line["text"]) for line in lines if line["sign"] != "@"] == [
         ("-", "The mayor is Smith."),
         ("+", "The mayor is Jones."),
     ]
-    assert "Smith" not in windrow("changes", "--since", "2000").out
+    assert "Smith" not in windrow("changes", "--since", "1h").out
 
 
 def test_a_b_a_is_three_versions(why) -> None:
