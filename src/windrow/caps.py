@@ -163,7 +163,7 @@ CDX_LINE_BYTES = _cap("CDX_LINE_BYTES", 64 << 10, "bytes of a CDX line", _HOSTIL
 HTTP_HEAD_BYTES = _cap("HTTP_HEAD_BYTES", 64 << 10, "bytes of an HTTP head", _HOSTILE, "it fails (`protocol_error`)")
 HTTP_CODINGS = _cap("HTTP_CODINGS", 3, "codings of one body", _HOSTILE, "it is refused (`unsupported`)")
 URL_CHARACTERS = _cap("URL_CHARACTERS", 2_048, "characters of an address", "the crawl log", "it is `address_too_long`")
-WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 64 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
+WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 8 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
 
 # searches: forms of words are an estimate of what a searcher may mean, too
 WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word", "time of a search", _FORMS)

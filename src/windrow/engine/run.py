@@ -153,11 +153,12 @@ is killed, the next one completes its work."""
 
 
 class WarcFile(NamedTuple):
-    """A WARC file of another program: its path, its name, and the source that it is imported as."""
+    """A WARC file of another program: its path, its name, the source that it is imported as, and why it cannot be."""
 
     path: Path
     name: str
     source: str
+    problem: str = ""
 
 
 @dataclass(slots=True)

@@ -159,6 +159,8 @@ class WarcImporter:
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
         """Import one file from the position that an earlier run reached, or from its beginning."""
         run = self._run
+        if warc_file.problem:
+            raise ArchiveError(warc_file.problem)
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
         if imported.problem:
