@@ -296,7 +296,8 @@ class Windrow:
 
         with closing(self.ledger()) as ledger:
             path = look_file(self.config, ledger, source, kind)
-            facts = read_look(path) + 1, ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
+            last_fact = ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
+            facts = read_look(path, last_fact) + 1, last_fact
             window = Window(facts=facts, lines=lines)
             yield changes_in_order(self.config, ledger, window, source=source, kind=kind)
         write_look(path, facts[1])
