@@ -469,7 +469,8 @@ class RecordStore(SqliteStore):
 
     def forget(self, attempts: Iterable[int]) -> int:
         """Remove what was read of attempts, and overwrite it in the file; return the number of removed observations."""
-        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
+        with self._guarded():
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)
         with self._writing():
             touched_records: set[int] = set()

@@ -101,7 +101,8 @@ class SqliteTable(SqliteStore):
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove these rows, and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
-        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
+        with self._guarded():
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
                 self._connection.execute("DELETE FROM cell WHERE key = (SELECT id FROM key WHERE key = ?)", (key,))
