@@ -173,7 +173,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if the block fails and the ledger has values of wrong types."""
+        """Open the ledger for a block; raise LedgerError if that fails and the ledger has values of wrong types."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger
