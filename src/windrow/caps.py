@@ -74,6 +74,7 @@ PDF_CHARACTERS = _cap(
 PDF_LINKS = _cap("PDF_LINKS", 10_000, "links of a PDF", "memory", LEFT_OUT)
 PDF_PAGE_LINKS = _cap("PDF_PAGE_LINKS", 500, "links of a page of a PDF", "time: PDFium searches their text", LEFT_OUT)
 PDF_BOOKMARKS = _cap("PDF_BOOKMARKS", 2_000, "entries of a PDF's contents", "they may be circular", LEFT_OUT)
+PDF_BOOKMARK_LEVELS = _cap("PDF_BOOKMARK_LEVELS", 6, "levels of a PDF's contents", "they may be circular", LEFT_OUT)
 PAGE_BYTES = _cap("PAGE_BYTES", 32 * MIB, "bytes of a page after decompression", _MEMORY, REFUSED)
 PAGE_LINKS = _cap(
     "PAGE_LINKS",
