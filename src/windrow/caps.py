@@ -74,6 +74,7 @@ PDF_CHARACTERS = _cap(
 PDF_LINKS = _cap("PDF_LINKS", 10_000, "links of a PDF", "memory", LEFT_OUT)
 PDF_PAGE_LINKS = _cap("PDF_PAGE_LINKS", 500, "links of a page of a PDF", "time: PDFium searches their text", LEFT_OUT)
 PDF_BOOKMARKS = _cap("PDF_BOOKMARKS", 2_000, "entries of a PDF's contents", "they may be circular", LEFT_OUT)
+PDF_BOOKMARK_LEVELS = _cap("PDF_BOOKMARK_LEVELS", 6, "levels of a PDF's contents", "they may be circular", LEFT_OUT)
 PAGE_BYTES = _cap("PAGE_BYTES", 32 * MIB, "bytes of a page after decompression", _MEMORY, REFUSED)
 PAGE_LINKS = _cap(
     "PAGE_LINKS",
@@ -163,7 +164,7 @@ CDX_LINE_BYTES = _cap("CDX_LINE_BYTES", 64 << 10, "bytes of a CDX line", _HOSTIL
 HTTP_HEAD_BYTES = _cap("HTTP_HEAD_BYTES", 64 << 10, "bytes of an HTTP head", _HOSTILE, "it fails (`protocol_error`)")
 HTTP_CODINGS = _cap("HTTP_CODINGS", 3, "codings of one body", _HOSTILE, "it is refused (`unsupported`)")
 URL_CHARACTERS = _cap("URL_CHARACTERS", 2_048, "characters of an address", "the crawl log", "it is `address_too_long`")
-WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 64 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
+WACZ_LIST_BYTES = _cap("WACZ_LIST_BYTES", 8 * MIB, "bytes of the list of files in a WACZ file", _MEMORY, REFUSED)
 
 # searches
 WORD_FORMS = _cap("WORD_FORMS", 32, "other forms of a word in a language", "time of a search", _FORMS)

@@ -240,8 +240,9 @@ def test_a_wacz_file_that_is_damaged_is_refused_by_name(root, held, windrow, mon
     monkeypatch.chdir(root)
     pack_wacz(root / "other.wacz", held / "one.warc.gz", digests={"archive/one.warc.gz": f"sha256:{'0' * 64}"})
     output = windrow("run", "other.wacz")
-    assert output.code == 1
-    assert "archive/one.warc.gz differs from its digest in datapackage.json" in output.err
+    assert output.code == 3
+    problem = "it differs from its digest in datapackage.json (digest_mismatch)"
+    assert f"other.wacz/archive/one.warc.gz: {problem}" in output.err
     with zipfile.ZipFile(root / "plain.zip", "w") as packed:
         packed.writestr("readme.txt", "no archive")
     output = windrow("run", "plain.zip")

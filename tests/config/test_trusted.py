@@ -50,6 +50,30 @@ def test_a_file_of_root_or_of_oneself_is_trusted(root: Path, monkeypatch: pytest
         assert load(root, {}).sources
 
 
+@pytest.mark.parametrize("name", ["windrow.toml", "sources/blog.toml", "host_keys.toml", "sources"])
+def test_what_every_user_may_write_is_refused(root: Path, name: str) -> None:
+    (root / "host_keys.toml").touch()
+    mode = (root / name).stat().st_mode
+    (root / name).chmod(mode | 0o020)
+    load(root, {})
+    (root / name).chmod(mode | 0o002)
+    with pytest.raises(ConfigError, match=rf"every user of this machine may write {name}") as caught:
+        load(root, {})
+    assert caught.value.exit_code == 4
+    assert f"chmod o-w {root / name}" in caught.value.hint
+    (root / name).chmod(mode)
+    load(root, {})
+
+
+def test_a_folder_of_sources_of_another_owner_is_refused(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if os.geteuid() == 0:
+        os.chown(root / "sources", 12345, -1)
+    else:
+        monkeypatch.setattr(os, "geteuid", lambda: 12345)
+    with pytest.raises(ConfigError, match=r"belongs to another user"):
+        load(root, {})
+
+
 PASSWORDS = [
     'url = "https://me:Hunter2@example.org/"',
     'url = "https://Hunter2@example.org/"',

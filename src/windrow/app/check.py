@@ -12,7 +12,7 @@ from windrow.app.status import running_process
 from windrow.config import Workspace
 from windrow.contract import registry
 from windrow.contract.registry import capable
-from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps
+from windrow.engine.check import Fault, check_archive, check_index, check_states, check_steps, check_values
 from windrow.engine.session import Session, SessionSettings
 from windrow.engine.takedown import (
     CollectionStores,
@@ -38,10 +38,14 @@ class Checkup:
 def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
     """Read every capture, and compare the pending steps, the stores and the projections with the ledger.
 
-    Raise Locked if a run is under way and a step, store or projection differs or a takedown is unfinished: during a run
-    the projections are always a little behind the ledger.
+    If the ledger has values of wrong types, only these are reported.
+
+    Raises Locked if a run is under way and a step, store or projection differs or a takedown is unfinished: during a
+    run the projections are always a little behind the ledger.
     """
-    checkup = Checkup()
+    checkup = Checkup(faults=check_values(ledger))
+    if checkup.faults:  # the other checks would fail at these values
+        return checkup
     for fault_or_size in check_archive(ledger, workspace.archive.folder):
         if isinstance(fault_or_size, Fault):
             checkup.faults.append(fault_or_size)

@@ -7,12 +7,20 @@ who may not write in the workspace.
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 from windrow.config import Workspace
 from windrow.digest import hash64
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
+
+_MAX_BYTES = 24  # of the file: a number and a line end
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Open a file without waiting: opening a pipe for reading would otherwise wait for a writer."""
+    return os.open(path, flags | os.O_NONBLOCK)
 
 
 def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> Path:
@@ -22,17 +30,29 @@ def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> P
     return Path(state_folder, "windrow", f"looked-{name % 2**64:016x}")
 
 
-def read_look(path: Path) -> int:
-    """Return the number of the last fact seen, or 0 without a last look; raise WindrowError for an unreadable file."""
+def read_look(path: Path, last_fact: int) -> int:
+    """Return the number of the last fact seen, or 0 without a last look; `last_fact` is the last one of the ledger.
+
+    Raises WindrowError if the file cannot be read or does not contain the number of a fact.
+    """
     try:
-        return int(path.read_text(encoding="ascii"))
+        with open(path, "rb", opener=_open_at_once) as file:
+            is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+            fact = int(file.read(_MAX_BYTES)) if is_file else -1
     except FileNotFoundError:
         return 0
     except (OSError, ValueError) as error:
-        raise WindrowError(
-            f"the last look in {path} cannot be used: {error}",
-            hint=f"remove {path}: the next look then lists the changes of all sessions",
-        ) from error
+        raise _unusable_look(path, str(error)) from error
+    if not 0 <= fact <= last_fact:
+        raise _unusable_look(path, f"it has no number from 0 to {last_fact}, that of the ledger's last fact")
+    return fact
+
+
+def _unusable_look(path: Path, problem: str) -> WindrowError:
+    return WindrowError(
+        f"the last look in {path} cannot be used: {problem}",
+        hint=f"remove {path}: the next look then lists the changes of all sessions",
+    )
 
 
 def write_look(path: Path, fact: int) -> None:
@@ -40,7 +60,9 @@ def write_look(path: Path, fact: int) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(".part")
-        draft.write_text(f"{fact}\n", encoding="ascii")
+        draft.unlink(missing_ok=True)  # writing into a pipe of this name would wait for a reader
+        with draft.open("x", encoding="ascii") as file:
+            file.write(f"{fact}\n")
         draft.replace(path)
     except OSError as error:
         raise WindrowError(

@@ -362,7 +362,7 @@ def _import_harvest(config: Workspace, arguments: RunArguments, folder: Path) ->
         return {}
     if arguments.again or arguments.limit or arguments.since:
         raise UsageError("--again, --limit and --since are for fetching; WARC files are imported whole, and only once")
-    files = unpack_files(files, folder, config.limits.free_space)
+    files = unpack_files(files, folder, config.limits)
     collection_name = import_collection()
     other_sources = tuple(source for source in config.sources if source.collection != collection_name)
     harvest = adapter(collection_name).harvest(replace(config, sources=other_sources))

@@ -17,6 +17,7 @@ from windrow.contract.registry import names as collection_names
 from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
+from windrow.model import Limits
 from windrow.settings.setting import is_name
 
 _MAX_LIST_SIZE = LIST_FILE_BYTES.number  # bytes
@@ -75,7 +76,7 @@ def _expand_path(path: Path) -> Iterator[Path]:
         yield from warc_files
     elif not path.is_file():
         raise UsageError(f"there is no file {path}")
-    elif path.name.endswith(WARC_SUFFIXES) or _is_warc(path) or is_wacz(path):
+    elif path.name.endswith((*WARC_SUFFIXES, WACZ_SUFFIX)) or _is_warc(path) or is_wacz(path):
         yield path
     elif is_zipfile(path):
         raise UsageError(f"{path} is a zip file without WARC files in a folder archive/, so it is not a WACZ file")
@@ -96,9 +97,12 @@ def _is_warc(path: Path) -> bool:
 
 
 def _read_list(path: Path) -> Iterator[Path]:
-    """Yield the files that a text file lists, one on each line. Lines that begin with `#` are comments."""
-    with path.open("rb") as file:
-        content = file.read(_MAX_LIST_SIZE + 1)
+    """Yield the files that a text file lists, one on each line; lines that begin with `#` are comments."""
+    try:
+        with path.open("rb") as file:
+            content = file.read(_MAX_LIST_SIZE + 1)
+    except OSError as error:
+        raise UsageError(f"{path} cannot be read: {error.strerror}", hint=f"ls -l {path}") from error
     try:
         lines = content.decode().splitlines()
     except UnicodeDecodeError:
@@ -133,21 +137,23 @@ def preview_import(files: Sequence[WarcFile]) -> Preview:
     )
 
 
-def unpack_files(files: Sequence[WarcFile], folder: Path, free_space: int) -> tuple[WarcFile, ...]:
-    """Return WARC files. Each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
+def unpack_files(files: Sequence[WarcFile], folder: Path, limits: Limits) -> tuple[WarcFile, ...]:
+    """Return WARC files; each WACZ file is replaced by the WARC files in it, which are unpacked into `folder`.
 
-    Raise DiskFull unless `free_space` bytes of the folder's disk stay free.
+    What cannot be unpacked within `limits` has a `problem`. Raises DiskFull unless `limits.free_space` bytes of the
+    folder's disk stay free.
     """
     return tuple(
-        warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number), free_space)
+        warc_file for number, file in enumerate(files) for warc_file in _unpack(file, folder / str(number), limits)
     )
 
 
-def _unpack(file: WarcFile, folder: Path, free_space: int) -> Iterator[WarcFile]:
+def _unpack(file: WarcFile, folder: Path, limits: Limits) -> Iterator[WarcFile]:
     """Yield the WARC files in a WACZ file, unpacked into the new folder `folder`; yield any other file unchanged."""
-    if not is_wacz(file.path):
+    if not is_wacz(file.path) and (not file.path.name.endswith(WACZ_SUFFIX) or _is_warc(file.path)):
         yield file
         return
     folder.mkdir()
-    for unpacked in unpack_wacz(file.path, folder, free_space):
-        yield WarcFile(unpacked.path, f"{file.name}/{unpacked.name}", file.source)
+    for warc in unpack_wacz(file.path, folder, limits):
+        path = file.path / warc.name if warc.problem else warc.path
+        yield WarcFile(path, f"{file.name}/{warc.name}", file.source, warc.problem)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from windrow.contract.registry import adapter, collection, installed, phases
-from windrow.errors import ConfigError, UsageError
+from windrow.errors import ConfigError, LedgerError, UsageError
 from windrow.private_files import published_files
 
 if TYPE_CHECKING:
@@ -171,6 +171,19 @@ class Windrow:
 
         return Ledger(self.config.ledger if self.config.ledger.exists() else Path(":memory:"))
 
+    @contextmanager
+    def _open_ledger(self) -> Iterator[Ledger]:
+        """Open the ledger for a block; raise LedgerError if that fails and the ledger has values of wrong types."""
+        with closing(self.ledger()) as ledger:
+            try:
+                yield ledger
+            except (TypeError, ValueError) as error:
+                wrong_values = ledger.wrong_values()
+                if not wrong_values:
+                    raise
+                message = f"the ledger {self.config.ledger} was not written by windrow alone: {wrong_values[0]}"
+                raise LedgerError(message) from error
+
     def run(
         self,
         names: Names = (),
@@ -233,7 +246,7 @@ class Windrow:
         self.config, names, first = adopt_folder(self.config, names, first)
         if files := named_warc_files(self.config, names, source):
             return [preview_import(files)]
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             previews = []
             for collection_name, source_names in choose_sources(self.config, names).items():
                 adapter(collection_name).require_ready(self.config)
@@ -247,7 +260,7 @@ class Windrow:
         """Return the state of every source, and the numbers of items by state and by reason."""
         from windrow.app.status import current_state
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             return current_state(self.config, ledger, phases())
 
     def why(self, name: str | int) -> StoryAnswer:
@@ -257,7 +270,7 @@ class Windrow:
         """
         from windrow.app.story import answer_why
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             return answer_why(self.config, ledger, str(name))
 
     def changes(
@@ -274,7 +287,7 @@ class Windrow:
         from windrow.app.status import killed_session
 
         since = _utc_time(since)
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             last_session = ledger.sessions.latest()
             if last_session is None or (since is None and killed_session(ledger)):
                 return []
@@ -294,9 +307,10 @@ class Windrow:
         from windrow.app.last_look import look_file, read_look, write_look
         from windrow.app.summary import ABOVE_EVERY_FACT
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             path = look_file(self.config, ledger, source, kind)
-            facts = read_look(path) + 1, ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
+            last_fact = ledger.sessions.last_reported_before(ABOVE_EVERY_FACT)
+            facts = read_look(path, last_fact) + 1, last_fact
             window = Window(facts=facts, lines=lines)
             yield changes_in_order(self.config, ledger, window, source=source, kind=kind)
         write_look(path, facts[1])
@@ -305,7 +319,7 @@ class Windrow:
         """Return the number of the last session if it was killed, or 0. The next session reports its changes."""
         from windrow.app.status import killed_session
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             return killed_session(ledger)
 
     def search(
@@ -329,7 +343,7 @@ class Windrow:
         """
         from windrow.app.search import count_facets
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             return count_facets(self.config, ledger, text, collections=_as_tuple(collection))
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
@@ -367,7 +381,7 @@ class Windrow:
         if service:
             from windrow.app.decisions import ask_again
 
-            with closing(self.ledger()) as ledger:
+            with self._open_ledger() as ledger:
                 return ask_again(
                     self.config, ledger, service, _as_tuple(names), reason=reason, source=source, dry_run=dry_run
                 )
@@ -384,7 +398,7 @@ class Windrow:
     def _decide(self, act: str, names: Names, **selection: Any) -> list[Chosen]:
         from windrow.app.decisions import decide
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             return decide(self.config, ledger, act, _as_tuple(names), **selection)
 
     def replay(self, names: Names = (), progress: Progress | None = None) -> dict[str, ReplayResult]:
@@ -414,7 +428,7 @@ class Windrow:
         """Read every capture, compare the ledger with the archive and the stores, and return the faults."""
         from windrow.app.check import check_workspace
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             return check_workspace(self.config, ledger)
 
     def export(self, name: str, form: str, to: Path | str | TextIO) -> int:
@@ -433,7 +447,7 @@ class Windrow:
         """Count what `forget` would take down; changes nothing."""
         from windrow.app.check import estimate_takedowns
 
-        with closing(self.ledger()) as ledger:
+        with self._open_ledger() as ledger:
             return estimate_takedowns(self.config, ledger, _as_tuple(names))
 
     def forget(self, names: Names = (), reason: str = "") -> list[TakedownResult]:

@@ -171,7 +171,7 @@ class CaptureSink:
         if self._part and self.start:
             # The head of the first response is archived, not that of a response to a range request.
             self._head, self._request = self._part.head, self._part.request
-            self._warc_time = datetime.fromisoformat(self._part.date) if self._part.date else started
+            self._warc_time = self._part.date or started
             self.validator = find_validator(read_head(self._head).fields)
         self.received = 0  # bytes of the body that this transfer received
         self.on_grown: Callable[[int], None] | None = None  # is called with `size` after each block

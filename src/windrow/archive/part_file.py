@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,10 +39,10 @@ def read_first_records(file: int) -> FirstRecords:
     offset, request = 0, b""
     while (header := read_header(os.pread(file, WARC_HEADER_BYTES.number, offset))).kind in {"warcinfo", "request"}:
         start, length = offset + header.length, int(header.fields["content-length"])
-        if length < 0:
-            raise ArchiveError("the length of a record is negative")
+        if not 0 <= length <= os.fstat(file).st_size:
+            raise ArchiveError("the length of a record is not one of this file")
         if header.kind == "request":
-            request = os.pread(file, length, start)
+            request = os.pread(file, min(length, HTTP_HEAD_BYTES.number), start)
         offset = start + length + len(END)
     return FirstRecords(offset, header, request)
 
@@ -57,7 +58,7 @@ class PartFile:
         self._size = os.fstat(self._fd).st_size
         self._record_offset = self._block_offset = self._body_offset = 0
         self.head = self.request = b""  # the HTTP heads of the first transfer, as sent
-        self.date = ""  # the WARC-Date of the first transfer
+        self.date: datetime | None = None  # the WARC-Date of the first transfer
         self._changed = threading.Condition()
         self._is_complete = False
         self._digest_thread: threading.Thread | None = None
@@ -70,6 +71,7 @@ class PartFile:
         """Find the record and its body in the file that an earlier transfer left. Empty the file if it is broken."""
         try:
             self._record_offset, record, request = read_first_records(self._fd)
+            date = datetime.fromisoformat(record.fields["warc-date"])
         except (ArchiveError, KeyError, ValueError):
             self.clear()
             return
@@ -77,11 +79,12 @@ class PartFile:
         block = os.pread(self._fd, HTTP_HEAD_BYTES.number + len(END), self._block_offset)
         if record.kind == "response" and END in block:
             self._body_offset += block.index(END) + len(END)
-        if self._size < self._body_offset or (record.kind == "response" and self._body_offset == self._block_offset):
+        has_no_body = record.kind == "response" and self._body_offset == self._block_offset
+        if self._size < self._body_offset or has_no_body or date.tzinfo is None:
             self.clear()
             return
         self.head, self.request = block[: self._body_offset - self._block_offset], request
-        self.date = record.fields.get("warc-date", "")
+        self.date = date
 
     @property
     def body_size(self) -> int:
@@ -98,7 +101,7 @@ class PartFile:
         os.ftruncate(self._fd, 0)
         self._size = self._record_offset = self._block_offset = self._body_offset = 0
         self.head = self.request = b""
-        self.date = ""
+        self.date = None
 
     def begin(self, info: bytes, header: bytes, http_head: bytes) -> None:
         """Empty the file, and write the records `info`, the WARC header of the capture's record, and its HTTP head."""

@@ -113,7 +113,7 @@ def _restore_part(folder: Path, path: Path) -> str:
     with path.open("r+b") as file:
         try:
             offset, header, _ = read_first_records(file.fileno())
-            end = offset + header.length + int(header.fields["content-length"])
+            end = offset + header.length + max(0, int(header.fields["content-length"]))
         except (ArchiveError, KeyError, ValueError):
             kept_path = path.with_suffix(DAMAGED_SUFFIX)
             path.rename(kept_path)

@@ -18,6 +18,9 @@ from windrow.formats.warc import HTTP_START, is_http_message, read_header
 from windrow.model import ArchivePlace
 
 _HEADER_SIZE = 1 << 16  # the number of bytes of a record that are read to find its header
+_MAX_UNCHECKED_LENGTH = 1 << 30  # bytes of a record; the memory for more is not allocated before the file has them
+_READ_ERRORS = (OSError, zlib.error, cast("type[Exception]", IsalError), KeyError, ValueError, TypeError, OverflowError)
+"""What reading a record raises if the file, or the place of the record on the ledger, is wrong."""
 
 
 class FileSlice(io.RawIOBase):
@@ -75,39 +78,50 @@ def open_capture(folder: Path, place: ArchivePlace) -> BinaryIO:
 
 
 def open_response(folder: Path, place: ArchivePlace) -> Capture:
-    """Open the body of a capture, and read its HTTP status and fields. Raises ArchiveError if they cannot be read."""
-    path = f"{folder}/{place.warc}"
+    """Open a capture's body, and read its HTTP status and fields; raise ArchiveError if they cannot be read."""
     try:
         if place.warc.endswith(".gz"):
-            record = bytes(isal_zlib.decompress(_read_range(path, place.offset, place.length), 31))
+            record = bytes(isal_zlib.decompress(_read_start(folder, place, place.length), 31))
             start, size, head = _locate_body(record)
             return Capture(io.BytesIO(record[start : start + size]), head.fields, head.status)
-        record = _read_range(path, place.offset, min(place.length, _HEADER_SIZE))
-    except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
-        raise ArchiveError(f"the record at byte {place.offset:,} of {place.warc} cannot be read: {error}") from error
-    start, size, head = _locate_body(record)
-    if place.offset + max(place.length, start + size) > Path(path).stat().st_size:
-        raise ArchiveError(f"{place.warc} ends within the record at byte {place.offset:,}")
-    view = io.BufferedReader(FileSlice(Path(path), place.offset + start, size), 1 << 16)
+        record = _read_start(folder, place, min(place.length, _HEADER_SIZE))
+        start, size, head = _locate_body(record)
+        path = folder / place.warc
+        if place.offset + max(place.length, start + size) > path.stat().st_size:
+            raise ArchiveError(f"{place.warc} ends within the record at byte {place.offset:,}")
+        view = io.BufferedReader(FileSlice(path, place.offset + start, size), 1 << 16)
+    except _READ_ERRORS as error:
+        raise _unreadable_record(place, error) from error
     return Capture(cast(BinaryIO, view), head.fields, head.status)
 
 
 def record_id(folder: Path, place: ArchivePlace) -> str:
     """Return the WARC-Record-ID of a record, or "" if it has none. Raises ArchiveError if it cannot be read."""
     try:
-        head = _read_range(f"{folder}/{place.warc}", place.offset, min(place.length, _HEADER_SIZE))
+        head = _read_start(folder, place, min(place.length, _HEADER_SIZE))
         if place.warc.endswith(".gz"):
             head = bytes(isal_zlib.decompressobj(31).decompress(head, _HEADER_SIZE))
-    except (OSError, zlib.error, IsalError) as error:  # type: ignore[misc]
-        raise ArchiveError(f"the record at byte {place.offset:,} of {place.warc} cannot be read: {error}") from error
+    except _READ_ERRORS as error:
+        raise _unreadable_record(place, error) from error
     return read_header(head).fields.get("warc-record-id", "")
 
 
-def _read_range(path: str, offset: int, length: int) -> bytes:
-    """Read at most `length` bytes of a file from `offset` on. A file object is not used, since it would take longer."""
-    descriptor = os.open(path, os.O_RDONLY)
+def _unreadable_record(place: ArchivePlace, error: Exception) -> ArchiveError:
+    return ArchiveError(f"the record at byte {place.offset} of {place.warc} cannot be read: {error}")
+
+
+def _read_start(folder: Path, place: ArchivePlace, length: int) -> bytes:
+    """Read at most `length` bytes of a record; without a file object, which would take longer.
+
+    Raises ValueError if the record's file is not in the archive.
+    """
+    if place.warc.startswith("/") or (".." in place.warc and ".." in place.warc.split("/")):
+        raise ValueError("its file is not in the archive")
+    descriptor = os.open(f"{folder}/{place.warc}", os.O_RDONLY)
     try:
-        return os.pread(descriptor, length, offset)
+        if length > _MAX_UNCHECKED_LENGTH:
+            length = min(length, os.fstat(descriptor).st_size)
+        return os.pread(descriptor, length, place.offset)
     finally:
         os.close(descriptor)
 
@@ -115,6 +129,8 @@ def _read_range(path: str, offset: int, length: int) -> bytes:
 def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
     header = read_header(record)
     content_type, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
+    if size < 0:
+        raise ValueError("its Content-Length is negative")
     if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):
         return header.length, size, HttpHead(None, {"content-type": content_type} if content_type else {})
     head_size = max(0, find_body(record[header.length : header.length + size]))

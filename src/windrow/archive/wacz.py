@@ -10,79 +10,106 @@ from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import BinaryIO, NamedTuple
-from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile, ZipInfo
 
 from windrow.archive.import_file import check_free_space
 from windrow.archive.warc_reader import WARC_SUFFIXES
+from windrow.archive.warc_writer import map_write_errors
 from windrow.caps import WACZ_LIST_BYTES
-from windrow.errors import ArchiveError
+from windrow.errors import ArchiveError, StepError
+from windrow.formats.zip import ZipMember, read_blocks, read_directory, read_members
+from windrow.model import Limits
+from windrow.reasons import Reason
 
 WACZ_SUFFIX = ".wacz"
 _FOLDER = "archive/"
-_MAX_PACKAGE_SIZE = WACZ_LIST_BYTES.number  # bytes of datapackage.json
+_LIST_NAME = "datapackage.json"
+_MAX_NAME_CHARACTERS = 60  # of an unpacked file, whose name may have 255 bytes
 _BLOCK_SIZE = 1 << 20  # bytes
 
 
 class UnpackedWarc(NamedTuple):
-    """A WARC file that was unpacked: its name in the WACZ file, and the path of the unpacked file."""
+    """A WARC file in a WACZ file: its name there, the path of the unpacked file, and why it cannot be used, or "".
+
+    With an empty name, `problem` is that of the WACZ file itself.
+    """
 
     name: str
     path: Path
+    problem: str = ""
 
 
 def is_wacz(path: Path) -> bool:
     """Return whether a file is a zip with WARC files in its folder `archive`."""
     try:
-        with ZipFile(path) as package:
-            return any(_warc_members(package))
-    except (BadZipFile, OSError, NotImplementedError):
+        with path.open("rb") as file:
+            records, _ = read_directory(file, Limits())
+    except (StepError, OSError):
         return False
+    return any(_is_warc_name(record.name) for record in records)
 
 
-def unpack_wacz(path: Path, folder: Path, free_space: int) -> Iterator[UnpackedWarc]:
-    """Unpack the WARC files of a WACZ file into a folder, and yield each of them.
+def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWarc]:
+    """Unpack the WARC files of a WACZ file into a folder, and yield each.
 
-    Raises ArchiveError if the WACZ file is damaged, or if a WARC file does not have its digest in datapackage.json.
-    Raises DiskFull unless `free_space` bytes of the folder's disk stay free beside all WARC files.
+    A WARC file that is damaged, exceeds the limits of members of zips or does not have its digest in datapackage.json
+    is yielded with its `problem`, and so is the WACZ file. Raises DiskFull unless `limits.free_space` bytes of the
+    folder's disk stay free beside all WARC files.
     """
     try:
-        with ZipFile(path) as package:
-            members, digests = [*_warc_members(package)], _read_digests(package)
-            size = sum(member.file_size for member in members)
-            check_free_space(folder, size, free_space)
-            for number, member in enumerate(members):
-                unpacked_path = folder / f"{number}-{Path(member.filename).name}"
-                hasher = hashlib.sha256()
-                with package.open(member) as source, unpacked_path.open("xb") as target:
-                    while block := source.read(_BLOCK_SIZE):
-                        hasher.update(block)
-                        target.write(block)
-                expected = digests.get(member.filename, "")
-                if expected.startswith("sha256:") and expected != f"sha256:{hasher.hexdigest()}":
-                    raise ArchiveError(
-                        f"{path}: {member.filename} differs from its digest in datapackage.json",
-                        hint=f"copy the file again, or unpack it and import {member.filename} alone",
-                    )
-                yield UnpackedWarc(member.filename, unpacked_path)
-    except (BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise ArchiveError(f"{path} cannot be unpacked: {error}", hint=f"python3 -m zipfile -t {path}") from error
+        with path.open("rb") as file:
+            members = read_members(file, limits, refuse_archives=False)
+            digests = _read_digests(file, members)
+            warc_members = [member for member in members if _is_warc_name(member.name)]
+            if not warc_members:
+                yield UnpackedWarc("", path, f"it has no WARC file in a folder {_FOLDER} ({Reason.UNSUPPORTED})")
+            size = sum(member.size for member in warc_members if member.reason is None)
+            check_free_space(folder, size, limits.free_space)
+            for number, member in enumerate(warc_members):
+                unpacked_path = folder / f"{number}-{Path(member.name).name[-_MAX_NAME_CHARACTERS:]}"
+                problem = _unpack_member(file, member, unpacked_path, digests.get(member.name, ""))
+                yield UnpackedWarc(member.name, unpacked_path, problem)
+    except StepError as error:
+        yield UnpackedWarc("", path, f"it cannot be unpacked: {error} ({error.reason})")
+    except OSError as error:
+        yield UnpackedWarc("", path, f"it cannot be read: {error.strerror} ({Reason.DISK_FAILED})")
 
 
-def _warc_members(package: ZipFile) -> Iterator[ZipInfo]:
-    return (
-        member
-        for member in package.infolist()
-        if member.filename.startswith(_FOLDER) and member.filename.endswith(WARC_SUFFIXES)
-    )
+def _is_warc_name(name: str) -> bool:
+    return name.startswith(_FOLDER) and name.endswith(WARC_SUFFIXES)
 
 
-def _read_digests(package: ZipFile) -> dict[str, str]:
+def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
+    """Unpack a member into the new file `target`; return why it cannot be used, or an empty text.
+
+    `expected` is its digest, after the name of the algorithm and a colon; one that is not SHA-256 is ignored.
+    """
+    hasher = hashlib.sha256()
     try:
-        with package.open("datapackage.json") as file:
-            resources = json.loads(file.read(_MAX_PACKAGE_SIZE))["resources"]
-        return {str(resource["path"]): str(resource["hash"]) for resource in resources}
-    except (KeyError, TypeError, ValueError, RecursionError):
+        with map_write_errors(target), target.open("xb") as out:
+            for block in read_blocks(file, member):
+                hasher.update(block)
+                out.write(block)
+    except StepError as error:
+        return f"{error} ({error.reason})"
+    if expected.startswith("sha256:") and expected != f"sha256:{hasher.hexdigest()}":
+        return f"it differs from its digest in {_LIST_NAME} ({Reason.DIGEST_MISMATCH})"
+    return ""
+
+
+def _read_digests(file: BinaryIO, members: Iterable[ZipMember]) -> dict[str, str]:
+    """Return the digests in datapackage.json by file name, {} if it is missing; raise StepError if it is not valid."""
+    member = next((member for member in members if member.name == _LIST_NAME), None)
+    if member is None:
         return {}
+    if member.size > WACZ_LIST_BYTES.number:
+        raise StepError(f"its {_LIST_NAME} has {WACZ_LIST_BYTES.rule}", Reason.TOO_LARGE)
+    content = b"".join(read_blocks(file, member))
+    try:
+        resources = json.loads(content)["resources"]
+        return {str(resource["path"]): str(resource.get("hash", "")) for resource in resources}
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        raise StepError(f"its {_LIST_NAME} is not a list of files with digests", Reason.CORRUPT) from None
 
 
 _PAGES_HEAD = {"format": "json-pages-1.0", "id": "pages", "title": "All pages"}  # the first line of pages.jsonl
@@ -111,9 +138,7 @@ def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: s
             "profile": "data-package", "wacz_version": "1.1.1", "title": title, "software": "windrow",
             "created": created.isoformat(timespec="seconds").replace("+00:00", "Z"), "resources": resources,
         }  # fmt: skip
-        member = _add_member(
-            package, "datapackage.json", BytesIO(json.dumps(description, indent=2).encode()), ZIP_STORED
-        )
+        member = _add_member(package, _LIST_NAME, BytesIO(json.dumps(description, indent=2).encode()), ZIP_STORED)
         digest = json.dumps({"path": member["path"], "hash": member["hash"]})
         _add_member(package, "datapackage-digest.json", BytesIO(digest.encode()), ZIP_STORED)
     return count

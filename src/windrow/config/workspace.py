@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 import tempfile
 import tomllib
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, NamedTuple
 
 from windrow.caps import CONFIG_BYTES
 from windrow.errors import ConfigError, NotAWorkspace
@@ -138,6 +139,8 @@ def _source_files(folder: Path) -> list[Path]:
     try:
         paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
         not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
+        if paths:
+            _refuse_foreign_owner(folder.stat(), folder, f"{SOURCES_FOLDER}/")
     except FileNotFoundError:
         if not folder.is_symlink():
             return []
@@ -149,13 +152,21 @@ def _source_files(folder: Path) -> list[Path]:
     return paths
 
 
-def _refuse_foreign_owner(file: BinaryIO, path: Path, name: str) -> None:
-    """Raise ConfigError for a file of another user but root: it can name commands, and servers that get secrets."""
-    owner = os.fstat(file.fileno()).st_uid
-    if owner not in {os.geteuid(), 0}:
+def _refuse_foreign_owner(status: os.stat_result, path: Path, name: str) -> None:
+    """Raise ConfigError for a file or folder that another user but root owns, or that every user may write.
+
+    It can name commands, and servers that get secrets.
+    """
+    consequence = "windrow would run its commands, or trust its servers"
+    if status.st_uid not in {os.geteuid(), 0}:
         raise ConfigError(
-            f"{name} belongs to another user (user id {owner}): windrow would run its commands, or trust its servers",
-            hint=f"read the file; if you trust it: chown {os.geteuid()} {path}",
+            f"{name} belongs to another user (user id {status.st_uid}): {consequence}",
+            hint=f"read it; if you trust it: chown {os.geteuid()} {path}",
+        )
+    if status.st_mode & stat.S_IWOTH:
+        raise ConfigError(
+            f"every user of this machine may write {name}: {consequence}",
+            hint=f"read it; if you trust it: chmod o-w {path}",
         )
 
 
@@ -166,7 +177,7 @@ class _NotToml(ConfigError):
 def _parse_file(path: Path, name: str) -> ConfigFile:
     try:
         with path.open("rb") as file:
-            _refuse_foreign_owner(file, path, name)
+            _refuse_foreign_owner(os.fstat(file.fileno()), path, name)
             content = file.read(_MAX_FILE_SIZE + 1)
         if len(content) > _MAX_FILE_SIZE:
             raise ConfigError(f"{name} is larger than {_MAX_FILE_SIZE:,} bytes", hint=f"ls -l {path}")

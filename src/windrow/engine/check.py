@@ -90,6 +90,12 @@ class Fault(NamedTuple):
     hint: str = ""
 
 
+def check_values(ledger: Ledger) -> list[Fault]:
+    """Return a fault for each column of the ledger that has values of a wrong type, which no query expects."""
+    hint = "restore a copy of the ledger"
+    return [Fault("the ledger", problem, hint) for problem in ledger.wrong_values()]
+
+
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
     """Compare the digest of every capture with the ledger. Yield a fault, or the size in bytes if they agree."""
     for warc, offset, length, digest, size, key in ledger.captures.held():

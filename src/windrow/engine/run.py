@@ -158,11 +158,12 @@ If a call is killed, the next call completes its work.
 
 
 class WarcFile(NamedTuple):
-    """A WARC file of another program: its path, its name, and the source for which it is imported."""
+    """A WARC file of another program: its path, its name, the source that it is imported as, and why it cannot be."""
 
     path: Path
     name: str
     source: str
+    problem: str = ""
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from windrow.caps import (
+    PDF_BOOKMARK_LEVELS,
     PDF_BOOKMARKS,
     PDF_BYTES,
     PDF_CHARACTERS,
@@ -46,6 +47,7 @@ _HEAD_LINES = 16  # lines, beginning with the one in the largest letters
 _MIN_TITLE_LETTERS = 4  # the fewest letters and digits of a title
 _MAX_PIECES = 40  # pieces of the first page that are searched for its title
 _MAX_BOOKMARKS = PDF_BOOKMARKS.number  # entries of the table of contents
+_MAX_BOOKMARK_LEVELS = PDF_BOOKMARK_LEVELS.number
 _MAX_TEXT_CHARACTERS = 2_048  # characters of one metadata field, title, link or line of the head
 _PDF_DATE = re.compile(r"D:(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:Z|([+-])(\d\d)'?(\d\d)?'?)?", re.ASCII)
 _PASSWORD_ERROR = 4  # FPDF_ERR_PASSWORD
@@ -189,7 +191,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
         left_out[PDF_LINKS if links_left < _MAX_PAGE_LINKS else PDF_PAGE_LINKS] += page_links.count(None)
 
     pages, _, excess = _read_texts(document, limits, add_links)
-    contents = _read_contents(document)
+    contents, left_out[PDF_BOOKMARK_LEVELS] = _read_contents(document)
     left_out[PDF_BOOKMARKS] = max(0, len(contents) - _MAX_BOOKMARKS)
     return Pdf(
         title=_clean(_read_metadata(document, b"Title")),
@@ -330,16 +332,22 @@ def _find_links(
         yield PdfLink(buffer.value.decode("utf-8", "replace"), link_text)
 
 
-def _read_contents(document: PdfDocument) -> list[tuple[int, str]]:
-    """Return level and title of the first entries of the table of contents; at most twice `_MAX_BOOKMARKS` are read."""
+def _read_contents(document: PdfDocument) -> tuple[list[tuple[int, str]], int]:
+    """Return level and title of the first entries of the table of contents, and the number of entries in deeper levels.
+
+    Twice `_MAX_BOOKMARKS` entries are read. Of the deeper levels, only the entries of the first one are counted.
+    """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 
-    contents = []
-    for bookmark in islice(document.get_toc(max_depth=6), 2 * _MAX_BOOKMARKS):  # the table may be circular
+    contents, deeper = [], 0
+    bookmarks = document.get_toc(max_depth=_MAX_BOOKMARK_LEVELS + 1)
+    for bookmark in islice(bookmarks, 2 * _MAX_BOOKMARKS):  # the table may be circular
         title = _clean(_read_text(pdfium.FPDFBookmark_GetTitle, bookmark.raw))
-        if title:
+        if bookmark.level >= _MAX_BOOKMARK_LEVELS:
+            deeper += 1
+        elif title:
             contents.append((bookmark.level, title))
-    return contents
+    return contents, deeper
 
 
 def _read_metadata(document: PdfDocument, key: bytes) -> str:

@@ -312,12 +312,12 @@ class ZipMember(NamedTuple):
         return f"{self.reason.meaning}{method_text}"
 
 
-def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
+def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True) -> list[ZipMember]:
     """Return the entries of a zip in its directory's order.
 
-    Raise StepError if the file is not a zip, is truncated or split, has too many entries, or announces more than
-    `limits.total_size` bytes. Raise it also if entries overlap, as in zip bombs, or contradict their own headers. Any
-    other fault is the `reason` of a single entry.
+    Raises StepError, for the whole zip, if it is not a zip, is truncated or split, has too many entries, announces
+    more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
+    Any other fault is the `reason` of a single entry; with `refuse_archives`, so is the name of an archive.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -333,7 +333,8 @@ def read_members(view: BinaryIO, limits: Limits) -> list[ZipMember]:
     known_names: set[str] = set()
     entries = []
     for record, start in zip(records, starts, strict=True):
-        reason = Reason.DUPLICATE_MEMBER if record.name in known_names else _find_fault(record, limits)
+        is_known = record.name in known_names
+        reason = Reason.DUPLICATE_MEMBER if is_known else _find_fault(record, limits, refuse_archives=refuse_archives)
         known_names.add(record.name)
         entries.append(_to_member(record, start, reason))
     return entries
@@ -403,14 +404,15 @@ def _refuse_overlaps(records: list[DirectoryRecord], starts: list[int], director
         raise StepError("a member overlaps the directory of the zip", Reason.CORRUPT)
 
 
-def _find_fault(record: DirectoryRecord, limits: Limits) -> Reason | None:
+def _find_fault(record: DirectoryRecord, limits: Limits, *, refuse_archives: bool = True) -> Reason | None:
+    """Return why an entry must not be read, judging by its record, or None if it may be read."""
     kind = stat.S_IFMT(record.mode)
     faults = (
         (UNSAFE_NAME.search(record.name), Reason.UNSAFE_NAME),
         (record.name.endswith("/") or kind not in (0, stat.S_IFREG), Reason.NOT_A_FILE),
         (record.flags & _ENCRYPTED_FLAGS or record.method == _AES_METHOD, Reason.ENCRYPTED),
         (record.method not in (STORED, DEFLATED) or record.flags & _PATCH_FLAG, Reason.UNSUPPORTED),
-        (ARCHIVE_NAME.search(record.name), Reason.NESTED_ARCHIVE),
+        (refuse_archives and ARCHIVE_NAME.search(record.name), Reason.NESTED_ARCHIVE),
         (record.size > limits.member_size, Reason.TOO_LARGE),
         (record.size > record.packed * limits.ratio, Reason.BOMB_RATIO),
     )

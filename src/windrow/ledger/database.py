@@ -16,6 +16,7 @@ from windrow.stores.sqlite import (
     DISK_FULL_ERRORS,
     close_on_failure,
     empty_wal,
+    find_wrong_values,
     is_damaged,
     is_unwritable,
     open_or_read,
@@ -87,19 +88,19 @@ class LedgerDatabase:
 
     def rows(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> list[_RowValue]:
         """Run a query and return `make(row)` of each row."""
-        with self.guarded():
+        with self.guarded(name):
             return [*map(make, self.connection.execute(queries()[name], values))]
 
     def stream(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> Iterator[_RowValue]:
         """Run a query and yield `make(row)` of each row as it is read."""
-        with self.guarded():
+        with self.guarded(name):
             yield from map(make, self.connection.execute(queries()[name], values))
 
     def first(self, make: Callable[[tuple[Any, ...]], _RowValue], name: str, *values: Any) -> _RowValue | None:
         """Run a query and return `make(row)` of the first row, or None if it returns no row."""
-        with self.guarded():
+        with self.guarded(name):
             row = self.connection.execute(queries()[name], values).fetchone()
-        return None if row is None else make(row)
+            return None if row is None else make(row)
 
     def column(self, name: str, *values: Any) -> list[Any]:
         """Run a query and return the first column of its rows."""
@@ -131,6 +132,11 @@ class LedgerDatabase:
             with transaction(self.connection):
                 yield
 
+    def wrong_values(self) -> list[str]:
+        """Return a message for each column that has values of a wrong type."""
+        with self.guarded():
+            return [*find_wrong_values(self.connection)]
+
     def overwrite_what_is_deleted(self) -> None:
         """Let SQLite overwrite data with zeros from now on when it is deleted or changed."""
         self.connection.execute("PRAGMA secure_delete = ON").fetchall()
@@ -149,10 +155,18 @@ class LedgerDatabase:
             copied.commit()
 
     @contextmanager
-    def guarded(self) -> Iterator[None]:
-        """Raise LedgerError or DiskFull instead of errors of SQLite and of the disk."""
+    def guarded(self, query: str = "") -> Iterator[None]:
+        """Raise LedgerError or DiskFull instead of errors of SQLite and of the disk.
+
+        With the name of a query, raise LedgerError also for a value that no row of its result can have.
+        """
         try:
             yield
+        except (ValueError, TypeError) as error:
+            if not query:
+                raise
+            message = f"the ledger {self.path} has a value that windrow did not write, in a row of {query}: {error}"
+            raise LedgerError(message, hint="windrow check") from error
         except sqlite3.Error as error:
             if getattr(error, "sqlite_errorname", "") in DISK_FULL_ERRORS:
                 raise DiskFull(f"the disk is full: the ledger {self.path} cannot be written") from error

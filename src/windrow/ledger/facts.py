@@ -118,13 +118,18 @@ MAX_FACTS_IN_MEMORY = 4000
 
 def facts(ledger: Ledger, after: int = 0, last: int | None = None) -> Iterator[ledger_facts.Fact]:
     """Return an iterator over the facts with numbers above `after` and up to `last` (None: all), in order."""
-    last_fact = last if last is not None else ledger.database.value("last_seq")
+    last_fact = last if last is not None else last_number(ledger)
     return chain.from_iterable(_read_windows(ledger, after, last_fact, MAX_FACTS_IN_MEMORY))
 
 
 def batches(ledger: Ledger, after: int, max_facts: int = MAX_FACTS_IN_MEMORY) -> Iterator[list[ledger_facts.Fact]]:
     """Yield the facts with numbers above `after`, in order, in lists of at most `max_facts`."""
-    return _read_windows(ledger, after, ledger.database.value("last_seq"), max_facts)
+    return _read_windows(ledger, after, last_number(ledger), max_facts)
+
+
+def last_number(ledger: Ledger) -> int:
+    """Return the number of the ledger's last fact, or 0."""
+    return int(ledger.database.value("last_seq"))
 
 
 def _read_windows(ledger: Ledger, after: int, last: int, max_facts: int) -> Iterator[list[ledger_facts.Fact]]:

@@ -99,6 +99,10 @@ class Ledger:
         self.database.copy(path, "forget_readings", "forget_starts", "forget_pending", "forget_members")
         return Ledger(path)
 
+    def wrong_values(self) -> list[str]:
+        """Return a message for each column that has values of a wrong type, which windrow cannot have written."""
+        return self.database.wrong_values()
+
     def close(self) -> None:
         """Close the file."""
         self.database.connection.close()

@@ -164,12 +164,16 @@ class CouchDocuments:
 
     # The methods of a document store.
 
-    def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
-        return min(map(self._checkpoint_of, self._databases))
+    def checkpoints(self) -> tuple[int, int]:
+        """Return the lowest and the highest checkpoint of the databases; that of a new database is 0."""
+        checkpoints = [*map(self._checkpoint_of, self._databases)]
+        return min(checkpoints), max(checkpoints)
 
     def _checkpoint_of(self, database: str) -> int:
-        return self._read_number(f"/{database}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
+        checkpoint = self._read_number(f"/{database}/{_CHECKPOINT_ID}", "checkpoint", good=(200, 404))
+        if checkpoint < 0:
+            raise self._unexpected_response()
+        return checkpoint
 
     def _set_checkpoint(self, database: str, number: int) -> None:
         """Write the checkpoint of a database; try again if another client writes it at the same time."""

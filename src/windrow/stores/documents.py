@@ -67,8 +67,8 @@ FIRST_THOUSAND = ViewRange()
 class DocumentStore(Protocol):
     """Databases of documents, each with a checkpoint. A repeated write changes nothing."""
 
-    def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
+    def checkpoints(self) -> tuple[int, int]:
+        """Return the lowest and the highest checkpoint of the databases; that of a new database is 0."""
         ...
 
     def set_checkpoint(self, checkpoint: int) -> None:
@@ -179,11 +179,12 @@ class SqliteDocuments(SqliteStore):
         query = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?"
         return self._connection.execute(query, (name,)).fetchone() is not None
 
-    def checkpoint(self) -> int:
-        """Return the lowest checkpoint of the databases. The checkpoint of a new database is 0."""
+    def checkpoints(self) -> tuple[int, int]:
+        """Return the lowest and the highest checkpoint of the databases; that of a new database is 0."""
         with self._guarded():
-            checkpoints = dict(self._connection.execute("SELECT name, value FROM windrow_meta"))
-        return min(int(checkpoints.get(_checkpoint_name(database), 0)) for database in self._databases)
+            stored = dict(self._connection.execute("SELECT name, value FROM windrow_meta"))
+        checkpoints = [int(stored.get(_checkpoint_name(database), 0)) for database in self._databases]
+        return min(checkpoints), max(checkpoints)
 
     def set_checkpoint(self, checkpoint: int) -> None:
         """Set the checkpoint of each database to `checkpoint`, unless it is higher already."""

@@ -467,8 +467,9 @@ class RecordStore(SqliteStore):
             yield from self._index().faults()
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove what was read from attempts, and overwrite it in the file; return the number of observations."""
-        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
+        """Remove what was read of attempts, and overwrite it in the file; return the number of removed observations."""
+        with self._guarded():
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)
         with self._writing():
             touched_records: set[int] = set()

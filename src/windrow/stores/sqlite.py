@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from windrow.errors import DiskFull, StoreDamaged, StoreError, StoreUnreachable
+from windrow.formats.text import counted
 from windrow.reasons import Reason
 
 SIDECARS = ("-wal", "-shm", "-journal")
@@ -198,6 +199,31 @@ def empty_wal(connection: sqlite3.Connection, pulse: Callable[[], object] = lamb
     return True
 
 
+_COLUMNS_QUERY = """
+SELECT t.name, c.name, upper(c.type) FROM sqlite_schema t, pragma_table_info(t.name) c
+WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.name, c.cid
+"""
+_VALUE_TYPES = {"INT": "'integer'", "CHAR": "'text'", "TEXT": "'text'", "DOUBLE": "'real', 'integer'"}
+"""SQLite's types of the values in a column, by a part of the column's declared type."""
+
+
+def find_wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
+    """Yield a message for each column of a table that has values of another type than it declares.
+
+    SQLite stores them all the same, but only another program than windrow can have written them.
+    """
+    columns_by_table: dict[str, dict[str, str]] = {}
+    for table, column, declared in connection.execute(_COLUMNS_QUERY):
+        types = next((types for part, types in _VALUE_TYPES.items() if part in declared), None)
+        if types is not None:
+            columns_by_table.setdefault(table, {})[column] = types
+    for table, columns in columns_by_table.items():
+        counts = ", ".join(f"total(typeof({column}) NOT IN ('null', {types}))" for column, types in columns.items())
+        for column, count in zip(columns, connection.execute(f"SELECT {counts} FROM {table}").fetchone(), strict=True):
+            if count:
+                yield f"{counted(int(count), 'row')} of the table {table} have a value of a wrong type in {column}"
+
+
 class SqliteStore:
     """An SQLite file with one connection; messages of errors contain its path."""
 
@@ -315,7 +341,7 @@ class SqliteReader:
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
-        """Raise a StoreError, with a reason if one fits, for an error of SQLite in the block."""
+        """Raise a StoreError, with a reason if one fits, for an error of SQLite or a value of a wrong type."""
         try:
             yield
         except (sqlite3.Error, OverflowError) as error:
@@ -326,3 +352,8 @@ class SqliteReader:
                 raise StoreDamaged(f"{self.path}: {error}") from error
             reason = next((mapped for name, mapped in _REASONS_BY_ERROR.items() if code.startswith(name)), None)
             raise StoreError(f"{self.path}: {error}", reason=reason) from error
+        except (TypeError, ValueError) as error:
+            wrong_values = [*find_wrong_values(self._connection())]
+            if not wrong_values:
+                raise
+            raise StoreError(f"{self.path} was not written by windrow alone: {wrong_values[0]}") from error

@@ -156,6 +156,8 @@ class WarcImporter:
 
     def _import_file(self, warc_file: WarcFile, tally: _Tally) -> None:
         run = self._run
+        if warc_file.problem:
+            raise ArchiveError(warc_file.problem)
         imported = import_warc_file(run.archive, warc_file.path, run.limits)
         tally.files += 1
         if imported.problem:

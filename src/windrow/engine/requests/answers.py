@@ -289,6 +289,21 @@ def follow(
     return FollowedAnswer(result, tuple(urls), tuple(if_new), tuple(when_named))
 
 
+def find_forged_request(collection: Collection, source: Source, followed: FollowedAnswer) -> str:
+    """Return a message about a request that `follow` cannot have returned, or an empty text.
+
+    The process that ran it may have been taken over: it must not have windrow send requests to other servers, or parts
+    of other documents.
+    """
+    allowed = allowed_origins(collection, source)
+    for url in (*followed.found, *followed.if_new, *followed.when_named):
+        request = url.request or HttpRequest()
+        is_own = parts(url.url).origin == url.origin and request_key(url.url, request) == url.digest
+        if url.origin not in allowed or not is_own or request.attachments or url.kind != REQUEST:
+            return f"the reader returned a request to {url.url[:200]} that is not one of {source.name}"
+    return ""
+
+
 _OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting `origins` can add others"
 
 

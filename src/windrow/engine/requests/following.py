@@ -20,6 +20,7 @@ from windrow.engine.requests.answers import (
     KeptAnswer,
     allowed_origins,
     context_of,
+    find_forged_request,
     first_requests,
     follow_redirect,
     request_of,
@@ -160,7 +161,15 @@ class AnswerFollower:
         """Take the complete results from the pool. Wait for a result for up to `timeout` seconds."""
         if self._in_pool:
             for number, (result, seconds) in self._run.pool.collect(timeout):
-                self._complete.append(_Follow(self._in_pool.pop(number), result, seconds))
+                recorded = self._in_pool.pop(number)
+                self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
+
+    def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
+        """Return a result of the pool; a failed reading if it has a request that its discovery cannot have made."""
+        if isinstance(result, Reading):
+            return result
+        forged = find_forged_request(self._run.collection, self._sources[source], result)
+        return Reading(Reason.STEP_FAILED, (Finding("ForgedRequest", forged),)) if forged else result
 
     def write_results(self, writer: LedgerWriter, add_urls: AddUrls) -> list[FollowOutcome]:
         """Store the complete results, and return their outcomes. `add_urls` stores the further requests."""

@@ -24,7 +24,7 @@ from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswe
 from windrow.engine.runtime import CONTEXT, end_with_parent, lower_limit
 from windrow.engine.steps.sandbox import restrict_process
 from windrow.errors import MissingExtra, StepError, WindrowError
-from windrow.model import ArchivePlace, Finding, Level, Limits, Reading, Resource
+from windrow.model import ArchivePlace, Finding, Level, Limits, Member, Reading, Resource
 from windrow.reasons import Reason
 
 
@@ -47,6 +47,7 @@ _GC_THRESHOLD = 20_000
 REFUSED_RIGHT = (
     "processes that read documents may not open sockets, or files other than captures; run.sandbox = false allows it"
 )
+_MAX_NUMBER = 1 << 63  # that the ledger can store
 MIN_MEMORY = 32 << 20
 """The minimum memory for documents, in bytes, with which a worker starts. With less, every document would fail."""
 
@@ -271,9 +272,46 @@ def receive_results(pipe: Pipe, count: int, packages: AbstractSet[str], max_byte
     results: list[Done] = []
     while len(results) < count:
         results += receive_values(pipe, packages, max_bytes)
-    if len(results) != count or not all(type(done) is Done and type(done.seconds) is float for done in results):
-        raise MessageRefused("a process that reads documents sent values that are not the results of its jobs")
+    if len(results) != count or not all(map(_is_result, results)):
+        raise MessageRefused("a process that reads documents sent other values than the results of its jobs")
     return results
+
+
+def _is_result(done: object) -> bool:
+    """Return whether a received value is a result whose numbers and texts the ledger can store."""
+    if type(done) is not Done or type(done.seconds) is not float or not 0 <= done.seconds < _MAX_NUMBER:
+        return False
+    reading = done.result
+    return type(reading) is not Reading or (
+        isinstance(reading.reason, Reason | None)
+        and _are_numbers(reading.count)
+        and isinstance(reading.md5, str)
+        and all(map(_is_finding, reading.findings))
+        and all(map(_is_member, reading.members))
+    )
+
+
+def _is_finding(finding: object) -> bool:
+    return (
+        type(finding) is Finding
+        and isinstance(finding.kind, str)
+        and isinstance(finding.message, str)
+        and isinstance(finding.level, Level)
+        and _are_numbers(finding.line, finding.column)
+    )
+
+
+def _is_member(member: object) -> bool:
+    if type(member) is not Member:
+        return False
+    texts = (member.name, member.digest, member.md5, member.kind, member.rank)
+    has_texts = all(isinstance(text, str) for text in texts)
+    return has_texts and isinstance(member.reason, Reason | None) and _are_numbers(member.size)
+
+
+def _are_numbers(*numbers: object) -> bool:
+    """Return whether each is None or a number that the ledger can store, not less than 0."""
+    return all(number is None or (isinstance(number, int) and 0 <= number < _MAX_NUMBER) for number in numbers)
 
 
 def _limit_memory(max_bytes: int) -> int:

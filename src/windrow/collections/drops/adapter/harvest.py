@@ -28,9 +28,9 @@ from windrow.config.workspace import read_password
 from windrow.contract import Rows, Undecided
 from windrow.digest import combine_digests, digest
 from windrow.engine.run import Harvest
-from windrow.errors import ConfigError, StepError, UsageError
+from windrow.errors import ConfigError, StepError, StoreError, UsageError
 from windrow.ledger import Ledger
-from windrow.ledger.facts import batches
+from windrow.ledger.facts import batches, last_number
 from windrow.model import Finding, Item, ListingEntry, Resource, Site, Source
 from windrow.stores.sqlite import close_on_failure
 
@@ -106,7 +106,12 @@ class Tracker:
     def _begin(self, ledger: Ledger) -> int:
         """Write the seed rows, centres and sources; return the checkpoint."""
         self.projection.seed(make_seeds(self._declarations.created_at))
-        checkpoint = self.projection.checkpoint()
+        checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
+        if checkpoint > last_fact:
+            raise StoreError(
+                f"the tracker is of another ledger: it has facts up to {checkpoint}, and the ledger up to {last_fact}",
+                hint="set drops.tracker to this workspace's own database, or drop its tables; then: windrow run",
+            )
         source_names = ledger.mirrors.sources()
         removed_sources = source_names - {source.name for source in self._declarations.sources}
         removed_centres = set(self.projection.keys("centre")) - {name.lower() for name in self._declarations.names}

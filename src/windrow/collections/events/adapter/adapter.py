@@ -21,7 +21,7 @@ from windrow.collections.events.adapter.databases import (
     remember_parsers,
     removed_sources,
 )
-from windrow.collections.events.adapter.projection import EventProjection
+from windrow.collections.events.adapter.projection import FOREIGN_DOCUMENTS_HINT, EventProjection
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE, PARSER
 from windrow.collections.events.discover import CHANGING_FIELDS, fill_address
 from windrow.collections.events.documents import MISSING, distinct_id, id_of
@@ -151,10 +151,10 @@ class EventAdapter(RecordAdapter):
                 if isinstance(databases.store, SqliteDocuments):
                     for message in databases.store.faults():
                         yield Fault(location, message, remedy)
-                documents_end, records_end = databases.store.checkpoint(), records.checkpoint()
-                if documents_end > records_end:
-                    message = f"has documents up to attempt {documents_end}; the records end at attempt {records_end}"
-                    yield Fault(location, message, remedy)
+                (documents_end, highest), records_end = databases.store.checkpoints(), records.checkpoint()
+                if highest > records_end:
+                    message = f"has documents up to attempt {highest}; the records end at attempt {records_end}"
+                    yield Fault(location, message, FOREIGN_DOCUMENTS_HINT)
                 elif documents_end < records_end or records.late_attempts(1):
                     yield Fault(location, "some documents are not written yet", "windrow run events")
                 else:

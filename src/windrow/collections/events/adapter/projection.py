@@ -25,11 +25,17 @@ from windrow.collections.events.documents import (
     is_stored,
 )
 from windrow.engine.run import Derived
+from windrow.errors import StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.model import Limits, Source
 from windrow.stores.late_attempts import LateAttemptStore, RefusedDocument
 
+FOREIGN_DOCUMENTS_HINT = (
+    "set events.documents to databases of this workspace; or if they are its own: windrow replay events, which writes"
+    " all documents again and removes others that windrow wrote"
+)
+"""What to do if the databases have documents of attempts that the records do not have."""
 PAGE_SIZE = 256  # records, documents or ids
 _MAX_DOCUMENTS, _MAX_SIZE = 400, 3_000_000  # documents, and characters of their JSON, in one request to a CouchDB
 
@@ -58,7 +64,13 @@ class EventProjection:
         return Derived(self._summarize(), self._describe_refused(), self._logs.failed)
 
     def _write_all(self, pulse: Callable[[], bool]) -> None:
-        checkpoint, last_attempt = self._store.checkpoint(), self._records.checkpoint()
+        (checkpoint, highest), last_attempt = self._store.checkpoints(), self._records.checkpoint()
+        if highest > last_attempt:
+            raise StoreError(
+                f"the documents are of other records: they go up to attempt {highest}, and the records up to"
+                f" {last_attempt}",
+                hint=FOREIGN_DOCUMENTS_HINT,
+            )
         # None unless all documents are written and others removed
         event_ids: set[str] | None = set() if checkpoint == 0 else None
         log_ids: set[str] | None = set() if checkpoint == 0 else None

@@ -46,7 +46,7 @@ from windrow.ledger import Ledger
 from windrow.query.word import count_words
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_foreign, remove_index
-from windrow.stores.sqlite import SqliteReader, remove_scratch
+from windrow.stores.sqlite import SqliteReader, find_wrong_values, remove_scratch
 
 KIND = "pages"
 
@@ -179,6 +179,11 @@ def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
     with open_existing_summary(workspace) as reader:
         if reader is not None:
             name = section.summary_database.name
+            with reader.reading() as connection:
+                wrong_values = [*find_wrong_values(connection)]
+            yield from (Fault(name, problem, _REBUILD_HINT) for problem in wrong_values)
+            if wrong_values:  # the other checks would fail at these values
+                return
             last_attempt, last_in_ledger = read_checkpoint(reader), ledger.attempts.last_number()
             if last_attempt > last_in_ledger:
                 problem = f"it has attempt {last_attempt}, but the last attempt in the ledger is {last_in_ledger}"

@@ -14,7 +14,7 @@ from windrow.collections.pages.database.crawler import DESCRIBED, CrawlerStore, 
 from windrow.collections.pages.database.writer import ADDRESS
 from windrow.content.charset import decode
 from windrow.engine.check import Fault
-from windrow.errors import WindrowError
+from windrow.errors import StoreError, WindrowError
 from windrow.formats.http import decode_body
 from windrow.ledger import Ledger
 from windrow.ledger.rows import LoggedAttempt
@@ -60,6 +60,7 @@ class CrawlerProjection:
         self._summary = summary
         self._batch_size = batch_size
         self._turn_seconds, self._end_seconds = turn_seconds, end_seconds
+        self._is_compared = False  # whether the checkpoints were compared with the ledger
 
     def catch_up(self, ledger: Ledger) -> None:
         """Project the facts after the checkpoint; while a session runs, stop after `turn_seconds`.
@@ -68,6 +69,8 @@ class CrawlerProjection:
         because there may be millions of addresses that were never requested. The next session projects the remaining
         ones.
         """
+        if not self._is_compared:
+            self._refuse_foreign(ledger)
         is_running = ledger.sessions.running()
         deadline = time.monotonic() + self._turn_seconds
         while self._project_attempts(ledger):
@@ -80,6 +83,18 @@ class CrawlerProjection:
                 pass
         while self._project_addresses(ledger) and time.monotonic() <= deadline:
             pass
+
+    def _refuse_foreign(self, ledger: Ledger) -> None:
+        """Raise StoreError if the database is ahead of the ledger: nothing more would be written to it."""
+        last_attempt = max(self.store.checkpoint(), self.store.checkpoint(DESCRIBED))
+        last_in_ledger = ledger.attempts.last_number()
+        if last_attempt > last_in_ledger:
+            raise StoreError(
+                f"{self.store.path} is of another ledger: it has attempts up to {last_attempt}, and the ledger up to"
+                f" {last_in_ledger}",
+                hint=REBUILD_HINT,
+            )
+        self._is_compared = True
 
     def _project_attempts(self, ledger: Ledger) -> bool:
         """Project the next batch of attempts; return whether there may be more."""

@@ -45,6 +45,7 @@ from windrow.ledger.rows import CapturedRow
 from windrow.model import KeptResponse
 
 _PAGE_SIZE = 64  # rows that are written at once
+_LOOKED_UP_ROWS = 8  # to find out whether the table still has the rows that earlier runs wrote
 _MAX_RECORD_ID_CHARACTERS = 256
 
 
@@ -111,9 +112,12 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
             store.mark_stale()
             store.mark_stale(register.keys())
             register.put_meta("made", inputs)
+        table = stack.enter_context(open_rows(settings))
+        lost = _has_lost_rows(settings, store, register, table)
+        if lost:
+            store.mark_stale()
         if not store.count_stale():
             return _as_derived("all rows are up to date", catalogue, {})
-        table = stack.enter_context(open_rows(settings))
         ledger = stack.enter_context(closing(Ledger(settings.ledger)))
         stores = _OpenStores(store, register, table, index, ledger)
         totals, refused, last_key, undrawn_example = Counter[str](), dict[str, str](), "", ""
@@ -127,10 +131,18 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
         errors = _describe_refused(refused, store, ledger)
     unread = counted(totals["unread"], "PDF")
     note = f"; {unread} not read: pip install 'windrow[pdf]', then: windrow replay" if totals["unread"] else ""
+    note += "; the table did not have the rows that earlier runs wrote, so all are written again" if lost else ""
     if undrawn_example:
         note += f"; {counted(totals['undrawn'], 'first page')} not drawn, such as that of {undrawn_example}"
     message = f"{counted(totals['written'], 'row')} written, {totals['removed']:,} removed{note}"
     return _as_derived(message, catalogue, errors)
+
+
+def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegister, table: WideTable) -> bool:
+    """Return whether the table has none of some rows that earlier runs wrote: it was emptied, dropped or replaced."""
+    keys = store.up_to_date_keys(register.keys(), _LOOKED_UP_ROWS)
+    table_keys = [row_key(parse_digest(key), settings.key_form) for key in keys]
+    return bool(keys) and not any(table.get_many(table_keys, columns) for columns in SMALL_COLUMNS)
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:

@@ -8,13 +8,23 @@ the next major compaction of the table.
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from itertools import pairwise
 from time import sleep
 from typing import Any, NamedTuple, TypeVar
 
-from windrow.collections.papers.columns import Cells, Family, Put, check_columns, check_families, check_put
+from windrow.collections.papers.columns import (
+    MAX_KEY_SIZE,
+    Cells,
+    Family,
+    Put,
+    check_columns,
+    check_families,
+    check_put,
+)
 from windrow.errors import ConfigError, MissingExtra, StoreError, StoreUnreachable
 
 T = TypeVar("T")
@@ -25,6 +35,10 @@ _PAUSE_AFTER_DELETE = 0.005  # seconds, as cells written in the same millisecond
 _SAFE_MESSAGE_SIZE = 2_000_000  # bytes of a message that every gateway accepts
 _MAX_ROWS = 500  # in one message
 _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and with compressed families
+
+
+_WRONG_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, MemoryError, struct.error)
+"""What the libraries raise for an answer that HBase does not give."""
 
 
 class Gateway(NamedTuple):
@@ -79,6 +93,10 @@ class HbaseTable:
             raise StoreError(f"{gateway}, table {self._name}: {message}") from error
         except TException as error:
             raise StoreError(f"{gateway}, table {self._name}: {str(error)[:300]}") from error
+        except _WRONG_ANSWERS as error:
+            self.close()  # what follows in the connection could be taken for the next answer
+            message = f"the answer is not one of HBase: {type(error).__name__}: {str(error)[:200]}"
+            raise StoreError(f"{gateway}, table {self._name}: {message}") from error
 
     def _call(self, call: Callable[[], T]) -> T:
         """Return the result of `call`; if the connection breaks, connect again and repeat the call."""
@@ -105,9 +123,12 @@ class HbaseTable:
     def _read_families(self) -> tuple[Family, ...]:
         """Return the families of the table in HBase; set `_versions`, which has the number of versions by family."""
         options_by_family = self._call(lambda: self._table.families())  # noqa: PLW0108 `_call` may replace the table
-        options_by_name = sorted((name.decode().rstrip(":"), options) for name, options in options_by_family.items())
-        self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
-        return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)
+        with self._guarded():
+            options_by_name = sorted(
+                (name.decode().rstrip(":"), options) for name, options in options_by_family.items()
+            )
+            self._versions = {name: int(options["max_versions"]) for name, options in options_by_name}
+            return tuple(Family(name, (), _text(options["compression"]) != "NONE") for name, options in options_by_name)
 
     def _check_table(self, families: Sequence[Family]) -> None:
         """Raise ConfigError, with the command for HBase's shell, if a family is missing or has wrong options."""
@@ -138,7 +159,8 @@ class HbaseTable:
         for start in range(0, len(keys), size):
             page = [key for key in keys[start : start + size] if key]
             rows = self._call(lambda page=page: self._table.rows(page, columns=column_names))  # type: ignore[misc]
-            cells_by_key |= {key: _decode_columns(cells) for key, cells in rows if cells}
+            with self._guarded():
+                cells_by_key |= {key: _decode_columns(cells) for key, cells in rows if cells and key in page}
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
@@ -232,11 +254,20 @@ class HbaseTable:
                 return list(self._table.scan(row_start=start, columns=column_names, limit=size, batch_size=size))
 
             rows = self._call(read_page)
-            for key, cells in rows:
-                yield key, _decode_columns(cells)
+            self._check_order(start, [key for key, _ in rows])
+            with self._guarded():
+                decoded_rows = [(key, _decode_columns(cells)) for key, cells in rows]
+            yield from decoded_rows
             if len(rows) < size:
                 return
             start = rows[-1][0] + b"\0"
+
+    def _check_order(self, start: bytes, keys: Sequence[bytes]) -> None:
+        """Raise StoreError unless rows begin at the key `start` or after it and are in order: a scan must end."""
+        is_ordered = all(first < second for first, second in pairwise(keys))
+        if keys and (keys[0] < start or not is_ordered or max(map(len, keys)) > MAX_KEY_SIZE):
+            gateway = f"HBase at {self._gateway.host}:{self._gateway.port}"
+            raise StoreError(f"{gateway}, table {self._name}: a scan returned rows in another order than HBase's")
 
     def _rows_at_once(self, columns: Sequence[str]) -> int:
         large_families = {family.name for family in self._families if family.compressed}

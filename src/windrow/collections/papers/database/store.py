@@ -161,6 +161,15 @@ class PaperStore(RecordStore):
         with self._guarded():
             return int(self._connection.execute("SELECT count(*) FROM touched").fetchone()[0])
 
+    def up_to_date_keys(self, registered: Sequence[str], limit: int) -> list[str]:
+        """Return at most `limit` of the `registered` keys, those of papers whose rows are up to date."""
+        query = """
+            SELECT j.value FROM json_each(?) j WHERE NOT EXISTS (SELECT 1 FROM touched t WHERE t.key = j.value)
+                AND EXISTS (SELECT 1 FROM record r WHERE r.key = j.value) LIMIT ?
+        """
+        with self._guarded():
+            return [key for (key,) in self._connection.execute(query, (json.dumps([*registered]), limit))]
+
     def mark_stale(self, keys: Iterable[str] | None = None) -> None:
         """Add papers (all if `keys` is None) to the list of papers whose rows are out of date."""
         with self._writing():

@@ -99,8 +99,9 @@ class SqliteTable(SqliteStore):
         return 0, bytes(cell)
 
     def delete(self, keys: Iterable[bytes]) -> None:
-        """Remove rows and overwrite them in the file. The file `-wal` may keep them until `erase_deleted` is called."""
-        self._connection.execute("PRAGMA secure_delete = ON").fetchall()
+        """Remove these rows, and overwrite them in the file; its `-wal` file may keep them until `erase_deleted`."""
+        with self._guarded():
+            self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         with self._writing():
             for key in keys:
                 self._connection.execute("DELETE FROM cell WHERE key = (SELECT id FROM key WHERE key = ?)", (key,))

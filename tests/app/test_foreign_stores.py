@@ -1,0 +1,164 @@
+"""Stores that belong to another ledger, were lost, or pretend to be further than the ledger: no run says "all well"."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.clock import pass_time
+from tests.collections.events.place import calendar, configured, event, events, run, serving
+from tests.collections.papers.library import Library, Shelf, pdf
+from tests.crash.workspace import finish_run, make_workspace
+from tests.servers.couch import Couch, serving_couch
+from tests.sessions import session_settings
+from windrow.app import Windrow
+from windrow.collections.events.adapter import ADAPTER
+from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
+from windrow.config import Workspace
+from windrow.engine.progress import Progress
+from windrow.errors import StoreError
+from windrow.ledger import Ledger
+
+PLACES = [event(f"{number}@x", f":2027011{number}T150000Z") for number in range(3)]
+CHECKPOINT = "_local/windrow"
+
+
+def set_checkpoint(couch: Couch, database: str, checkpoint: object) -> None:
+    couch.databases[database][CHECKPOINT]["checkpoint"] = checkpoint
+
+
+def change_checkpoints(couch: Couch, checkpoint: object) -> None:
+    """Have the server answer with this checkpoint, whatever is written."""
+    couch.change = lambda method, path, answer: (
+        (200, {"_id": CHECKPOINT, "_rev": "1-a", "checkpoint": checkpoint})
+        if method == "GET" and CHECKPOINT in path else answer
+    )  # fmt: skip
+
+
+def faults(workspace: Workspace) -> list[str]:
+    with closing(Ledger(workspace.ledger)) as ledger:
+        return [fault.problem for fault in ADAPTER.check(workspace, ledger)]
+
+
+@pytest.mark.parametrize("checkpoint", [999_999, 2**63, 2**70, -3, "7", 1.5, True])
+def test_a_couchdb_that_pretends_to_have_all_documents_is_refused(tmp_path: Path, checkpoint: object) -> None:
+    with serving_couch() as couch, serving() as site:
+        change_checkpoints(couch, checkpoint)
+        site.put("/a.ics", calendar(*PLACES))
+        workspace = configured(tmp_path, f"{site.url}/a.ics", f'documents = "{couch.url}"\n')
+        with pytest.raises(StoreError, match=r"other records: they go up to|not one of CouchDB"):
+            run(workspace)
+        with closing(sqlite3.connect(workspace.ledger)) as ledger:
+            assert ledger.execute("SELECT count(*) FROM task_end WHERE failed").fetchone()[0] >= 1
+        couch.change = lambda _method, _path, answer: answer
+        run(workspace)
+        assert [couch.count(name) for name in ("vd_events", "vd_log")] == [3, 1]
+
+
+@pytest.mark.parametrize("database", ["vd_events", "vd_log"])
+def test_one_database_of_another_workspace_is_refused_and_replay_fills_it(tmp_path: Path, database: str) -> None:
+    with serving_couch() as couch, serving() as site:
+        site.put("/a.ics", calendar(*PLACES))
+        workspace = configured(tmp_path, f"{site.url}/a.ics", f'documents = "{couch.url}"\n')
+        run(workspace)
+        wanted = {
+            name: {key: dict(document) for key, document in couch.databases[name].items()} for name in couch.databases
+        }
+        for key in [key for key in couch.databases[database] if not key.startswith("_")]:
+            del couch.databases[database][key]
+        set_checkpoint(couch, database, 10_000)
+        with pytest.raises(StoreError, match="they go up to attempt 10000, and the records up to") as caught:
+            run(workspace)
+        assert "windrow replay events" in caught.value.hint
+        assert any("has documents up to attempt 10000" in problem for problem in faults(workspace))
+        ADAPTER.replay(workspace, session_settings(workspace), Progress(quiet=True))
+        assert faults(workspace) == []
+        for name, documents in wanted.items():
+            assert {*couch.databases[name]} == {*documents}
+
+
+def test_documents_in_sqlite_that_are_ahead_are_refused(tmp_path: Path) -> None:
+    with serving() as site:
+        site.put("/a.ics", calendar(*PLACES[:2]))
+        workspace = configured(tmp_path, f"{site.url}/a.ics")
+        run(workspace)
+        path = next(path for path in tmp_path.rglob("*") if is_table_of(path, "windrow_meta"))
+        with closing(sqlite3.connect(path)) as store, store:
+            store.execute("UPDATE windrow_meta SET value = 5000")
+        site.put("/a.ics", calendar(*PLACES))
+        pass_time(1.05)
+        with pytest.raises(StoreError, match="they go up to attempt 5000"):
+            run(workspace)
+        assert len(events(workspace)) == 2
+
+
+def is_table_of(path: Path, table: str) -> bool:
+    if not path.is_file() or not path.read_bytes()[:16].startswith(b"SQLite format 3"):
+        return False
+    with closing(sqlite3.connect(path)) as store:
+        return store.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None
+
+
+def test_a_tracker_of_another_ledger_is_refused(tmp_path: Path) -> None:
+    root = make_workspace(tmp_path / "w", zips=1, documents=1)
+    finish_run(root)
+    path = next(path for path in root.rglob("*") if is_table_of(path, "windrow_checkpoint"))
+    with closing(sqlite3.connect(path)) as tracker, tracker:
+        assert tracker.execute("UPDATE windrow_checkpoint SET seq = seq + 1000000").rowcount
+    with pytest.raises(StoreError, match="the tracker is of another ledger: it has facts up to 100"):
+        Windrow(root).run()
+
+
+@pytest.mark.parametrize("key", ["windrow.attempt", "windrow.described"])
+def test_a_crawler_database_of_another_ledger_is_refused(tmp_path: Path, key: str) -> None:
+    path = tmp_path / "crawler.sqlite"
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        projection = CrawlerProjection(path)
+        projection.catch_up(ledger)
+        projection.close()
+        with closing(sqlite3.connect(path)) as database, database:
+            database.execute("INSERT OR REPLACE INTO unobtanium_database_info VALUES (?, '70')", (key,))
+        projection = CrawlerProjection(path)
+        with pytest.raises(StoreError, match="is of another ledger: it has attempts up to 70") as caught:
+            projection.catch_up(ledger)
+        projection.close()
+    assert "remove the crawler database" in caught.value.hint
+
+
+@pytest.mark.parametrize("loss", ["removed", "emptied", "of another"])
+def test_rows_of_papers_that_the_table_lost_are_written_again(tmp_path: Path, loss: str) -> None:
+    shelf = Shelf(tmp_path / "one.warc.gz")
+    for number in range(3):
+        shelf.put(f"http://example.org/{number}.pdf", pdf(f"The measure of thing {number}"))
+    shelf.index(tmp_path / "one.cdx")
+    library = Library(tmp_path, source=f'cdx = ["{tmp_path}/one.cdx"]\nwarc = ["{tmp_path}"]\n')
+    library.run()
+    rows = library.rows()
+    assert len(rows) == 3
+    path = next(path for path in tmp_path.rglob("*") if is_table_of(path, "cell"))
+    if loss == "removed":
+        for file in path.parent.glob(f"{path.name}*"):
+            file.unlink()
+    else:
+        with closing(sqlite3.connect(path)) as table, table:
+            table.execute("DELETE FROM cell")
+            table.execute("DELETE FROM key")
+            if loss == "of another":
+                table.execute("INSERT INTO key VALUES (1, x'00')")
+                table.execute("INSERT INTO cell VALUES (1, 'f:c', 0, x'7b7d')")
+    session = library.run()
+    assert {key: cells for key, cells in library.rows().items() if key != "\0"} == rows
+    assert "all are written again" in comments(library.workspace(), session.number)
+    session = library.run()
+    assert "all rows are up to date" in comments(library.workspace(), session.number)
+
+
+def comments(workspace: Workspace, session: int) -> str:
+    """Return the comments of a session's tasks."""
+    with closing(sqlite3.connect(workspace.ledger)) as ledger:
+        rows: list[tuple[Any]] = ledger.execute("SELECT comment FROM task_end WHERE seq > ?", (session,)).fetchall()
+    return "\n".join(str(comment) for (comment,) in rows)
