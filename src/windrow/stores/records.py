@@ -53,7 +53,13 @@ if TYPE_CHECKING:
 _LATEST_VALUE = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
 """
-
+# One look-up by the primary key for each record, however often it was observed; a gone record has no source.
+_COUNT_BY_SOURCE = """
+SELECT source, count(*) FROM (
+    SELECT (SELECT CASE WHEN o.value IS NOT NULL THEN o.source END FROM observation o
+            WHERE o.record = r.id ORDER BY o.at DESC, o.attempt DESC LIMIT 1) AS source FROM record r
+) WHERE source IS NOT NULL GROUP BY source
+"""
 _DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
 _INSERT_SKIPPED = (
     "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -287,13 +293,8 @@ class RecordStore(SqliteStore):
 
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""
-        query = """
-            SELECT source, count(*) FROM (
-                SELECT source, value, max(at || printf('%020d', attempt)) FROM observation GROUP BY record
-            ) WHERE value IS NOT NULL GROUP BY source
-        """
         with self._guarded():
-            return dict(self._connection.execute(query).fetchall())
+            return dict(self._connection.execute(_COUNT_BY_SOURCE).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
         """Return the statements of `attempts`, a few hundred at most, in order; the skipped ones of each are last."""

@@ -98,7 +98,7 @@ class IndexedGeneration(NamedTuple):
 
 
 class IncomingLinks(NamedTuple):
-    """Links to a URL: `pages` is the number of links, `texts` are their (text, count), the most frequent first."""
+    """The number of `pages` that link to a URL, and the `texts` of these links as (text, pages), most pages first."""
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -108,7 +108,7 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""Most links to one URL that are read and counted."""
+"""Most pairs of a text and a page with such a link to one URL that are read; `linked` is 1 from 200 pages on."""
 MAX_LINK_TEXTS = 12
 """Most texts of links to one URL that are indexed."""
 
@@ -139,7 +139,7 @@ _SELECT_TEXTS = (
 _WHERE_IDS = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
 # Texts of links on present pages; duplicates, links with `nofollow` and links of a page to itself are ignored.
 _SELECT_LINK_TEXTS = """
-SELECT l.text FROM link_summary l
+SELECT DISTINCT l.text, g.url_id FROM link_summary l
 JOIN entity_generation g ON g.entity_generation_id = l.entity_generation_id
 WHERE l.link_to_url = ? AND g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate AND g.url_id <> l.link_to_url
 AND l.text <> '' AND NOT l.rel_nofollow LIMIT ?
@@ -230,9 +230,11 @@ class SummaryReader:
         with self._file.reading() as connection:
             for url_id in url_ids:
                 rows = connection.execute(_SELECT_LINK_TEXTS, (url_id, MAX_LINKS_READ))
-                counts = Counter(" ".join(text.split()) for (text,) in rows)
+                links = {(" ".join(text.split()), page_url) for text, page_url in rows}
+                counts = Counter(text for text, _ in links)
                 ordered_texts = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-                links_by_url[url_id] = IncomingLinks(counts.total(), tuple(ordered_texts[:MAX_LINK_TEXTS]))
+                page_count = len({page_url for _, page_url in links})
+                links_by_url[url_id] = IncomingLinks(page_count, tuple(ordered_texts[:MAX_LINK_TEXTS]))
         return links_by_url
 
     def find_linked_generations(self, ids: Sequence[int]) -> set[int]:
