@@ -85,7 +85,8 @@ class PageHit(NamedTuple):
     `more` is the number of other addresses with the same or nearly the same text, `near` the number of addresses with
     only nearly the same text. `standing` is the address of their representative, null if that is the page itself or if
     there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was last seen
-    before that time, or that the last attempt up to that time did not find.
+    before that time, or that the last attempt up to that time did not find; or if the query filters by links, and the
+    page has other links at its first crawl after that time.
     """
 
     url: str
@@ -314,9 +315,12 @@ class Search:
         copies = self._summary.count_copies(pile_ids, condition.sql, condition.values) if pile_ids else {}
         if query.as_of is not None:
             url_ids = {ranked.candidate.page.url_id for ranked in ranked_pages}
-            absent_ids = self._summary.find_absent(url_ids, query.as_of)
+            uncertain_ids = self._summary.find_absent(url_ids, query.as_of)
+            if any(leaf.key in {"links-to", "link-text"} for leaf in filters(query.root)):
+                uncertain_ids |= self._summary.find_uncertain_links(url_ids, query.as_of)
             for ranked in ranked_pages:
-                yield ShownPage(ranked, copies, query.as_of, is_absent=ranked.candidate.page.url_id in absent_ids)
+                is_uncertain = ranked.candidate.page.url_id in uncertain_ids
+                yield ShownPage(ranked, copies, query.as_of, is_uncertain=is_uncertain)
             return
         if query.history:
             yield from (ShownPage(ranked, copies, None) for ranked in ranked_pages)
@@ -375,7 +379,7 @@ def _make_result(shown_page: ShownPage, find: re.Pattern[str] | None, *, explain
         more=other_count,
         near=other_count - copy_count,
         standing=None if shown_page.representative == page.url else shown_page.representative,
-        uncertain=shown_page.is_absent
+        uncertain=shown_page.is_uncertain
         or (shown_page.as_of is not None and page.end is not None and page.last_seen < shown_page.as_of),
         score=round(shown_page.ranked.score, 4),
         generation=str(UUID(bytes=page.uuid)),

@@ -173,6 +173,19 @@ WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_en
 
 
 class SummaryReader:
+# The URLs of whose page the first answer after a time has other links than the last one before it. An answer 304 (same)
+# has the links of the earlier one; the links of some answers are unknown.
+_SELECT_UNCERTAIN_LINKS = """
+SELECT v.value FROM json_each(?1) v WHERE nullif((
+  SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o
+  WHERE o.url_id = v.value AND o.at > ?2 AND o.sight IN ('content', 'same') ORDER BY o.at, o.crawl_uuid LIMIT 1), x'')
+<> (
+  SELECT o.linked FROM windrow_observation o
+  WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight = 'content' AND o.linked <> x''
+  ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1)
+AND NOT EXISTS (
+  SELECT 1 FROM windrow_observation o WHERE o.url_id = v.value AND o.at = ?2 AND o.sight IN ('content', 'same'))
+"""
     """Answers the queries of searches from one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
@@ -277,6 +290,13 @@ class SummaryReader:
             if not self._has(connection, "windrow_representative"):
                 return {}
             return dict(connection.execute(sql, (str(sorted(ids)),)).fetchall())
+    def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
+        """Return the ids of the URLs whose links changed between two crawls, one before `as_of` and one after it."""
+        with self._file.reading() as connection:
+            if not self._has(connection, "windrow_past_link"):
+                return set()
+            return {row[0] for row in connection.execute(_SELECT_UNCERTAIN_LINKS, (str(list(url_ids)), as_of))}
+
 
     def _has(self, connection: sqlite3.Connection, table: str) -> bool:
         """Tell whether one of windrow's own tables exists; databases of other tools do not have them."""
