@@ -30,25 +30,31 @@ LEFT JOIN url t ON t.url_id = r.to_url_id
 _DESCRIPTION_COLUMNS = """
   n.marked_duplicate, n.text_pile_id, {said}.title, {said}.primary_headline, {said}.description,
   {said}.primary_language, {said}.time_created_unix_utc, {said}.time_updated_unix_utc,
-  coalesce({said}.indexiness, 0) AS indexiness, {file}.mimetype_id, {file}.canonical_url_id
+  coalesce({said}.indexiness, 0) AS indexiness, {suspect} AS is_suspect, {file}.mimetype_id, {file}.canonical_url_id
 """
 _ID_COLUMNS = "n.entity_generation_id, n.entity_generation_uuid, n.url_id, n.url_fragment"
 _LATEST_VERSIONS = f"""
 (SELECT n.entity_generation_id AS version_id, {_ID_COLUMNS}, {{first}} AS first_seen_unix_utc, n.last_seen_unix_utc,
-  n.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="d", file="f")}, f.file_size
+  n.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="d", file="f", suspect="{suspect}")}, f.file_size
 FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation_id = n.entity_generation_id
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
-PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc")
+PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", suspect=0)
 """Selects the latest version of every generation; its `first_seen_unix_utc` is that of the generation."""
-LATEST = _LATEST_VERSIONS.format(
-    first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
+_FIRST_SEEN = (
+    "coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
+LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
 """Selects the latest version of every generation; `first_seen_unix_utc` is the end of the version before it, if any."""
+_LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
+    first=_FIRST_SEEN,
+    suspect="EXISTS (SELECT 1 FROM windrow_soft_404 s"
+    " WHERE s.generation_id = n.entity_generation_id AND s.text_pile_id = n.text_pile_id)",
+)
 PAST = f"""
 (SELECT -p.version_id AS version_id, {_ID_COLUMNS}, p.first_seen_unix_utc, p.last_seen_unix_utc,
-  p.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="w", file="w")}, NULL AS file_size
+  p.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="w", file="w", suspect=0)}, NULL AS file_size
 FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
 JOIN windrow_wording w ON w.said = p.said)
 """
@@ -66,7 +72,8 @@ class IndexedGeneration(NamedTuple):
     """A version with everything that is indexed. Times are UNIX seconds, `end` is None until it ends.
 
     `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
-    id of the generation for its latest version, and negative for its past versions.
+    id of the generation for its latest version, and negative for its past versions. `is_suspect` is true for a page
+    that is suspected of being a soft 404 (`soft_404s`).
     """
 
     id: int
@@ -89,6 +96,7 @@ class IndexedGeneration(NamedTuple):
     created: int | None
     updated: int | None
     indexiness: int
+    is_suspect: int
     text: str
     secondary_text: str
     big_headlines: str
@@ -123,7 +131,7 @@ _COLUMNS = """
 g.version_id, g.entity_generation_uuid, g.url_id, u.str_url, coalesce(o.host, ''),
 g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_duplicate, g.text_pile_id,
 m.mime_type || '/' || m.mime_subtype, m.mime_suffix, g.canonical_url_id, g.primary_language, g.title,
-g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness
+g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness, g.is_suspect
 """
 _TEXT_COLUMNS = ", ".join(
     f"coalesce(p.{name}, '')"
@@ -165,14 +173,6 @@ SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
 """
-_COUNT_GROUPS = """
-SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
-JOIN entity_generation g ON g.entity_generation_id = r.generation_id
-WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL GROUP BY 1
-"""
-
-
-class SummaryReader:
 # The URLs of whose page the first answer after a time has other links than the last one before it. An answer 304 (same)
 # has the links of the earlier one; the links of some answers are unknown.
 _SELECT_UNCERTAIN_LINKS = """
@@ -186,6 +186,14 @@ SELECT v.value FROM json_each(?1) v WHERE nullif((
 AND NOT EXISTS (
   SELECT 1 FROM windrow_observation o WHERE o.url_id = v.value AND o.at = ?2 AND o.sight IN ('content', 'same'))
 """
+_COUNT_GROUPS = """
+SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
+JOIN entity_generation g ON g.entity_generation_id = r.generation_id
+WHERE r.representative_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL GROUP BY 1
+"""
+
+
+class SummaryReader:
     """Answers the queries of searches from one Summary Database."""
 
     def __init__(self, path: Path, functions: Mapping[str, Callable[..., str | int]] | None = None) -> None:
@@ -230,7 +238,10 @@ AND NOT EXISTS (
             return self._list_relations(connection)
 
     def _list_relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
-        return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN_GENERATIONS,)
+        if not self._has(connection, "windrow_past"):
+            return (PLAIN_GENERATIONS,)
+        has_suspects = self._has(connection, "windrow_soft_404")
+        return (PAST, _LATEST_WITH_SUSPECTS if has_suspects else LATEST)
 
     def read_texts(self, pile_ids: Iterable[int], max_characters: int) -> dict[int, str]:
         """Return the first `max_characters` of the main text of each pile, by id."""
@@ -279,6 +290,13 @@ AND NOT EXISTS (
                 return set()
             return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), as_of))}
 
+    def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
+        """Return the ids of the URLs whose links changed between two crawls, one before `as_of` and one after it."""
+        with self._file.reading() as connection:
+            if not self._has(connection, "windrow_past_link"):
+                return set()
+            return {row[0] for row in connection.execute(_SELECT_UNCERTAIN_LINKS, (str(list(url_ids)), as_of))}
+
     def has_past_links(self) -> bool:
         """Tell whether the database has a table of past links; a database of another tool does not."""
         with self._file.reading() as connection:
@@ -290,13 +308,6 @@ AND NOT EXISTS (
             if not self._has(connection, "windrow_representative"):
                 return {}
             return dict(connection.execute(sql, (str(sorted(ids)),)).fetchall())
-    def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
-        """Return the ids of the URLs whose links changed between two crawls, one before `as_of` and one after it."""
-        with self._file.reading() as connection:
-            if not self._has(connection, "windrow_past_link"):
-                return set()
-            return {row[0] for row in connection.execute(_SELECT_UNCERTAIN_LINKS, (str(list(url_ids)), as_of))}
-
 
     def _has(self, connection: sqlite3.Connection, table: str) -> bool:
         """Tell whether one of windrow's own tables exists; databases of other tools do not have them."""

@@ -122,7 +122,7 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that says that there is no such page, although its status is 200."""
+"""The flag of a page that says that there is no such page, although its status is 200, or that is suspected of it."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
@@ -171,7 +171,7 @@ def _make_mark_clause(key: str, text: str) -> MarkIn:
     return MarkIn("flag" if key == "is" else key, (text,))
 
 
-VERSION = "6"
+VERSION = "7"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
@@ -226,7 +226,8 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
         (address, _ADDRESS_WEIGHT),
         *((indexable_text(link_text), _LINK_TEXT_WEIGHT) for link_text, _ in links.texts),
     ]
-    is_soft_404 = recognise_substitute((page.title or "", page.headline or ""), page.text) is Reason.SOFT_404
+    titles = (page.title or "", page.headline or "")
+    is_soft_404 = bool(page.is_suspect) or recognise_substitute(titles, page.text) is Reason.SOFT_404
     is_current = page.end is None and not page.is_duplicate and not is_soft_404
     fields = [("main" if is_current else "past", part) for part, weight in main_parts if part for _ in range(weight)]
     other_parts = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
@@ -244,7 +245,7 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
     Without `links`, it is the stamp of the page itself. The time when the version was last seen is left out: it changes
     with every attempt and is not indexed.
     """
-    indexed_fields = (*page[2:6], *page[7:20], links)  # all but the id, UUID, time of the last attempt and texts
+    indexed_fields = (*page[2:6], *page[7:21], links)  # all but the id, UUID, time of the last attempt and texts
     # SQLite's integers are signed: 63 bits of the hash fit.
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
