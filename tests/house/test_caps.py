@@ -50,7 +50,7 @@ NO_CAPS = {
         "*INTEGER*", "*INT64", "*SMALLINT", "*RETRIES", "*_MAX_SIZE", "*MAX_OFFSET", "*DIGITS", "*NAME_LENGTH",
         "*INCREMENT", "*KEY_SIZE", "*KEY_LENGTH", "*_REPLY", "*ftp_session:_MAX_LINE", "*ARC_LINE*", "*import_file:*",
         "*WASTE*", "*INFLATED", "*INFLATION", "*GZIP_MEMBERS", "*ESCAPES", "*REDIRECTS", "*remote_records:MAX_HEADER*",
-        "*archiving_client:MAX_ROBOTS*", "*query/parse:*", "*standard:MAX_FILE_SIZE", "*index:_MAX_LINE_SIZE", "*work_files:_MAX_*",
+        "*archiving_client:MAX_ROBOTS*", "*query/parse:*", "*query/columns:*", "*standard:MAX_FILE_SIZE", "*index:_MAX_LINE_SIZE", "*work_files:_MAX_*",
         "*ROUNDS", "*SAME_SLUG", "*ROBOTS_ANSWERS", "*LISTINGS",
     ),
     "rules and estimates that look at the shape of a page, and cut no text": (

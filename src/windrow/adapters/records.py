@@ -34,6 +34,7 @@ from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
+from windrow.contract.registry import columns
 from windrow.digest import digest, hash64
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
@@ -52,8 +53,8 @@ from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
-from windrow.query import parse
 from windrow.query.clause import NO_FACETS, FacetCounts
+from windrow.query.columns import check_columns, parse_query
 from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
@@ -68,6 +69,7 @@ class RecordAdapter:
 
     def __init__(self, collection: Collection) -> None:
         """Take a collection whose discovery is `Requests`, `Captures` or both, and that has one Settle step."""
+        check_columns(collection.columns)
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))
         name = collection.name
@@ -400,7 +402,7 @@ class RecordAdapter:
         """Count the current records that a search finds, by facet; without a store, there are none."""
         del ledger
         with self._store(workspace) as store:
-            return store.count_facets(parse(text), self._collection.name) if store else NO_FACETS
+            return store.count_facets(parse_query(text, columns()), self._collection.name) if store else NO_FACETS
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         """Write a line of JSON for each version of each record."""
@@ -488,7 +490,7 @@ class RecordAdapter:
 
     def _open_store(self, path: Path) -> RecordStore:
         """Open the store; a subclass whose store is of another class overrides this."""
-        return RecordStore(path)
+        return RecordStore(path, self._collection.columns)
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:

@@ -11,12 +11,13 @@ from windrow.adapters.adapter import CountsFacets, Searches, harvested_collectio
 from windrow.adapters.search_answer import SearchAnswer, SearchResult
 from windrow.clock import now
 from windrow.config import Workspace
-from windrow.contract.registry import capable, names
+from windrow.contract.registry import capable, columns, installed, names
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
-from windrow.query import parse
+from windrow.query.columns import parse_query
 from windrow.query.likeness import RankingQuery, prepare_ranking, proximity, similarity
 from windrow.query.spelling import Suggestion, replace_words
+from windrow.query.tree import filters
 from windrow.query.word import address_text, words
 
 FACETS = ("collection", "source", "language", "type", "year")
@@ -78,7 +79,20 @@ def search(
             raise UsageError(f"{', '.join(sorted(searched))} cannot be searched", hint="windrow new source --help")
         raise errors[0] if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
     answer = next(iter(answers.values())) if is_single else _merge(text, answers, offset, limit, explain=explain)
-    return answer._replace(did_you_mean=_correct(text, answers.values()))
+    notes = (*answer.notes, *_note_absent_columns(text, adapters))
+    return answer._replace(did_you_mean=_correct(text, answers.values()), notes=notes)
+
+
+def _note_absent_columns(text: str, searched: Names[str]) -> Iterator[str]:
+    """Yield a note for each filter of a query by a column that none of the searched collections has."""
+    named = {leaf.key for leaf in filters(parse_query(text, columns()).root)} & {column.name for column in columns()}
+    having = {
+        name: [collection.name for collection in installed().values() if name in {c.name for c in collection.columns}]
+        for name in sorted(named)
+    }
+    for name, owners in having.items():
+        if not set(owners) & set(searched):
+            yield f"the filter {name}: is for records of {', '.join(owners)}, which are not searched here"
 
 
 def count_facets(
@@ -140,7 +154,8 @@ def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[Sea
     for answer in answers:
         for word, count in answer.frequency.items():
             frequency[word] = frequency.get(word, 0) + count
-    words = prepare_ranking(parse(text), frequency, sum(answer.documents for answer in answers), int(now().timestamp()))
+    query, document_count = parse_query(text, columns()), sum(answer.documents for answer in answers)
+    words = prepare_ranking(query, frequency, document_count, int(now().timestamp()))
     queues = [[(result, _score_result(words, result)) for result in answer.results] for answer in answers]
     while queues := [queue for queue in queues if queue]:
         yield max(queues, key=lambda queue: queue[0][1].order).pop(0)

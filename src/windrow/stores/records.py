@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
+from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip, TypedColumn
 from windrow.digest import digest, hash64
 from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
@@ -86,9 +86,10 @@ class AttemptStatement(NamedTuple):
 class RecordStore(SqliteStore):
     """`windrow.engine.run.VersionStore` in an SQLite file."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file, and create its tables unless `read_only`."""
+    def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
+        """Open the file, and create its tables unless `read_only`; searches filter records by `columns`."""
         super().__init__(path, SCHEMA, read_only=read_only)
+        self._columns = columns
         self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
         if not self._read_only:
             with close_on_failure(self.close), self._guarded():
@@ -255,7 +256,7 @@ class RecordStore(SqliteStore):
     def _index(self) -> RecordIndex:
         from windrow.stores.record_index import RecordIndex  # noqa: PLC0415 imports Tantivy, which most commands do not need
 
-        return RecordIndex(self.path, self._connection, read_only=self._read_only)
+        return RecordIndex(self.path, self._connection, self._columns, read_only=self._read_only)
 
     # The methods for commands.
 

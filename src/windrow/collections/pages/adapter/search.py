@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -19,6 +19,7 @@ from windrow.collections.pages.database.search_view import NO_LINKS, SummaryRead
 from windrow.collections.pages.search.index_query import (
     FROM,
     PRESENTLY_OPEN,
+    add_origins,
     at_query_time,
     count_kinds,
     make_clause,
@@ -41,11 +42,13 @@ from windrow.collections.pages.search.rank import (
 )
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
+from windrow.contract.registry import columns
 from windrow.errors import IndexDamaged
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
-from windrow.query import Query, parse
+from windrow.query import Query
 from windrow.query.clause import NO_FACETS, Clause, FacetCounts, IndexHit
+from windrow.query.columns import parse_query
 from windrow.query.likeness import (
     PROXIMITY_LENGTH,
     RankingQuery,
@@ -113,8 +116,14 @@ class PageHit(NamedTuple):
 class Search:
     """Searches one Summary Database; may be kept open for many queries."""
 
-    def __init__(self, summary: Path, folder: Path) -> None:
-        """Open a Summary Database and the index in `folder`; a missing index, or one of another version, is built."""
+    def __init__(
+        self, summary: Path, folder: Path, origins_of: Callable[[str], tuple[str, ...]] = lambda _source: ()
+    ) -> None:
+        """Open a Summary Database and the index in `folder`; a missing index, or one of another version, is built.
+
+        `origins_of` returns the origins of a source, for the filter `source:`.
+        """
+        self._origins_of = origins_of
         self._summary = SummaryReader(summary, {"windrow_says": contains_words})
         self._folder = folder
         self._reopening = Lock()
@@ -141,7 +150,7 @@ class Search:
         The details of a result are a `PageHit`; with `explain`, it has the parts of its score. Raises StoreError if the
         database or the index cannot be read.
         """
-        query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
+        query = self._parse(text)
         if query.nothing:
             return SearchAnswer(text, offset, (), query.notes, further=False, relaxed=False)
         index = self._index
@@ -154,6 +163,11 @@ class Search:
                     self._open(anew=True)
         with self._summary.read_transaction():
             return self._answer(text, query, now, offset, limit, explain=explain)
+
+    def _parse(self, text: str) -> Query:
+        """Parse a query, and give its filters what they need of the time of the query and of the sources."""
+        query = at_query_time(parse_query(text, columns()), has_past_links=self._summary.has_past_links())
+        return add_origins(query, self._origins_of)
 
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
         """Answer a parsed query; `text` is the query as typed."""
@@ -200,7 +214,7 @@ class Search:
 
     def count_facets(self, text: str) -> FacetCounts:
         """Count the documents that match a query, by origin, language, kind and year; see `__call__`."""
-        query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
+        query = self._parse(text)
         if query.nothing:
             return NO_FACETS
         with self._summary.read_transaction():
@@ -339,15 +353,25 @@ class Search:
             yield shown_page
 
 
+def _open_search(workspace: Workspace) -> AbstractContextManager[Search]:
+    """Open the search of a workspace's pages; raise WindrowError if there are no pages yet."""
+
+    def origins_of(source: str) -> tuple[str, ...]:
+        with closing(Ledger(workspace.ledger)) as ledger:
+            return tuple(host.origin for host in ledger.addresses.hosts("pages") if host.source == source)
+
+    return closing(Search(require_summary(workspace), workspace.section(Pages).index, origins_of))
+
+
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
     """Search the pages of a workspace, as `Search` does; raise WindrowError if there are no pages yet."""
-    with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
+    with _open_search(workspace) as search_pages:
         return search_pages(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
     """Count the pages that a search finds, by facet, before those with the same text are folded."""
-    with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
+    with _open_search(workspace) as search_pages:
         counts = search_pages.count_facets(text)
     source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}
     by_source: dict[str, int] = {}

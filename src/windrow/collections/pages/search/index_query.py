@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
 from windrow.query.clause import (
+    NO_DOCUMENT,
     Clause,
     Everything,
     IndexDocument,
@@ -34,6 +35,7 @@ from windrow.query.clause import (
     require_some_terms,
     word_or_forms,
 )
+from windrow.query.columns import read_dates
 from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
 from windrow.query.tree import (
@@ -44,6 +46,7 @@ from windrow.query.tree import (
     Not,
     PastLinks,
     Phrase,
+    SourceOrigins,
     TimeSpan,
     Word,
     filters,
@@ -82,6 +85,7 @@ _KEYS_SHOWING_DUPLICATES = {
     "is",
     "links-to",
     "link-text",
+    "source",
 }
 
 
@@ -160,15 +164,25 @@ def _make_translator(
             return word_or_forms(leaf, fields, word_forms if leaf in terms else {})
         if leaf.key in _UNINDEXED_KEYS:
             return NumberIn("id", matches[leaf])
-        return filter_clause(leaf, FIELD_OF_KEY) or _make_mark_clause(leaf.key, str(leaf.value))
+        return _make_page_clause(leaf) or filter_clause(leaf, FIELD_OF_KEY) or NO_DOCUMENT
 
     return translate
 
 
-def _make_mark_clause(key: str, text: str) -> MarkIn:
-    if key == "type":
-        return MarkIn(key, KINDS.get(text, (text,)))
-    return MarkIn("flag" if key == "is" else key, (text,))
+def _make_page_clause(leaf: Filter) -> Clause | None:
+    """Return the clause for a filter that has a meaning of its own for pages, or None for any other filter."""
+    match leaf:
+        case Filter(key="type", value=str(text)):
+            return MarkIn("type", KINDS.get(text, (text,)))
+        case Filter(key="is", value=str(flag)):
+            return MarkIn("flag", (flag,))
+        case Filter(key="source", value=SourceOrigins(origins)):
+            return MarkIn("origin", origins)
+        case Filter(key="source"):
+            return NO_DOCUMENT
+        case Filter(key="year", value=str(text)) if bounds := read_dates(text):
+            return NumberRange("published", *bounds)
+    return None
 
 
 VERSION = "7"
@@ -329,6 +343,21 @@ def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
                 return Filter("duplicate-at", str(as_of), typed)
             case Filter("links-to" | "link-text" as key, str() | LinkFilter() as target, typed) if has_past_links:
                 return Filter(key, PastLinks(target, as_of), typed)
+            case _:
+                return leaf
+
+    return replace(query, root=replace_leaves(query.root, replace_leaf))
+
+
+def add_origins(query: Query, origins_of: Callable[[str], tuple[str, ...]]) -> Query:
+    """Return a query whose filters `source:` have the origins of their source, which `origins_of` returns."""
+    if query.root is None or not any(leaf.key == "source" for leaf in filters(query.root)):
+        return query
+
+    def replace_leaf(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
+        match leaf:
+            case Filter("source", str(name), typed):
+                return Filter("source", SourceOrigins(origins_of(name)), typed)
             case _:
                 return leaf
 
