@@ -35,10 +35,10 @@ def test_a_new_collection_is_run_searched_and_replayed_by_the_commands_that_it_n
             assert "Green tea" in windrow("try", f"{server.url}items?page=1", "--collection", "court_cases")
         assert "Black tea" in windrow("search", "wilted")
         before = windrow("export", "court_cases", "--as", "jsonl")
-        assert [json.loads(line)["key"] for line in before.splitlines()] == ["black", "green"]
+        assert [json.loads(line)["key"] for line in before.splitlines()] == ["mine/black", "mine/green"]
         windrow("replay")
         assert windrow("export", "court_cases", "--as", "jsonl") == before
-        assert "it has no title" in windrow("why", "blank")
+        assert "it has no title" in windrow("why", "mine/blank")
         windrow("check")
     finally:
         sys.modules.pop("server", None)
