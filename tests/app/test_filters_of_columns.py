@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -112,6 +113,9 @@ def test_a_filter_for_other_collections_than_those_searched_is_reported(stores, 
     assert answer.results == ()
     assert answer.notes == ("the filter doi: is for records of papers, which are not searched here",)
     assert together.search(None, "storm author:smith").notes[0].startswith("the filter author: does not find 1 record")
+    workspace = SimpleNamespace(sources=(SimpleNamespace(name="council"),))
+    assert together.search(workspace, "source:concil").notes == ("no source is called 'concil'",)
+    assert together.search(workspace, "storm source:council").notes == ()
 
 
 def test_a_column_is_the_same_in_a_store_that_is_opened_again(stores):

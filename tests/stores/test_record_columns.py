@@ -73,6 +73,15 @@ def test_records_are_found_by_the_values_of_their_columns(store, text, found):
     assert store.count_facets(parse_query(text, COLUMNS), "shop").documents == len(found)
 
 
+def test_a_list_by_date_begins_with_the_latest(store):
+    entries = store.search(parse_query("date:1900..", COLUMNS), "shop", offset=0, limit=9).entries
+    assert [entry.key for entry in entries] == ["pot", "cup", "tin"]
+    entries = store.search(parse_query("date:1900.. -tag:tea", COLUMNS), "shop", offset=0, limit=9).entries
+    assert [entry.key for entry in entries] == ["tin"]
+    entries = store.search(parse_query("date:2027 OR source:there", COLUMNS), "shop", offset=0, limit=9).entries
+    assert {entry.key for entry in entries} == {"pot", "far"}
+
+
 def test_the_answer_says_how_many_records_a_filter_cannot_find(store, monkeypatch):
     monkeypatch.setattr(record_story, "columns", lambda: COLUMNS)
     answer = record_story.search(store, "shop", "price:..100", offset=0, limit=10, explain=False)

@@ -392,10 +392,10 @@ class RecordAdapter:
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
         """Search the current records. Raises WindrowError if there is no store yet."""
-        name = self._collection.name
         with self._store(workspace) as store:
+            name, hint = self._collection.name, f"windrow run {self._collection.name}"
             if store is None:
-                raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
+                raise WindrowError(f"there are no records of {name} yet", hint=hint, reason=Reason.NOT_FOUND)
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
-from windrow.contract import TypedColumn
+from windrow.contract import ColumnType, TypedColumn
 from windrow.digest import hash64
 from windrow.errors import IndexDamaged, StoreError
 from windrow.formats.text import counted
@@ -19,7 +19,7 @@ from windrow.query.clause import NO_FACETS, FacetCounts, IndexDocument, MarkIn
 from windrow.query.columns import LACKING, index_fields
 from windrow.query.likeness import relaxed_queries
 from windrow.query.parse import Query
-from windrow.query.tree import And, Not, filters, searched_terms
+from windrow.query.tree import And, Filter, Not, filters, searched_terms
 from windrow.query.word import index_words, words
 from windrow.query.word_forms import WordForms, list_forms
 from windrow.stores.index.folder import index_folder, remove_index
@@ -109,10 +109,11 @@ class RecordIndex:
             return FoundEntries((), relaxed=False, frequency=frequency, documents=len(index))
         forms: WordForms = {}
         records = SearchedRecords(self._connection, kind, self._columns)
+        newest = self._find_date_field(query)
         for relaxed_query, share in relaxed_queries(query):
             clause = build_clause(records, relaxed_query, share)
             scored = any(True for _ in searched_terms(relaxed_query.root))
-            hits = index.search_in_order(clause, offset + limit, "updated", scored=scored)
+            hits = index.search_in_order(clause, offset + limit, "updated" if scored else newest, scored=scored)
             if share == 1 and len(hits) < offset + limit and (forms := find_forms(index, relaxed_query)):
                 further = build_clause(records, relaxed_query, share, forms)
                 further = And((further, Not(clause)))  # words as typed come first
@@ -127,6 +128,13 @@ class RecordIndex:
             current_entries, bool(hits) and share < 1, frequency, len(index), suggestions, shown_forms,
             self._count_lacking(index, query),
         )  # fmt: skip
+
+    def _find_date_field(self, query: Query) -> str:
+        """Return the field that orders the matches of a query without words: a date that all of them must have."""
+        dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
+        parts = query.root.parts if isinstance(query.root, And) else (query.root,)
+        keys = (part.key for part in parts if isinstance(part, Filter))
+        return next((f"first_{key}" for key in keys if key in dates), "updated")
 
     def _count_lacking(self, index: FullTextIndex, query: Query) -> dict[str, int]:
         """Count the records that have no value of a column by which the query filters, by the name of the column."""
