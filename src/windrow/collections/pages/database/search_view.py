@@ -96,7 +96,7 @@ class IndexedGeneration(NamedTuple):
     created: int | None
     updated: int | None
     indexiness: int
-    is_suspect: int
+    is_suspect: bool
     text: str
     secondary_text: str
     big_headlines: str
