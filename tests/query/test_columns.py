@@ -97,6 +97,17 @@ def test_a_date_of_a_record_is_a_period():
     assert Bounds(first[1], last[1]) == read_dates("2026-12-03..2026-12-05")
 
 
+def test_a_record_that_a_column_cannot_read_lacks_its_value_and_nothing_else():
+    def read(record):
+        return record["price"] / record["count"]
+
+    columns = (TypedColumn("each", ColumnType.NUMBER, read=read), TypedColumn("count", ColumnType.NUMBER))
+    entries = column_entries(columns, {"price": 5, "count": 0})
+    assert entries.texts == ((LACKING, "each"),)
+    assert [field for field, _ in entries.numbers] == ["number_count"]
+    assert column_entries(columns, {"price": 6, "count": 3}).texts == ()
+
+
 NUMBERS = st.one_of(st.integers(-(10**15), 10**15), st.floats(allow_nan=False, allow_infinity=False, width=32))
 
 

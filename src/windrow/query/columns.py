@@ -104,7 +104,10 @@ def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries
     numbers: list[tuple[str, int]] = []
     for column in columns:
         read = _RECORD_READERS[column.type]
-        values = column.values_of(record)
+        try:
+            values = column.values_of(record)
+        except Exception:  # noqa: BLE001 another maker's function may fail in any way: then the record lacks the value
+            values = []
         entries = [entry for entry in map(read, values) if entry is not None]
         if len(entries) < len(values) or not values:
             texts.append((LACKING, column.name))
