@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.collections.events.place import Site, serving
 from tests.sessions import session_settings
 from windrow.adapters.records import RecordAdapter
 from windrow.config import Workspace, load
-from windrow.contract import Collection, Observation, Skip
+from windrow.contract import Collection, MissingOffer, Observation, Skip, WholeListing
 from windrow.contract.json_list import EVERY, JsonList
 from windrow.engine.session import Session
 from windrow.reasons import Reason
@@ -148,6 +149,12 @@ def test_any_bytes_are_a_page_or_none_and_no_item_is_lost_in_silence(content, ke
     assert (page.faults if page else ()) == faults
 
 
-def test_a_list_may_keep_what_it_lacks():
-    declared = replace(JsonList("things", read), gone_after=0)
-    assert declared.settle("read", "1").missing == declared.find_gone
+def test_what_is_gone_had_a_record_and_a_list_may_keep_what_it_lacks():
+    missing = tuple(
+        MissingOffer(f"here/{name}", value, listings)
+        for name, value, listings in (("a", {"n": 1}, 2), ("b", {"n": 1}, 1), ("skipped", None, 5))
+    )
+    things, listing = JsonList("things", read), WholeListing(None, datetime(2026, 1, 1, tzinfo=UTC), 9, missing)
+    assert [*things.find_gone(listing)] == [Observation("here/a", None)]
+    assert [*things.find_gone(listing._replace(offers=0))] == []
+    assert [*replace(things, gone_after=0).find_gone(listing)] == []

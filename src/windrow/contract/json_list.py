@@ -113,9 +113,9 @@ class JsonList:
     def find_gone(self, listing: WholeListing) -> Iterator[Observation]:
         """Yield an observation for each record that is gone; none if the list is suddenly empty."""
         if self.gone_after and listing.offers:
-            for thing in listing.missing:
-                if thing.listings >= self.gone_after:
-                    yield Observation(thing.key, None)
+            for missing in listing.missing:
+                if missing.value is not None and missing.listings >= self.gone_after:
+                    yield Observation(missing.key, None)
 
     def _next_address(self, url: str, page: JsonPage) -> str:
         """Return the address of the page after the one at `url`, or an empty text after the last page."""
