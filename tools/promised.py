@@ -26,6 +26,7 @@ from windrow.settings.setting import SOURCE_SETTINGS, Setting
 
 CONTRACT: dict[str, tuple[str, ...]] = {
     "windrow.contract": tuple(import_module("windrow.contract").__all__),
+    "windrow.contract.json_list": ("EVERY", "JsonList"),
     "windrow.content": tuple(import_module("windrow.content").__all__),
     "windrow.settings.configuration": ("Configuration", "Service", "filled", "source_at_url"),
     "windrow.settings.setting": ("Setting", "ASKED", "CAPTURED", "store_of"),

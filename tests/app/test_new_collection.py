@@ -67,6 +67,14 @@ def test_a_new_collection_keeps_the_rules_of_this_house(name, kept, tmp_path):
         assert process.returncode == 0, process.stdout
 
 
+def test_a_new_collection_of_an_api_is_one_short_file(tmp_path):
+    package = add_collection("cases", tmp_path)
+    assert [path for path in package.files if path.startswith("src/")] == [
+        "src/windrow_cases/__init__.py", "src/windrow_cases/collection.py",
+    ]  # fmt: skip
+    assert len((package.folder / "src/windrow_cases/collection.py").read_text().splitlines()) <= 60
+
+
 def test_a_new_collection_of_kept_pages_is_one_short_file_whose_test_passes(tmp_path):
     package = add_collection("cases", tmp_path, "pages")
     assert set(package.files) == {

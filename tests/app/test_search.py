@@ -54,7 +54,8 @@ class SearchedDatabase:
             self.ids = fill(link, PAGES)
         link.close()
         self.indexed = index_pages(self.path, folder / "index")
-        self.search = Search(self.path, folder / "index")
+        origins = {"gazette": ("https://news.example", "https://tea.example")}
+        self.search = Search(self.path, folder / "index", lambda source: origins.get(source, ()))
 
     def close(self) -> None:
         self.search.close()
@@ -109,6 +110,12 @@ def test_a_query_with_more_matches_than_are_ranked_has_a_note(search: Search, mo
         ("is:duplicate zebras", ["mirror.example/again"]),
         ("title:zebra url:https://mirror.example/again", ["mirror.example/again"]),
         ("site:news.example", ["news.example/new", "news.example/old"]),
+        ("storm year:2025", ["news.example/new"]),
+        ("storm year:2023..2024", ["news.example/old"]),
+        ("storm year:2025-06..", ["news.example/new"]),
+        ("storm author:smith", []),
+        ("storm source:gazette", ["news.example/old", "news.example/new"]),
+        ("storm source:other", []),
         ("!!! ...", []),
         ("", None),
         ("any", []),

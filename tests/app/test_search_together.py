@@ -12,6 +12,7 @@ from windrow.app import search as together
 from windrow.cli.command import Console
 from windrow.cli.search import search_command
 from windrow.errors import UsageError, WindrowError
+from windrow.reasons import Reason
 
 
 class Hit(NamedTuple):
@@ -133,8 +134,15 @@ def test_a_collection_that_cannot_be_searched_yet_hides_no_other(ask):
     def fail(*_: Any, **__: Any) -> SearchAnswer:
         raise WindrowError("nothing yet")
 
+    def find_nothing(*_: Any, **__: Any) -> SearchAnswer:
+        raise WindrowError("no records yet", reason=Reason.NOT_FOUND)
+
     broken = SimpleNamespace(search=fail)
-    assert titles(ask({"one": broken, "two": collection(GREEN)})) == ["Green tea"]
+    answer = ask({"one": broken, "two": collection(GREEN)})
+    assert titles(answer) == ["Green tea"]
+    assert answer.notes == ("one is not searched: nothing yet",)
+    empty = SimpleNamespace(search=find_nothing)
+    assert ask({"one": empty, "two": collection(GREEN)}).notes == (), "it has no records that could be missed"
     with pytest.raises(WindrowError, match="nothing yet"):
         ask({"one": broken, "two": broken})
 

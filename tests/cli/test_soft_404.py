@@ -45,3 +45,50 @@ def test_why_the_summary_and_status_report_soft_404s(town, windrow, tmp_path):
     counts_now = Windrow(tmp_path).status().left_out
     for counts in (town.summary.left_out, counts_now):
         assert [(count.reason, count.addresses) for count in counts] == [("soft_404", 3)]
+
+
+SHELL = (
+    "<!doctype html><title>Town</title><main><h1>Town</h1><p>Welcome to our pages. All that you need, every day.</main>"
+)
+SUSPECT = "the text of several addresses has no word of them (found by is:soft-404)"
+
+
+@pytest.fixture
+def silent_town(tmp_path, village, monkeypatch):
+    """A server that returns its front page at each address, with status 200."""
+    village.clear()
+    names = ("harbour", "boats", "1234")
+    for name in names:
+        village.put(0, f"{name}.html", SHELL)
+    village.put(0, "index.html", SHELL + "".join(f"<a href=/{name}.html>x</a>" for name in names))
+    prepare(tmp_path)
+    (tmp_path / "windrow.toml").write_text(
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    village.summary = Windrow(tmp_path).run(["town"])
+    return village
+
+
+def test_the_same_text_at_addresses_of_which_it_says_nothing_is_reported_and_left_out(silent_town, windrow, tmp_path):
+    def urls(*query):
+        return sorted(hit["url"].rpartition("/")[2] for hit in windrow("search", *query, "--json").of("page_result"))
+
+    assert set(urls("inurl:html")) == set()
+    assert "harbour.html" not in urls("welcome")
+    assert urls("is:soft-404", "inurl:harbour") == ["harbour.html"]
+    text = windrow("why", f"{silent_town.origin(0)}/harbour.html").out
+    assert "it may be a soft 404" in text
+    assert "the filter is:soft-404 finds it" in text
+    for counts in (silent_town.summary.left_out, Windrow(tmp_path).status().left_out):
+        assert [(count.reason, count.rule, count.addresses) for count in counts] == [("soft_404", SUSPECT, 3)]
+
+
+def test_an_address_that_gets_a_page_of_its_own_is_no_suspect_any_more(silent_town, windrow, tmp_path):
+    silent_town.put(0, "harbour.html", SHELL.replace("Welcome", "The harbour. Welcome"))
+    Windrow(tmp_path).run(["town"], again=True)
+    assert [hit["url"].rpartition("/")[2] for hit in windrow("search", "harbour", "--json").of("page_result")] == [
+        "harbour.html"
+    ]
+    assert windrow("search", "is:soft-404", "--json").of("page_result") == []

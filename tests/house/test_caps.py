@@ -50,12 +50,12 @@ NO_CAPS = {
         "*INTEGER*", "*INT64", "*SMALLINT", "*RETRIES", "*_MAX_SIZE", "*MAX_OFFSET", "*DIGITS", "*NAME_LENGTH",
         "*INCREMENT", "*KEY_SIZE", "*KEY_LENGTH", "*_REPLY", "*ftp_session:_MAX_LINE", "*ARC_LINE*", "*import_file:*",
         "*WASTE*", "*INFLATED", "*INFLATION", "*GZIP_MEMBERS", "*ESCAPES", "*REDIRECTS", "*remote_records:MAX_HEADER*",
-        "*archiving_client:MAX_ROBOTS*", "*query/parse:*", "*standard:MAX_FILE_SIZE", "*index:_MAX_LINE_SIZE", "*work_files:_MAX_*",
+        "*archiving_client:MAX_ROBOTS*", "*query/parse:*", "*query/columns:*", "*standard:MAX_FILE_SIZE", "*index:_MAX_LINE_SIZE", "*work_files:_MAX_*",
         "*ROUNDS", "*SAME_SLUG", "*ROBOTS_ANSWERS", "*LISTINGS",
     ),
     "rules and estimates that look at the shape of a page, and cut no text": (
         "content/*", "*pages/policy:*", "*BIG_LEVEL", "*TAG_BYTES", "*formats/moment:*", "*formats/pdf:_MAX_PIECES",
-        "*listing:_MAX_*", "*JSON_DEPTH", "*townnews:_MAX_DEPTH", "*catalogue:MAX_AUTHORS", "*robots:_MAX_CHARACTERS",
+        "*soft_404s:*", "*listing:_MAX_*", "*JSON_DEPTH", "*townnews:_MAX_DEPTH", "*catalogue:MAX_AUTHORS", "*robots:_MAX_CHARACTERS",
     ),
 }  # fmt: skip
 """Kinds of numbers that are no caps, each with the patterns of its `folder/module:NAME`."""

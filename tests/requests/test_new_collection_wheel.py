@@ -34,11 +34,13 @@ def test_a_new_collection_is_run_searched_and_replayed_by_the_commands_that_it_n
             windrow("run", "mine")
             assert "Green tea" in windrow("try", f"{server.url}items?page=1", "--collection", "court_cases")
         assert "Black tea" in windrow("search", "wilted")
+        assert "Black tea" in windrow("search", "updated:2025-12..2026-01-01")
+        assert "Black tea" not in windrow("search", "updated:2026-01-02..")
         before = windrow("export", "court_cases", "--as", "jsonl")
-        assert [json.loads(line)["key"] for line in before.splitlines()] == ["black", "green"]
+        assert [json.loads(line)["key"] for line in before.splitlines()] == ["mine/black", "mine/green"]
         windrow("replay")
         assert windrow("export", "court_cases", "--as", "jsonl") == before
-        assert "it has no title" in windrow("why", "blank")
+        assert "it has no title" in windrow("why", "mine/blank")
         windrow("check")
     finally:
         sys.modules.pop("server", None)

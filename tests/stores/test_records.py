@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
 from windrow.query import parse
 from windrow.reasons import Reason
+from windrow.stores import records
 from windrow.stores.records import RecordStore
 
 
@@ -197,3 +198,13 @@ def test_searches_find_other_forms_after_the_word_as_typed_and_count_by_facet(tm
     })  # fmt: skip
     assert store.count_facets(parse("nothing"), "news").documents == 0
     store.close()
+
+
+def test_a_record_is_counted_for_the_source_that_observed_it_last(tmp_path):
+    with closing(RecordStore(tmp_path / "a.db")) as store:
+        here, there = Observation("moved", {"n": 1}), Observation("moved", {"n": 2})
+        store.settle([observe(1, here), observe(2, there, source="b"), observe(3, Observation("gone", {"n": 1}))], 3)
+        store.settle([observe(4, Observation("gone", None)), observe(5, Observation("late", {"n": 1}))], 5)
+        assert store.count_by_source() == {"a": 1, "b": 1}
+        plan = store._connection.execute(f"EXPLAIN QUERY PLAN {records._COUNT_BY_SOURCE}").fetchall()
+        assert not any("SCAN o" in line for *_, line in plan), "each record needs its last observation only"

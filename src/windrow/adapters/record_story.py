@@ -15,6 +15,7 @@ from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.adapters.trial import DocumentFinding
 from windrow.clock import from_unix_time, now
 from windrow.contract import Collection, FollowResult
+from windrow.contract.registry import columns
 from windrow.engine.captures.index_lines import IndexedCapture, explain_all
 from windrow.engine.captures.rules import ExplainedCapture
 from windrow.formats.text import counted, json_text, show
@@ -23,7 +24,7 @@ from windrow.ledger import Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.ledger.typed.takedowns import TombstoneRow
 from windrow.model import Level, Source
-from windrow.query import parse
+from windrow.query.columns import parse_query
 from windrow.query.likeness import mark_hits, snippet, term_pattern
 from windrow.query.tree import Word, searched_terms
 from windrow.stores.record_entries import Entry
@@ -192,14 +193,17 @@ class RecordHit(NamedTuple):
 
 
 def search(store: RecordStore, name: str, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
-    """Search the current records of the collection `name`. Any text is a valid query."""
-    query = parse(text)
+    """Search the current records of the collection `name`; any text is a valid query."""
+    query = parse_query(text, columns())
     entries = store.search(query, name, offset=offset, limit=limit + 1)
     find = term_pattern([*searched_terms(query.root), *map(Word, entries.forms)])
     results = tuple(_search_result(entry, name, find, explain=explain) for entry in entries.entries[:limit])
     notes = query.notes
     if query.as_of is not None:
         notes = (*notes, f"the records of {name} can only be searched as they are now, so as-of: finds nothing")
+    for column, number in entries.lacking.items():
+        records = f"{counted(number, 'record')} of {name}"
+        notes = (*notes, f"the filter {column}: does not find {records} without a value that it can read")
     further = len(entries.entries) > limit
     return SearchAnswer(
         text, offset, results, notes, further, entries.relaxed, entries.frequency, entries.documents,

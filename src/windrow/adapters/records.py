@@ -34,6 +34,7 @@ from windrow.clock import now
 from windrow.config import Workspace
 from windrow.config.workspace import replay_folder
 from windrow.contract import Answer, Ask, Collection, FollowResult, Observation, Request, Settle, Skip, Task, results_of
+from windrow.contract.registry import columns
 from windrow.digest import digest, hash64
 from windrow.engine.check import Fault
 from windrow.engine.progress import Progress
@@ -52,8 +53,8 @@ from windrow.formats.url import normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
-from windrow.query import parse
 from windrow.query.clause import NO_FACETS, FacetCounts
+from windrow.query.columns import check_columns, parse_query
 from windrow.reasons import Reason
 from windrow.stores.index.folder import index_folder
 from windrow.stores.records import RecordStore
@@ -67,7 +68,8 @@ class RecordAdapter:
     """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:
-        """Take a collection that has one Settle step, and whose discovery is `Requests`, `Captures` or both."""
+        """Take a collection whose discovery is `Requests`, `Captures` or both, and that has one Settle step."""
+        check_columns(collection.columns)
         self._collection = collection
         self._step = next(step for step in collection.steps if isinstance(step, Settle))
         name = collection.name
@@ -392,17 +394,17 @@ class RecordAdapter:
 
     def search(self, workspace: Workspace, text: str, *, offset: int, limit: int, explain: bool) -> SearchAnswer:
         """Search the current records. Raises WindrowError if there is no store yet."""
-        name = self._collection.name
         with self._store(workspace) as store:
+            name, hint = self._collection.name, f"windrow run {self._collection.name}"
             if store is None:
-                raise WindrowError(f"there are no records of {name} yet", hint=f"windrow run {name}")
+                raise WindrowError(f"there are no records of {name} yet", hint=hint, reason=Reason.NOT_FOUND)
             return record_story.search(store, name, text, offset=offset, limit=limit, explain=explain)
 
     def count_facets(self, workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
         """Count the current records that a search finds, by facet. Without a store, all counts are empty."""
         del ledger
         with self._store(workspace) as store:
-            return store.count_facets(parse(text), self._collection.name) if store else NO_FACETS
+            return store.count_facets(parse_query(text, columns()), self._collection.name) if store else NO_FACETS
 
     def _export(self, workspace: Workspace, form: str, stream: TextIO) -> int:
         del form
@@ -487,8 +489,8 @@ class RecordAdapter:
         return Source("try", self._collection.name, site)
 
     def _open_store(self, path: Path) -> RecordStore:
-        """Open the store. A subclass whose store is of another class overrides this."""
-        return RecordStore(path)
+        """Open the store; a subclass whose store is of another class overrides this."""
+        return RecordStore(path, self._collection.columns)
 
     @contextmanager
     def _store(self, workspace: Workspace) -> Iterator[RecordStore | None]:

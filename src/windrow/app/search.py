@@ -11,13 +11,15 @@ from windrow.adapters.adapter import CountsFacets, Searches, harvested_collectio
 from windrow.adapters.search_answer import SearchAnswer, SearchResult
 from windrow.clock import now
 from windrow.config import Workspace
-from windrow.contract.registry import capable, names
+from windrow.contract.registry import capable, columns, installed, names
 from windrow.errors import UsageError, WindrowError
 from windrow.ledger import Ledger
-from windrow.query import parse
+from windrow.query.columns import parse_query
 from windrow.query.likeness import RankingQuery, prepare_ranking, proximity, similarity
 from windrow.query.spelling import Suggestion, replace_words
+from windrow.query.tree import filters
 from windrow.query.word import address_text, words
+from windrow.reasons import Reason
 
 FACETS = ("collection", "source", "language", "type", "year")
 """The properties by which `count_facets` counts documents."""
@@ -53,11 +55,12 @@ def search(
     """Search `collections` or, if it is empty, the collections that have or had sources; any text is a valid query.
 
     Each collection orders its own results. Results of several collections are merged by how well the words match title,
-    snippet and address. If one collection has results with all the words, results with only some of the words are left
-    out. Raise UsageError for a collection that cannot be searched, and the first error if every search failed.
+    snippet and address. If one collection has results with all the words, results of others with only some words are
+    left out. A note names each collection whose search failed. Raises UsageError for a collection that has no search,
+    and the first error if every search failed.
     """
     answers: dict[str, SearchAnswer] = {}
-    errors: list[WindrowError] = []
+    errors: dict[str, WindrowError] = {}
     candidates = collections or harvested_collections(workspace)
     searched = candidates or names()
     adapters = capable(Searches, searched)
@@ -72,13 +75,39 @@ def search(
         try:
             answers[name] = adapter.search(workspace, text, offset=start, limit=count, explain=explain)
         except WindrowError as error:
-            errors.append(error)
+            errors[name] = error
     if not answers:
         if not errors:
             raise UsageError(f"{', '.join(sorted(searched))} cannot be searched", hint="windrow new source --help")
-        raise errors[0] if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
+        raise (
+            next(iter(errors.values())) if candidates else WindrowError("nothing was harvested yet", hint="windrow run")
+        )
     answer = next(iter(answers.values())) if is_single else _merge(text, answers, offset, limit, explain=explain)
-    return answer._replace(did_you_mean=_correct(text, answers.values()))
+    failures = [
+        f"{name} is not searched: {error}" for name, error in errors.items() if error.reason != Reason.NOT_FOUND
+    ]
+    notes = (*answer.notes, *failures, *_note_filters(workspace, text, adapters, is_empty=not answer.results))
+    return answer._replace(did_you_mean=_correct(text, answers.values()), notes=notes)
+
+
+def _note_filters(workspace: Workspace, text: str, searched: Names[str], *, is_empty: bool) -> Iterator[str]:
+    """Yield a note for each filter of a query by a column that none of the searched collections has.
+
+    If the answer `is_empty`, yield one for each filter by a source that is not configured, too.
+    """
+    query_filters = list(filters(parse_query(text, columns()).root))
+    owners_by_column: dict[str, list[str]] = {}
+    for name, collection in installed().items() if query_filters else ():
+        for column in collection.columns:
+            owners_by_column.setdefault(column.name, []).append(name)
+    for key in dict.fromkeys(leaf.key for leaf in query_filters):
+        owners = owners_by_column.get(key, [])
+        if owners and not set(owners) & set(searched):
+            yield f"the filter {key}: is for records of {', '.join(owners)}, which are not searched here"
+    names = dict.fromkeys(str(leaf.value) for leaf in query_filters if leaf.key == "source")
+    for name in names if is_empty else ():
+        if name not in {source.name for source in workspace.sources}:
+            yield f"no source is called {name!r}"
 
 
 def count_facets(
@@ -140,7 +169,8 @@ def _order_results(text: str, answers: list[SearchAnswer]) -> Iterator[tuple[Sea
     for answer in answers:
         for word, count in answer.frequency.items():
             frequency[word] = frequency.get(word, 0) + count
-    words = prepare_ranking(parse(text), frequency, sum(answer.documents for answer in answers), int(now().timestamp()))
+    query, document_count = parse_query(text, columns()), sum(answer.documents for answer in answers)
+    words = prepare_ranking(query, frequency, document_count, int(now().timestamp()))
     queues = [[(result, _score_result(words, result)) for result in answer.results] for answer in answers]
     while queues := [queue for queue in queues if queue]:
         yield max(queues, key=lambda queue: queue[0][1].order).pop(0)

@@ -81,9 +81,9 @@ def source(console: Console, *, name: str, url: str, collection: str, **flags: s
 def collection(console: Console, name: str, into: Path, kept: str) -> None:
     """Write a Python package with a new collection, ready to run.
 
-    The package in the folder windrow-NAME has code that lists and reads documents, settings, a test with a server
-    or (with --from) a WARC file to harvest, and a README on how to adapt it. NAME is what sources will have as
-    their `collection`: small letters, digits and _. An existing folder is left as it is. No workspace is needed.
+    The package in the folder windrow-NAME has the code in one short file, a test with a server to harvest, and a
+    README on how to adapt it. NAME is what sources will have as their `collection`: small
+    letters, digits and _. An existing folder is left as it is. No workspace is needed.
     """
     from windrow.app.workspace import Windrow  # noqa: PLC0415
 

@@ -38,6 +38,7 @@ class SearchCommand(Command):
         "windrow search green tea -black",
         "windrow search '\"green tea\" site:example.org after:2026-01'",
         "windrow search tea after:2026-06-01 --page 2 --json",
+        "windrow search date:2026-12-01..2026-12-31 source:council",
     ],
     shape=SearchCommand,
 )
@@ -55,7 +56,8 @@ def search_command(
     """Search the harvested records of all collections.
 
     Any text is a query: words, "phrases", -words to leave out, OR, parentheses and filters such as
-    site:, lang:, type:, before:, after: and as-of:, which searches the pages as they were on a day.
+    site:, source:, lang:, type:, author:, year:, date:, before:, after: and as-of:, which searches the
+    pages as they were on a day.
     All of them are in docs/reference/search.md. Give a query with quotes as one argument; put `--` before
     a query that begins with two dashes.
     """

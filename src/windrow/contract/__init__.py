@@ -25,6 +25,7 @@ from windrow.contract.answers import (
     skip_excess,
 )
 from windrow.contract.collection import Collection, later
+from windrow.contract.columns import ColumnType, TypedColumn
 from windrow.contract.discoveries import (
     Captures,
     ContentCheck,
@@ -68,9 +69,10 @@ from windrow.contract.steps import (
 
 __all__ = [
     "ASK", "CAPTURED", "DRIFT", "NOT_MODIFIED", "OK", "REQUEST", "ROBOTS", "Answer", "Ask", "AttemptObservations",
-    "Captures", "Check", "Collection", "ContentCheck", "Crawl", "CrawlRules", "Derive", "Discovery", "DocumentPart",
-    "Entity", "FollowResult", "FormField", "Inputs", "ItemStep", "Judge", "LeftOutCount", "Listing", "Load", "Members",
-    "MissingOffer", "Observation", "Offering", "PendingAsk", "Planner", "Read", "RemoteFolder", "Request", "Requests",
-    "Rows", "Settle", "Skip", "Step", "Summarise", "Task", "Undecided", "WholeListing", "count_excess",
-    "has_document", "inputs", "later", "no_origins", "observed", "results_of", "skip_excess",
+    "Captures", "Check", "Collection", "ColumnType", "ContentCheck", "Crawl", "CrawlRules", "Derive", "Discovery",
+    "DocumentPart", "Entity", "FollowResult", "FormField", "Inputs", "ItemStep", "Judge", "LeftOutCount", "Listing",
+    "Load", "Members", "MissingOffer", "Observation", "Offering", "PendingAsk", "Planner", "Read", "RemoteFolder",
+    "Request", "Requests", "Rows", "Settle", "Skip", "Step", "Summarise", "Task", "TypedColumn", "Undecided",
+    "WholeListing", "count_excess", "has_document", "inputs", "later", "no_origins", "observed", "results_of",
+    "skip_excess",
 ]  # fmt: skip

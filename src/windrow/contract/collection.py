@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from windrow.contract.answers import Answer, FollowResult
+from windrow.contract.columns import TypedColumn
 from windrow.contract.discoveries import Captures, Crawl, Discovery, Inputs, Listing, Members, Requests
 from windrow.contract.steps import ItemStep, Settle, Step
 from windrow.model import Source
@@ -26,7 +27,7 @@ class Collection:
     The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
     Captures(...))`. The phases before the first step's phase (without steps, the first phase) are for finding and
     fetching. `adapter` names, as `module:name`, the object that joins the collection with a workspace's configuration
-    and stores. It is imported when it is used.
+    and stores; it is imported when used. Searches filter by the `columns` of its records.
     """
 
     name: str
@@ -35,9 +36,10 @@ class Collection:
     steps: tuple[Step, ...]
     adapter: str = ""
     configuration: Configuration = Configuration()  # noqa: RUF009 frozen: it may be shared
+    columns: tuple[TypedColumn, ...] = ()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle without the configuration, whose functions cannot be pickled."""
+        """Pickle without configuration and columns: no step uses them, and their functions may not be picklable."""
         return Collection, (self.name, self.phases, self.discovery, self.steps, self.adapter)
 
     def phase(self, name: str) -> int:

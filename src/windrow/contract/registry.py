@@ -7,7 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from windrow.contract import Collection
+from windrow.contract import Collection, TypedColumn
 from windrow.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -85,6 +85,11 @@ def collection(name: str) -> Collection:
 def phases() -> dict[str, tuple[str, ...]]:
     """Return the names of each collection's phases, in order."""
     return {name: collection.phases for name, collection in installed().items()}
+
+
+def columns() -> tuple[TypedColumn, ...]:
+    """Return the columns of all collections that can be used, by which searches filter."""
+    return tuple(column for collection in installed().values() for column in collection.columns)
 
 
 def capable(capability: type[Capability], among: Container[str] | None = None) -> dict[str, Capability]:

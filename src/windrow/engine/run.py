@@ -18,6 +18,7 @@ from windrow.engine.progress import Progress
 from windrow.engine.steps.pool import Pool
 from windrow.errors import Stopped
 from windrow.ledger import Lease, Ledger, LedgerWriter
+from windrow.ledger.sessions import RuleCount
 from windrow.model import ArchivePlace, Attempt, Finding, Item, Level, Limits, Reading, Resource, Source
 from windrow.reasons import Reason
 
@@ -142,12 +143,14 @@ class Projection(Protocol):
 class Derived(NamedTuple):
     """What a derivation did, as one line, and its errors by source, with an empty name for errors of no source.
 
-    `failed` is the number of failed tasks that the derivation itself wrote to the ledger.
+    `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what it
+    leaves out of what is derived, by source and rule.
     """
 
     message: str
     errors: Mapping[str, str] = {}
     failed: int = 0
+    left_out: tuple[RuleCount, ...] = ()
 
 
 Derivation = Callable[[Callable[[], bool]], str | Derived]

@@ -177,11 +177,11 @@ def filter_clause(leaf: Filter, scopes: Mapping[str, str]) -> Clause | None:
     """Return the clause for a filter that means the same in all indexes, or None for any other filter.
 
     `scopes` contains the index field for each key whose filter searches for words. The other filters use the fields
-    `published`, `updated`, `lang`, `site`, `host`, `port` and `url`.
+    `published`, `updated`, `lang`, `source`, `site`, `host`, `port` and `url`.
     """
     match leaf:
-        case Filter(key="lang", value=str(tag)):
-            return MarkIn("lang", (tag,))
+        case Filter(key="lang" | "source" as key, value=str(mark)):
+            return MarkIn(key, (mark,))
         case Filter(key="before" | "after" | "updated-before" | "updated-after" as key, value=TimeSpan() as span):
             field = "updated" if key.startswith("updated") else "published"
             is_upper = key.endswith("before")

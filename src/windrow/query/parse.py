@@ -19,10 +19,11 @@ The language:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, auto
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import NamedTuple, TypeAlias
 
 from windrow.query.tree import (
     FILTER_ABBREVIATIONS,
@@ -45,7 +46,12 @@ from windrow.query.word import MAX_WORD_LENGTH, words
 
 QUOTES = {'"': '"', "»": "«", "«": "»"}  # the closing quote for each opening one
 MAX_DEPTH = 20  # nested parentheses; those deeper inside only separate words
-_KEY = re.compile(r"([A-Za-z][A-Za-z-]*):", re.ASCII)
+_KEY = re.compile(r"([A-Za-z][\w-]*):", re.ASCII)
+
+FilterReaders: TypeAlias = Mapping[str, Callable[[str], Value | None]]
+"""The function that reads the value of a filter, by key; it returns None if the value is not valid."""
+
+NO_COLUMNS: FilterReaders = MappingProxyType({})
 
 
 class TokenKind(Enum):
@@ -69,20 +75,21 @@ class Token(NamedTuple):
     note: str = ""  # says that what is typed is not a valid filter
 
 
-def tokens(text: str) -> list[Token]:
-    """Split a query into tokens.
+def tokens(text: str, columns: FilterReaders = NO_COLUMNS) -> list[Token]:
+    """Split a query into tokens; `columns` has the filters besides `KEYS`.
 
     >>> [(token.kind.name, token.text) for token in tokens('tea -"green tea" site:example.org')]
     [('WORD', 'tea'), ('PHRASE', 'green tea'), ('FILTER', 'site:example.org')]
     """
-    return list(_Scanner(text).run())
+    return list(_Scanner(text, columns).run())
 
 
 class _Scanner:
     """Splits a text from left to right. `depth` counts the open parentheses."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, columns: FilterReaders) -> None:
         self.text, self.offset, self.depth = text, 0, 0
+        self.columns = columns
 
     def run(self) -> Iterator[Token]:
         while self.offset < len(self.text):
@@ -150,7 +157,7 @@ class _Scanner:
         """Return the filter whose key begins at `start`, or None. `offset` is moved only if its value is valid."""
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
-        if prefix is None or key not in KEYS or (is_negated and key == "as-of"):
+        if prefix is None or not (key in KEYS or key in self.columns) or (is_negated and key == "as-of"):
             return None
         old_position = self.offset
         value = self._read_quoted(prefix.end())
@@ -173,9 +180,8 @@ class _Scanner:
             self.offset = start + 1 + len(value)
         return token._replace(note="")
 
-    @staticmethod
-    def _make_filter(key: str, value: str, typed: str, *, is_negated: bool) -> Token:
-        filter_value = KEYS[key](value)
+    def _make_filter(self, key: str, value: str, typed: str, *, is_negated: bool) -> Token:
+        filter_value = (KEYS.get(key) or self.columns[key])(value)
         note = "" if filter_value is not None else f"'{typed}' is not a valid filter, so its words are searched for"
         return Token(TokenKind.FILTER, typed, is_negated, key, filter_value, note)
 
@@ -213,8 +219,8 @@ _ERROR_WORDS = re.compile(
 _LABEL = re.compile(r"(?:^|\s)(\S+):(?=\s|$)")
 
 
-def looks_pasted(text: str) -> bool:
-    """Return whether a query looks like a pasted command or error message rather than a search.
+def looks_pasted(text: str, columns: FilterReaders = NO_COLUMNS) -> bool:
+    """Return whether a query looks like a pasted command or error message; `columns` are as for `parse`.
 
     >>> looks_pasted("ld: cannot find -lssl"), looks_pasted("cannot find it"), looks_pasted("rm --force -recursive dir")
     (True, True, True)
@@ -223,7 +229,7 @@ def looks_pasted(text: str) -> bool:
     """
     labels = (match[1].lower() for match in _LABEL.finditer(text))
     has_signs = bool(_CODE.search(text) or _ERROR_WORDS.search(text))
-    return has_signs or any(label.lstrip("-") not in KEYS for label in labels)
+    return has_signs or any(label.lstrip("-") not in KEYS and label.lstrip("-") not in columns for label in labels)
 
 
 MAX_QUERY_LENGTH = 2_000
@@ -256,15 +262,15 @@ class Query:
         return self.as_of is not None or any(filter_.key == "seen" for filter_ in filters(self.root))
 
 
-def parse(text: str) -> Query:
-    """Parse a query; every text is valid.
+def parse(text: str, columns: FilterReaders = NO_COLUMNS) -> Query:
+    """Parse a query; every text is valid. `columns` are the filters besides `KEYS` (`columns.parse_query`).
 
     >>> parse("tea -black").root
     And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))
     """
     notes = [f"only the first {MAX_QUERY_LENGTH:,} characters are searched for"] * (len(text) > MAX_QUERY_LENGTH)
     cleaned_text = _CONTROL.sub(" ", text[:MAX_QUERY_LENGTH])
-    all_tokens = tokens(cleaned_text)
+    all_tokens = tokens(cleaned_text, columns)
     notes += [token.note for token in all_tokens if token.note]
     as_of = None
     for token in all_tokens:
@@ -274,7 +280,7 @@ def parse(text: str) -> Query:
     if sum(token.kind in _TERM_KINDS for token in kept_tokens) > MAX_TERMS:
         notes.append(f"only the first {MAX_TERMS} words, phrases and filters are searched for")
     kept_tokens = _limit_tokens(kept_tokens)
-    dashes_exclude = _dashes_exclude(kept_tokens)
+    dashes_exclude = _dashes_exclude(kept_tokens, columns)
     root = _TreeBuilder(kept_tokens, dashes_exclude=dashes_exclude).sequence()
     notes += _note_left_out(kept_tokens, dashes_exclude=dashes_exclude)
     has_no_terms = root is None and as_of is None and bool(text.strip())
@@ -293,14 +299,14 @@ def _limit_tokens(all_tokens: list[Token]) -> list[Token]:
     return all_tokens
 
 
-def _dashes_exclude(all_tokens: list[Token]) -> bool:
-    """Return whether a dash excludes its word: the query has another term, and it does not look pasted."""
+def _dashes_exclude(all_tokens: list[Token], columns: FilterReaders) -> bool:
+    """Return whether dashes exclude words: if something else is searched for and the query does not look pasted."""
     has_other_terms = any(
         token.kind in _TERM_KINDS and not token.is_negated and not token.text.startswith("-") and _has_words(token.text)
         for token in all_tokens
     )
     typed_words = " ".join(token.text for token in all_tokens if token.kind is TokenKind.WORD)
-    return has_other_terms and not looks_pasted(typed_words)
+    return has_other_terms and not looks_pasted(typed_words, columns)
 
 
 def _note_left_out(all_tokens: list[Token], *, dashes_exclude: bool) -> list[str]:

@@ -59,6 +59,7 @@ _PORT_OF_HTTP = re.compile(r"[^/?]*:80(?:[/?]|\Z)", re.ASCII)
 _IPV4_PART = re.compile(r"[0-9.]+", re.ASCII)  # an IPv4 address, or a part of one
 _LANGUAGE = re.compile(r"[a-z]{2,8}(-[a-z0-9]{1,8})*", re.ASCII)
 _MEDIA_TYPE = re.compile(r"[a-z0-9][a-z0-9.+_-]*(/([a-z0-9][a-z0-9.+_-]*|\*))?", re.ASCII)
+_SOURCE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII | re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 
 IS_VALUES = ("duplicate", "index", "leaf", "soft-404")
@@ -92,7 +93,13 @@ class PastLinks(NamedTuple):
     at: int | None
 
 
-Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks
+class SourceOrigins(NamedTuple):
+    """The value of `source:` in a search for pages: the origins of the source."""
+
+    origins: tuple[str, ...]
+
+
+Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks | SourceOrigins
 
 
 def read_host(text: str) -> HostFilter | None:
@@ -175,6 +182,10 @@ def _read_media_type(text: str) -> str | None:
     return text.lower() if _MEDIA_TYPE.fullmatch(text.lower()) else None
 
 
+def _read_source(text: str) -> str | None:
+    return text if _SOURCE_NAME.fullmatch(text) else None
+
+
 def _read_is(text: str) -> str | None:
     return text.lower() if text.lower() in IS_VALUES else None
 
@@ -200,6 +211,7 @@ KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
         "code": _read_text,
         "quote": _read_text,
         "is": _read_is,
+        "source": _read_source,
     }
 )
 """The function that reads the value of each filter, by key; it returns None if the value is not valid."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.contract import TypedColumn
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
@@ -72,8 +73,9 @@ class LateAttemptStore(RecordStore):
     An earlier run could not read these attempts, or read them differently.
     """
 
-    def __init__(self, path: Path) -> None:
-        super().__init__(path)
+    def __init__(self, path: Path, columns: Sequence[TypedColumn] = ()) -> None:
+        """Open the file and create its tables; for `columns` see `RecordStore`."""
+        super().__init__(path, columns)
         with close_on_failure(self._connection.close), self._guarded():
             self._connection.executescript(f"BEGIN; {_SCHEMA} COMMIT;")
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from hashlib import blake2b
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from windrow.contract import TypedColumn
 from windrow.formats.url import normalise, parts
 from windrow.query.clause import (
     NO_DOCUMENT,
@@ -26,6 +27,7 @@ from windrow.query.clause import (
     require_some_terms,
     word_or_forms,
 )
+from windrow.query.columns import column_clause, column_entries
 from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
 from windrow.query.spelling import Suggestion
@@ -89,8 +91,9 @@ class Entry(NamedTuple):
 class FoundEntries(NamedTuple):
     """The entries that a search found. `relaxed` is true if none of them has all words of the query.
 
-    `frequency` is the number of documents by word; `documents` is the number of all documents in the index.
-    `suggestions` are for words that no document has. `forms` are the other forms of words that were searched too.
+    `frequency` is the number of documents by word, `documents` that of all documents in the index. `suggestions` are
+    for words that no document has. `forms` are the other forms of words that were searched too. `lacking` is the number
+    of documents by column, for the columns by which the query filters and of which some documents have no value.
     """
 
     entries: tuple[Entry, ...]
@@ -99,6 +102,7 @@ class FoundEntries(NamedTuple):
     documents: int
     suggestions: Mapping[str, Suggestion] = {}
     forms: tuple[str, ...] = ()
+    lacking: Mapping[str, int] = {}
 
 
 def read_entry(connection: sqlite3.Connection, record: int, score: float = 0.0) -> Entry | None:
@@ -122,19 +126,22 @@ def _to_seconds(time: str) -> int:
     return int(datetime.fromisoformat(time).timestamp())
 
 
-def index_document(record: int, entry: Entry) -> IndexDocument:
-    """Return the index document of a record. `record` is its id."""
+def index_document(record: int, entry: Entry, columns: Sequence[TypedColumn] = ()) -> IndexDocument:
+    """Return the document for the index of the record with the id `record`, whose collection has these columns."""
+    value = json.loads(entry.json)
     title, address = indexable_text(entry.title), indexable_text(address_text(entry.url))
     main = [*[title] * TITLE_WEIGHT, *[indexable_text(entry.key)] * KEY_WEIGHT, address, indexable_text(entry.text)]
     texts = [*(("main", text) for text in main), ("title", title), ("address", address)]
     resolved = normalise(entry.url).url  # a document may spell an address in any way
     marks = address_marks(resolved, parts(resolved).host) if resolved else []
-    marks += [*language_marks(_read_language(entry.json)), ("source", entry.source)]
-    return IndexDocument(record, (*texts, *marks), (("published", entry.published), ("updated", entry.updated)))
+    marks += [*language_marks(_read_language(value)), ("source", entry.source)]
+    of_columns = column_entries(columns, value)
+    times = (("published", entry.published), ("updated", entry.updated))
+    return IndexDocument(record, (*texts, *marks, *of_columns.texts), (*times, *of_columns.numbers))
 
 
-def _read_language(json_text: str) -> str:
-    record = json.loads(json_text)
+def _read_language(record: Any) -> str:
+    """Return a record's field `language`, or an empty text if that is not a text."""
     language = record.get("language") if isinstance(record, dict) else None
     return language if isinstance(language, str) else ""
 
@@ -144,35 +151,47 @@ def compute_stamp(document: IndexDocument) -> int:
     return int.from_bytes(blake2b(repr(document).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
 
+class SearchedRecords(NamedTuple):
+    """The store of the records that are searched, the value of `type:` that stands for them, and their columns."""
+
+    connection: sqlite3.Connection
+    kind: str
+    columns: Sequence[TypedColumn] = ()
+
+
 def build_clause(
-    connection: sqlite3.Connection, query: Query, kind: str, share: float, word_forms: WordForms = MappingProxyType({})
+    records: SearchedRecords, query: Query, share: float, word_forms: WordForms = MappingProxyType({})
 ) -> Clause:
     """Return the clause of a query. If `share` is below 1, only this share of the words is required.
 
-    `kind` is the value of the filter `type:` that selects these records. Words that are not excluded may have one of
-    their `word_forms`.
+    Words that are not excluded may have one of their `word_forms`.
     """
     if query.root is None:
         return Everything()
-    leaf_clause = _leaf_clauses(connection, kind, word_forms, frozenset(searched_terms(query.root)))
+    leaf_clause = _leaf_clauses(records, word_forms, frozenset(searched_terms(query.root)))
     if share == 1:
         return replace_leaves(query.root, leaf_clause)
     return require_some_terms(query, required_terms(query, share), leaf_clause)
 
 
-def _leaf_clauses(
-    connection: sqlite3.Connection, kind: str, word_forms: WordForms, terms: frozenset[Leaf]
-) -> Callable[[Leaf], Clause]:
-    """Return a function that returns the clause of a leaf. Only `terms` also match their `word_forms`."""
+def _leaf_clauses(records: SearchedRecords, word_forms: WordForms, terms: frozenset[Leaf]) -> Callable[[Leaf], Clause]:
+    """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing.
+
+    Only `terms` may have other forms: excluding a word does not exclude its forms.
+    """
+    columns = {column.name: column for column in records.columns}
 
     def leaf_clause(leaf: Leaf) -> Clause:
         if not isinstance(leaf, Filter):
             return word_or_forms(leaf, _MAIN_FIELD, word_forms if leaf in terms else {})
         match leaf:
             case Filter("seen", TimeSpan(start, end)):
-                return NumberIn("id", tuple(record for (record,) in connection.execute(_SEEN_BETWEEN, (end, start))))
+                rows = records.connection.execute(_SEEN_BETWEEN, (end, start))
+                return NumberIn("id", tuple(record for (record,) in rows))
             case Filter("type", str(text)):
-                return Everything() if text == kind else NO_DOCUMENT
+                return Everything() if text == records.kind else NO_DOCUMENT
+            case Filter(key) if key in columns:
+                return column_clause(columns[key], leaf)
             case _:
                 return filter_clause(leaf, _FIELD_OF_FILTER) or NO_DOCUMENT
 

@@ -7,16 +7,19 @@ committed. So an old index can be updated. An index that is missing, damaged or 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from windrow.contract import ColumnType, TypedColumn
+from windrow.digest import hash64
 from windrow.errors import IndexDamaged, StoreError
 from windrow.formats.text import counted
-from windrow.query.clause import NO_FACETS, FacetCounts, IndexDocument
+from windrow.query.clause import NO_FACETS, FacetCounts, IndexDocument, MarkIn
+from windrow.query.columns import LACKING, index_fields
 from windrow.query.likeness import relaxed_queries
 from windrow.query.parse import Query
-from windrow.query.tree import And, Not, searched_terms
+from windrow.query.tree import And, Filter, Not, filters, searched_terms
 from windrow.query.word import index_words, words
 from windrow.query.word_forms import WordForms, list_forms
 from windrow.stores.index.folder import index_folder, remove_index
@@ -25,6 +28,7 @@ from windrow.stores.record_entries import (
     FIELDS,
     INDEX_VERSION,
     FoundEntries,
+    SearchedRecords,
     build_clause,
     compute_stamp,
     index_document,
@@ -45,10 +49,12 @@ _SET_COMMIT = "INSERT OR REPLACE INTO meta VALUES ('index_commit', ?)"
 class RecordIndex:
     """The search index of a store."""
 
-    def __init__(self, store: Path, connection: sqlite3.Connection, *, read_only: bool) -> None:
-        """Take the store's file, and a connection to it in autocommit mode. The methods open the index.
+    def __init__(
+        self, store: Path, connection: sqlite3.Connection, columns: Sequence[TypedColumn] = (), *, read_only: bool
+    ) -> None:
+        """Take the store's file and a connection to it in autocommit mode; the methods open the index.
 
-        If `read_only` is true, the index in its folder is not written.
+        `columns` are those of the collection. With `read_only`, the index in its folder is not written.
         """
         self.folder = index_folder(store)
         self._in_place = not read_only
@@ -56,6 +62,10 @@ class RecordIndex:
         self._connection = connection
         # An index belongs to one store file: a file that replaces it has another identity.
         self._version = f"{INDEX_VERSION} {self._meta('identity')}"
+        self._columns = tuple(columns)
+        self._fields = (*FIELDS, *index_fields(columns))
+        if columns:
+            self._version += f" {hash64(repr([column.identity for column in columns]))}"
 
     def _meta(self, name: str) -> int:
         row = self._run("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
@@ -64,7 +74,7 @@ class RecordIndex:
     def update(self, pulse: Callable[[], bool]) -> None:
         """Index the changed records, after waiting for other processes that do so; stop when `pulse` returns False."""
         if self._run("SELECT 1 FROM record UNION ALL SELECT 1 FROM unindexed LIMIT 1").fetchone() is not None:
-            fill_index(self.folder, FIELDS, self._version, lambda index: self._fill(index, pulse), pulse)
+            fill_index(self.folder, self._fields, self._version, lambda index: self._fill(index, pulse), pulse)
 
     def rebuild(self, pulse: Callable[[], object]) -> None:
         """Build the index again, so that its files do not contain removed documents any more."""
@@ -96,12 +106,14 @@ class RecordIndex:
         if query.nothing or query.as_of is not None:
             return FoundEntries((), relaxed=False, frequency=frequency, documents=len(index))
         forms: WordForms = {}
+        records = SearchedRecords(self._connection, kind, self._columns)
+        newest = self._find_date_field(query)
         for relaxed_query, share in relaxed_queries(query):
-            clause = build_clause(self._connection, relaxed_query, kind, share)
+            clause = build_clause(records, relaxed_query, share)
             scored = any(True for _ in searched_terms(relaxed_query.root))
-            hits = index.search_in_order(clause, offset + limit, "updated", scored=scored)
+            hits = index.search_in_order(clause, offset + limit, "updated" if scored else newest, scored=scored)
             if share == 1 and len(hits) < offset + limit and (forms := find_forms(index, relaxed_query)):
-                further = build_clause(self._connection, relaxed_query, kind, share, forms)
+                further = build_clause(records, relaxed_query, share, forms)
                 further = And((further, Not(clause)))  # words as typed come first
                 hits += index.search_in_order(further, offset + limit - len(hits), "updated", scored=True)
             if hits:
@@ -110,7 +122,23 @@ class RecordIndex:
         current_entries = tuple(entry for entry in entries if entry is not None)
         suggestions = index.suggest(frequency, "main")
         shown_forms = list_forms(forms) if share == 1 else ()
-        return FoundEntries(current_entries, bool(hits) and share < 1, frequency, len(index), suggestions, shown_forms)
+        return FoundEntries(
+            current_entries, bool(hits) and share < 1, frequency, len(index), suggestions, shown_forms,
+            self._count_lacking(index, query),
+        )  # fmt: skip
+
+    def _find_date_field(self, query: Query) -> str:
+        """Return the field that orders the matches of a query without words: a date that all of them must have."""
+        dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
+        parts = query.root.parts if isinstance(query.root, And) else (query.root,)
+        keys = (part.key for part in parts if isinstance(part, Filter))
+        return next((f"first_{key}" for key in keys if key in dates), "updated")
+
+    def _count_lacking(self, index: FullTextIndex, query: Query) -> dict[str, int]:
+        """Count the records that have no value of a column by which the query filters, by the name of the column."""
+        filtered = {leaf.key for leaf in filters(query.root)} & {column.name for column in self._columns}
+        counts = {name: index.count(MarkIn(LACKING, (name,))) for name in sorted(filtered)}
+        return {name: count for name, count in counts.items() if count}
 
     def count_facets(self, query: Query, kind: str) -> FacetCounts:
         """Count the documents that `find` finds, by facet. For `kind` see `build_clause`."""
@@ -124,9 +152,10 @@ class RecordIndex:
             return NO_FACETS
         index = self._open_to_search(anew=anew)
         try:
+            records = SearchedRecords(self._connection, kind, self._columns)
             for relaxed_query, share in relaxed_queries(query):
                 forms = find_forms(index, relaxed_query) if share == 1 else {}
-                clause = build_clause(self._connection, relaxed_query, kind, share, forms)
+                clause = build_clause(records, relaxed_query, share, forms)
                 count, (sources, languages, years) = index.count_by_facet(clause, ("source", "lang"), "published")
                 if count:
                     languages = {tag: number for tag, number in languages.items() if "-" not in tag}
@@ -138,7 +167,7 @@ class RecordIndex:
 
     def _open_to_search(self, *, anew: bool) -> FullTextIndex:
         return open_for_search(
-            self.folder, FIELDS, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
+            self.folder, self._fields, self._version, self._is_behind, self._fill, anew=anew, in_place=self._in_place
         )
 
     def _is_behind(self, index: FullTextIndex) -> bool:
@@ -201,7 +230,7 @@ class RecordIndex:
 
     def _make_document(self, record: int) -> IndexDocument | None:
         entry = read_entry(self._connection, record)
-        return None if entry is None else index_document(record, entry)
+        return None if entry is None else index_document(record, entry, self._columns)
 
     def faults(self) -> Iterator[str]:
         """Yield a message if the index cannot be read, or differs from the records that are not marked as unindexed."""
@@ -210,7 +239,7 @@ class RecordIndex:
         if recorded_commit == 0 or (recorded_commit < 0 and not has_records):
             return  # the index was never filled, or there is nothing to fill it with
         try:
-            index = FullTextIndex.open_scratch(self.folder, FIELDS, self._version)
+            index = FullTextIndex.open_scratch(self.folder, self._fields, self._version)
             count, commit, is_fresh = len(index), index.commit, index.fresh
             index.close()
         except StoreError as error:

@@ -15,7 +15,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
+from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip, TypedColumn
 from windrow.digest import digest, hash64
 from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
@@ -53,7 +53,13 @@ if TYPE_CHECKING:
 _LATEST_VALUE = """
 SELECT o.value FROM observation o WHERE o.record = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
 """
-
+# One look-up by the primary key for each record, however often it was observed; a gone record has no source.
+_COUNT_BY_SOURCE = """
+SELECT source, count(*) FROM (
+    SELECT (SELECT CASE WHEN o.value IS NOT NULL THEN o.source END FROM observation o
+            WHERE o.record = r.id ORDER BY o.at DESC, o.attempt DESC LIMIT 1) AS source FROM record r
+) WHERE source IS NOT NULL GROUP BY source
+"""
 _DELETE_UNUSED_VALUES = "DELETE FROM value WHERE NOT EXISTS (SELECT 1 FROM observation o WHERE o.value = value.id)"
 _INSERT_SKIPPED = (
     "INSERT INTO skipped (attempt, key, reason, message, url) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
@@ -80,8 +86,10 @@ class AttemptStatement(NamedTuple):
 class RecordStore(SqliteStore):
     """`windrow.engine.run.VersionStore` in an SQLite file."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+    def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
+        """Open the file, and create its tables unless `read_only`; searches filter records by `columns`."""
         super().__init__(path, SCHEMA, read_only=read_only)
+        self._columns = columns
         self._writing_session, self._last_earlier_attempt = 0, 0  # the last attempt before it
         if not self._read_only:
             with close_on_failure(self.close), self._guarded():
@@ -248,7 +256,7 @@ class RecordStore(SqliteStore):
     def _index(self) -> RecordIndex:
         from windrow.stores.record_index import RecordIndex  # noqa: PLC0415 imports Tantivy, which most commands do not need
 
-        return RecordIndex(self.path, self._connection, read_only=self._read_only)
+        return RecordIndex(self.path, self._connection, self._columns, read_only=self._read_only)
 
     # The methods for commands.
 
@@ -286,13 +294,8 @@ class RecordStore(SqliteStore):
 
     def count_by_source(self) -> dict[str, int]:
         """Count the current records by source; a record belongs to the source that observed it last."""
-        query = """
-            SELECT source, count(*) FROM (
-                SELECT source, value, max(at || printf('%020d', attempt)) FROM observation GROUP BY record
-            ) WHERE value IS NOT NULL GROUP BY source
-        """
         with self._guarded():
-            return dict(self._connection.execute(query).fetchall())
+            return dict(self._connection.execute(_COUNT_BY_SOURCE).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
         """Return the statements of a few hundred attempts, by attempt; the skipped ones of an attempt are last."""

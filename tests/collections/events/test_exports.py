@@ -283,6 +283,17 @@ def test_the_api_answers_at_the_original_addresses_with_bounds_and_forms(tmp_pat
     assert ids("/api/events/all", "q=recess") == ["2026-12-30T00"]
     assert ids("/api/events/branch/Judicial", "q=event+4&end=2027") == ["2026-12-31T12"]
     assert ids("/api/events/all", "q=%22") == []
+    assert ids("/api/events/all", "source=nowhere") == ids("/api/events/branch/Judicial", "source=nowhere") == []
+    assert ids("/api/events/all", "status=cancelled&start=2026") == ["2026-12-01T15"]
+    assert ids("/api/events/all", "branch=Judicial&entity=Supreme+Court") == ["2026-12-31T12"]
+    assert ids("/api/events/all", "branch=Judicial&entity=Senate") == []
+    assert ids("/api/events/all", "q=event+4&branch=Judicial") == ["2026-12-31T12"]
+    source = EVENTS[0]["source"]
+    of_source = ids("/api/events/all", f"source={source}")
+    assert len(of_source) > 2
+    assert [ids("/api/events/all", f"source={source}&limit=1&offset={at}") for at in (0, 1)] == [
+        [name] for name in of_source[:2]
+    ]
     documents = json.loads(asked(app, "/api/events/branch/Judicial")[2])["results"]
     assert not {"source_text", "_id", "_rev"} & set(next(iter(documents.values())))
     for form in FORMS:

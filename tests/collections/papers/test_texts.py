@@ -112,6 +112,11 @@ def test_a_jats_article_has_metadata_text_references_and_a_match(tmp_path):
         "We measured.",
     )
     assert row["text0:pages"] == "Methods\nWith a rod."
+    for query in ("author:lee year:2004", "doi:10.5000/JATS", "year:2003..2005 waves", "source:shelf"):
+        results = ADAPTER.search(library.workspace(), query, offset=0, limit=5, explain=False).results
+        assert [result.details.key for result in results if result.url.endswith("a.xml")] == [f"sha1:{sha1(JATS)}"], (
+            query
+        )
     assert (row["text0:tstatus"]["method"], row["match0:mstatus"]) == ("jats", "strong")
     failed = decode_row(library.rows()[f"sha1:{sha1(broken)}"])["text0:tstatus"]
     assert (failed["status"], failed["reason"]) == ("error", "not_well_formed")

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from windrow.collections.events.parser import BRANCHES, ENTITIES, FEDERAL_ZONE, EventParser, ParserRules, check_name
 from windrow.collections.events.readers.registry import READERS
 from windrow.collections.events.times import zone_of
-from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
+from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
 from windrow.errors import ConfigError
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
@@ -302,4 +302,11 @@ COLLECTION = Collection(
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",
     configuration=CONFIGURATION,
+    columns=(
+        TypedColumn("date", ColumnType.DATE, read=later("windrow.collections.events.documents:event_days")),
+        TypedColumn("branch", ColumnType.TEXT),
+        TypedColumn("entity", ColumnType.TEXT),
+        TypedColumn("status", ColumnType.NAME),
+        TypedColumn("all_day", ColumnType.SWITCH),
+    ),
 )

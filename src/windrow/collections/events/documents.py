@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeGuard
 
 from windrow.collections.events.readers.by_fields import json_to_text
-from windrow.collections.events.times import day_after, format_utc, parse_utc
+from windrow.collections.events.times import day_after, format_utc, parse_utc, zone_of
 from windrow.digest import digest
 
 STANDARD_KEYS = (
@@ -214,6 +214,23 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
     """Return the end of an event, or its start if it has no end; for whole days, the day after the last day."""
     end = parse_utc(event["end_datetime"] or event["datetime"])
     return day_after(end) if event["all_day"] else end
+
+
+def event_days(event: Mapping[str, Any]) -> list[str]:
+    """Return the start and the last second of an event in its own zone, or only its start or day if it has no end.
+
+    >>> event_days({"datetime": "2026-12-01T01:00:00Z", "end_datetime": "2026-12-01T02:00:00Z", "all_day": False,
+    ...             "local_datetime": "2026-11-30T20:00:00", "source_timezone": "America/New_York"})
+    ['2026-11-30T20:00:00', '2026-11-30T20:59:59']
+    """
+    start, end = event.get("local_datetime") or event["datetime"], event.get("end_datetime")
+    if event["all_day"]:
+        return [start[:10], *([end[:10]] if end else [])]
+    zone = zone_of(event["source_timezone"])
+    if not end or end <= event["datetime"] or zone is None:
+        return [start]
+    last = parse_utc(end).astimezone(zone) - timedelta(seconds=1)
+    return [start, last.replace(tzinfo=None).isoformat()]
 
 
 class RequestedAddress(NamedTuple):

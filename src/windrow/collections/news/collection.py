@@ -10,7 +10,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from windrow.caps import SECTION_LINKS
-from windrow.contract import Captures, Collection, Derive, Requests, Settle, later
+from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
 from windrow.errors import ConfigError
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
@@ -116,4 +116,9 @@ COLLECTION = Collection(
     ),
     adapter="windrow.collections.news.adapter:ADAPTER",
     configuration=CONFIGURATION,
+    columns=(
+        TypedColumn("author", ColumnType.TEXT),
+        TypedColumn("date", ColumnType.DATE, "publication_timestamp_gmt"),
+        TypedColumn("year", ColumnType.DATE, "publication_timestamp_gmt"),
+    ),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from windrow.collections.pages.code import ASSET, DAY, CrawlType
 from windrow.collections.pages.settings import CONFIGURATION
-from windrow.contract import Collection, Crawl, Derive, Settle, later
+from windrow.contract import Collection, ColumnType, Crawl, Derive, Settle, TypedColumn, later
 from windrow.formats import pdf as portable
 from windrow.formats import sniff
 
@@ -55,4 +55,5 @@ COLLECTION = Collection(
     ),
     adapter="windrow.collections.pages.adapter:ADAPTER",
     configuration=CONFIGURATION,
+    columns=(TypedColumn("year", ColumnType.DATE, "published"),),  # `search/index_query.py` makes its clause
 )

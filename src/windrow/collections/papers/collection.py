@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from windrow.contract import Captures, Collection, Derive, Settle, later
+from windrow.contract import Captures, Collection, ColumnType, Derive, Settle, TypedColumn, later
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration, Service
 from windrow.settings.kinds import DURATION, SWITCH, TEXT, TEXTS, URL, choice, count
@@ -71,9 +71,14 @@ COLLECTION = Collection(
     phases=("find", "extract", "match"),
     discovery=Captures(later(f"{_CAPTURE_RULES}:select"), "1", unchanged=False, kinds=later(f"{_CAPTURE_RULES}:kinds")),
     steps=(
-        Settle("extract", "2", later("windrow.collections.papers.extract:extract"), retakes=2),
+        Settle("extract", "3", later("windrow.collections.papers.extract:extract"), retakes=2),
         Derive("match"),
     ),
     adapter="windrow.collections.papers.adapter:ADAPTER",
     configuration=CONFIGURATION,
+    columns=(
+        TypedColumn("author", ColumnType.TEXT, "authors"),
+        TypedColumn("doi", ColumnType.NAME),
+        TypedColumn("year", ColumnType.DATE),
+    ),
 )

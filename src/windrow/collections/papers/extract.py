@@ -356,7 +356,8 @@ def _add_grobid_outcome(outcome: GrobidOutcome, record: dict[str, Any], extra: d
     if outcome.table_json is None:
         return ""
     paper = outcome.table_json
-    record |= _main_fields(paper["title"], [author["name"] for author in paper["authors"]], paper["doi"])
+    authors = [author["name"] for author in paper["authors"]]
+    record |= _main_fields(paper["title"], authors, paper["doi"], paper["date"])
     extra["tei_json"] = paper
     extra["later_json"] = outcome.later_json
     return "\n".join(filter(None, (paper["title"], *record["authors"], paper["abstract"], paper["body"])))
@@ -411,7 +412,7 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
         "words": len(article.body.split()), "producer": PRODUCER,
     }  # fmt: skip
     record["text"] = {"status": status, "info": info}
-    record |= _main_fields(info["title"], info["authors"], info["doi"])
+    record |= _main_fields(info["title"], info["authors"], info["doi"], info["date"])
     extra["pages"] = body[:MAX_PAGES_SIZE].decode("utf-8", "ignore")
     return "\n".join(filter(None, (article.title, *article.authors, article.abstract, extra["pages"])))
 
@@ -421,8 +422,11 @@ def is_declined(record: Mapping[str, Any]) -> bool:
     return bool((record.get("text") or {}).get("status", {}).get("status") == "declined")
 
 
-def _main_fields(title: str | None, authors: list[str], doi: str | None) -> dict[str, Any]:
-    return {"title": title, "authors": [author for author in authors if author], "doi": doi}
+def _main_fields(title: str | None, authors: list[str], doi: str | None, date: Any = None) -> dict[str, Any]:
+    """Return the fields by which papers are searched; `date` is that of publication, None if it is not known."""
+    year_match = re.match(r"[12]\d{3}(?!\d)", str(date or ""))
+    year = {"year": int(year_match[0])} if year_match else {}
+    return {"title": title, "authors": [author for author in authors if author], "doi": doi} | year
 
 
 def _add_thumbnail(task: Task, extra: dict[str, Any]) -> None:

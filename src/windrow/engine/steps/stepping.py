@@ -288,7 +288,7 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
     try:
         with rare_gc():
             derived = derivation(pulse)
-            message, errors_by_source, failed = derived if isinstance(derived, Derived) else Derived(derived)
+            message, errors_by_source, failed, left_out = derived if isinstance(derived, Derived) else Derived(derived)
             run.failed += failed
     except WindrowError as error:
         # The derivation keeps what it has committed, and the next run continues there.
@@ -296,6 +296,9 @@ def derive_step(run: HarvestRun, step: Derive) -> None:
         raise
     else:
         run.close_task(task, message)
+        for count in left_out:
+            count_task = run.open_task(run.collection.phase(step.phase), count.source)
+            run.close_task(count_task, count.as_comment(), Reason(count.reason))
         for source, error_text in errors_by_source.items():
             text = f"{source}: {error_text}" if source else error_text
             run.close_task(run.open_task(run.collection.phase(step.phase), source), text, failed=True)

@@ -180,6 +180,12 @@ class FullTextIndex:
         )
         return [IndexHit(id_, -negated if scored else 0.0) for negated, _, id_ in sort_keys[:limit]]
 
+    def count(self, clause: Clause) -> int:
+        """Count the documents that match a clause."""
+        with _map_errors(self.folder):
+            searcher = self._index.searcher()
+            return int(searcher.search(self._translate.query(clause, searcher), 1, count=True).count or 0)
+
     def frequency(self, word: str, field: str) -> int:
         """Return the number of documents that have a word in a field; for several words, the number of the rarest."""
         with _map_errors(self.folder):

@@ -103,6 +103,26 @@ def test_links_to_as_of_a_day_asks_for_the_links_of_then(tmp_path: Path, order: 
     store.close()
 
 
+def test_a_link_of_a_time_between_two_crawls_with_other_links_is_uncertain(tmp_path: Path) -> None:
+    unchanged = [crawl(day, "tea", "one.example") for day in (0, 2)]
+    store = write_crawls(tmp_path, [*unchanged, crawl(4, "tea", "two.example"), crawl(6, "tea", "two.example")], 1)
+    store.finish(NOW)
+    with closing(Search(store.path, tmp_path / "index")) as search:
+
+        def uncertain(query: str, day: float) -> list[bool]:
+            date = datetime.fromtimestamp(NOW + day * DAY, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+            return [result.details.uncertain for result in search(f"{query} as-of:{date}", now=NOW + 9 * DAY).results]
+
+        assert uncertain("links-to:one.example", 1) == [False], "the crawl after it read the same links"
+        assert uncertain("links-to:one.example", 2) == [False], "a crawl at this time read these links"
+        assert uncertain("links-to:one.example", 3) == [True]
+        assert uncertain('link-text:"to one.example"', 3) == [True]
+        assert uncertain("tea", 3) == [False], "the text is the same before and after"
+        assert uncertain("links-to:two.example", 5) == [False]
+        assert uncertain("links-to:two.example", 7) == [False], "no later crawl has shown a change"
+    store.close()
+
+
 def test_forgetting_a_page_forgets_the_links_that_it_had(tmp_path: Path) -> None:
     store = write_crawls(tmp_path, CRAWLS, 1)
     store.close()

@@ -119,7 +119,7 @@ class EventAdapter(RecordAdapter):
         )
 
     def _open_store(self, path: Path) -> LateAttemptStore:
-        return LateAttemptStore(path)
+        return LateAttemptStore(path, self._collection.columns)
 
     def _rewrite_documents(self, workspace: Workspace) -> None:
         """Write the documents of all records and runs again, and remove other documents that windrow wrote."""

@@ -2,18 +2,21 @@
 
 Paths are `/api/events/all`, `/api/events/branch/NAME` and `/api/events/entity/NAME`, and in addition
 `/api/events/parser/NAME` and `/api/events/status/NAME`. Parameters are `start` (inclusive), `end` (exclusive),
-`format`, `limit`, `offset`, and, if the databases are in SQLite, the search words `q`. The latest event is first.
+`format`, `limit`, `offset`, the values `branch`, `entity`, `source` and `status` that events must have and, if the
+databases are in SQLite, the search words `q`. The latest event is first.
 
-If there are more events, the header field Link has the address of the next events. X-Total-Count is the number of
-events in the range, if the databases are in SQLite and there are no search words. The status is 304 if the client has
-the response already, as its ETag shows.
+A response that does not have all events has the address of the next ones in its field Link. X-Total-Count is the
+number of events in the range, if the databases are in SQLite and neither words nor values are given. A response that
+the client has, by its ETag, is a 304.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -25,17 +28,35 @@ from windrow.config import Workspace, find_workspace, load
 from windrow.contract import NOT_MODIFIED, OK
 from windrow.digest import digest
 from windrow.errors import WindrowError
-from windrow.stores.documents import SqliteDocuments, ViewRange
+from windrow.stores.documents import SqliteDocuments, StoredDocument, ViewRange
 
 MAX_EVENTS = 10_000
 """The maximum number of events in a response; a client requests further events with `offset`."""
 
 _VIEWS = frozenset({"branch", "entity", "parser", "status"})
+_SELECTED_KEYS = ("branch", "entity", "source", "status")
+_PAGE_SIZE = 500  # documents that are read at once
 _MAX_TEXT_LENGTH = 200  # characters of a parameter
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+
+ReadRange = Callable[[ViewRange], Iterator[StoredDocument]]
+"""A function that yields the documents in a range of a view."""
+
+
+def _select(read: ReadRange, view_range: ViewRange, values: Mapping[str, str]) -> Iterator[StoredDocument]:
+    """Yield the documents in a range that have these values; `skip` and `limit` count only such documents."""
+
+    def read_matching() -> Iterator[StoredDocument]:
+        count = 0
+        while page := list(read(view_range._replace(skip=count, limit=_PAGE_SIZE))):
+            yield from (event for event in page if all(event.get(name) == value for name, value in values.items()))
+            count += len(page)
+
+    return islice(read_matching(), view_range.skip, view_range.skip + view_range.limit)
 
 
 class ApiResponse(NamedTuple):
@@ -103,21 +124,24 @@ class EventApi:
     def _select_events(
         self, form: EventForm, view: str, view_range: ViewRange, parameters: Mapping[str, str]
     ) -> ApiResponse:
+        """Return the response with the events in a range of a view that have the words and values of the parameters."""
         words = parameters.get("q", "")[:_MAX_TEXT_LENGTH]
-        longer_range = view_range._replace(limit=view_range.limit + 1)  # shows whether more events follow
+        values = {name: parameters[name] for name in _SELECTED_KEYS if name in parameters}
+        longer_range = view_range._replace(limit=view_range.limit + 1)
         fields: dict[str, str] = {}
         try:
             if self._databases is None:
                 self._databases = connect_databases(self._workspace)
             store, database = self._databases.store, self._databases.events
             if not words:
-                events = list(store.view(database, view, longer_range))
-                if isinstance(store, SqliteDocuments):
+                read: ReadRange = partial(store.view, database, view)
+                if isinstance(store, SqliteDocuments) and not values:
                     fields["x-total-count"] = str(store.count_range(database, view, view_range))
             elif isinstance(store, SqliteDocuments):
-                events = list(store.search(database, words, view, longer_range))
+                read = partial(store.search, database, words, view)
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
+            events = list(_select(read, one_more, values) if values else read(one_more))
             if len(events) > view_range.limit:
                 page = {"limit": view_range.limit, "offset": view_range.skip + view_range.limit}
                 fields["link"] = f'<?{urlencode({**parameters, **page})}>; rel="next"'

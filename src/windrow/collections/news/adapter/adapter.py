@@ -49,7 +49,7 @@ class NewsAdapter(RecordAdapter):
         return replace(base, derivations={"publish": publisher}, limits=_limits(workspace))
 
     def _open_store(self, path: Path) -> LateAttemptStore:
-        return LateAttemptStore(path)
+        return LateAttemptStore(path, self._collection.columns)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
         """Yield the faults of the records, and a fault for each article whose file was written and is missing."""

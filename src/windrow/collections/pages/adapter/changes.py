@@ -45,10 +45,10 @@ class Edition(NamedTuple):
     """A version of a page. `changed` describes in one line the changes since the previous version.
 
     `end` is the time when the page was found to be gone or changed, null if the version is still present.
-    `duplicate_of` is the address of the page that it is marked as a duplicate of. `copies` is the number of other
-    addresses that have the same text now. `indexed` tells whether its text can be searched for, `words` is the number
-    of different words. `reason` is why it has no text or only a part, or why it is not the page that was requested;
-    otherwise it is empty.
+    `duplicate_of` is the address of which it is marked as a duplicate, `copies` the number of other addresses with the
+    same text now. `indexed` tells whether its text can be searched for, `words` is the number of different words.
+    `reason` is why it has no text or only a part, or why it is not the page that was requested; otherwise it is empty.
+    `suspected` tells whether it is present and suspected of being a soft 404.
     """
 
     generation: str
@@ -69,6 +69,7 @@ class Edition(NamedTuple):
     words: int
     changed: str = ""
     reason: str = ""
+    suspected: bool = False
 
 
 class RelatedPages(NamedTuple):
@@ -89,6 +90,7 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
     The related pages are empty unless the address has a text now.
     """
     related = RelatedPages()
+    suspected_id = 0
     with open_existing_summary(workspace) as summary:
         if summary is None:
             return [], related
@@ -99,9 +101,14 @@ def read_editions(workspace: Workspace, url: str) -> tuple[list[Edition], Relate
             copies = reader.list_copies(latest_version.pile_id, url, _MAX_LISTED_COPIES)
             near_duplicates, representative = reader.find_near_duplicates(latest_version.id, _MAX_LISTED_COPIES)
             related = RelatedPages(tuple(copies), tuple(near_duplicates), representative)
+            if reader.is_suspected(latest_version):
+                suspected_id = latest_version.id
         changes, reasons = _describe_changes(reader, versions), reader.read_reasons(url)
     editions = [
-        _make_edition(version, changes.get(version.id, ""), reasons.get(version.generation, "")) for version in versions
+        _make_edition(version, changes.get(version.id, ""), reasons.get(version.generation, ""))._replace(
+            suspected=version.id == suspected_id
+        )
+        for version in versions
     ]
     return editions, related
 

@@ -150,7 +150,10 @@ def _describe_index(edition: Edition, same_text: tuple[str, ...]) -> Iterator[st
             is_other_page = edition.reason in SUBSTITUTE_REASONS
             effect = "it is not the page that was requested" if is_other_page else "only a part of it was read"
             yield f"  {effect}: {Reason(edition.reason).meaning}"
-        if edition.reason == Reason.SOFT_404:
+        if edition.suspected:
+            copies = counted(edition.copies, "other address")
+            yield f"  it may be a soft 404: {copies} have the same text, and no word of its own address is in it"
+        if edition.suspected or edition.reason == Reason.SOFT_404:
             yield "  searches leave it out; the filter is:soft-404 finds it"
     elif edition.reason:
         hint = f"; {_INSTALL_HINT}" if (edition.reason, edition.kind) == (Reason.UNSUPPORTED, _PDF) else ""

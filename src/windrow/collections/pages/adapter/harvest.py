@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from windrow.archive import open_response
@@ -11,12 +14,13 @@ from windrow.collections.pages.adapter.crawler_projection import CrawlerProjecti
 from windrow.collections.pages.adapter.search_index import make_index_phase
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
+from windrow.collections.pages.database.soft_404s import count_suspects
 from windrow.collections.pages.database.store import SummaryStore
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.policy import PolicyVerdict, describe_verdict, judge_by_robots
 from windrow.collections.pages.settings import Pages
 from windrow.config import Value, Workspace
-from windrow.engine.run import Harvest
+from windrow.engine.run import Derived, Harvest
 from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.fetch.politeness import robots_state
 from windrow.fetch.politeness.user_agent import user_agent
@@ -24,10 +28,11 @@ from windrow.formats.http import decode_body
 from windrow.formats.robots import MAX_BYTES
 from windrow.formats.url import parts
 from windrow.ledger import Ledger
+from windrow.ledger.sessions import RuleCount
 from windrow.model import ArchivePlace, Source
 from windrow.reasons import Reason
 from windrow.stores.index.folder import refuse_foreign
-from windrow.stores.sqlite import close_on_failure
+from windrow.stores.sqlite import SqliteReader, close_on_failure
 
 
 def harvest(workspace: Workspace) -> Harvest:
@@ -54,9 +59,31 @@ def harvest(workspace: Workspace) -> Harvest:
         options={"agent": agent},
         projection=projection,
         version_store=store,
-        derivations={"index": make_index_phase(section.summary_database, section.index)},
+        derivations={"index": partial(_index, workspace)},
         limits=section.limits,
     )
+
+
+_SUSPECT_RULE = "the text of several addresses has no word of them (found by is:soft-404)"
+
+
+def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
+    """Update the search index; return what was done, and how many pages searches leave out as suspected soft 404s."""
+    section = workspace.section(Pages)
+    message = make_index_phase(section.summary_database, section.index)(pulse)
+    if not section.summary_database.is_file():
+        return Derived(message)
+    with closing(SqliteReader(section.summary_database)) as reader, reader.reading() as connection:
+        suspects = count_suspects(connection)
+    if not suspects:
+        return Derived(message)
+    with closing(Ledger(workspace.ledger)) as ledger:
+        source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION.name)}
+    counts = [
+        RuleCount(source_of_origin.get(origin, origin), Reason.SOFT_404, _SUSPECT_RULE, page_count, example)
+        for origin, page_count, example in suspects
+    ]
+    return Derived(message, left_out=tuple(counts))
 
 
 def require_agent(workspace: Workspace) -> str:

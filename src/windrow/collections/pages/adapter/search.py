@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import closing
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import Lock
@@ -19,6 +19,7 @@ from windrow.collections.pages.database.search_view import NO_LINKS, SummaryRead
 from windrow.collections.pages.search.index_query import (
     FROM,
     PRESENTLY_OPEN,
+    add_origins,
     at_query_time,
     count_kinds,
     make_clause,
@@ -41,11 +42,13 @@ from windrow.collections.pages.search.rank import (
 )
 from windrow.collections.pages.settings import Pages
 from windrow.config import Workspace
+from windrow.contract.registry import columns
 from windrow.errors import IndexDamaged
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
-from windrow.query import Query, parse
+from windrow.query import Query
 from windrow.query.clause import NO_FACETS, Clause, FacetCounts, IndexHit
+from windrow.query.columns import parse_query
 from windrow.query.likeness import (
     PROXIMITY_LENGTH,
     RankingQuery,
@@ -83,11 +86,11 @@ Matches: TypeAlias = dict[Filter, tuple[int, ...]]
 class PageHit(NamedTuple):
     """A page that a search found.
 
-    `more` is the number of other addresses with the same or nearly the same text. `near` is how many of these addresses
-    have only nearly the same text. `standing` is the address of the group's representative; it is null if the page
-    itself is the representative, or if there is no group. `uncertain` is true if, for a query of a past time, the page
-    may have been changed or gone at that time: it has ended and was last seen before that time, or the last attempt up
-    to that time did not find it.
+    `more` is the number of other addresses with the same or nearly the same text, `near` the number of addresses with
+    only nearly the same text. `standing` is the address of their representative, null if that is the page itself or if
+    there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was last seen
+    before that time, or that the last attempt up to that time did not find; or if the query filters by links, and the
+    page has other links at its first crawl after that time.
     """
 
     url: str
@@ -114,8 +117,14 @@ class PageHit(NamedTuple):
 class Search:
     """Searches one Summary Database; may be kept open for many queries."""
 
-    def __init__(self, summary: Path, folder: Path) -> None:
-        """Open a Summary Database and the index in `folder`. Build the index if it is missing or of another version."""
+    def __init__(
+        self, summary: Path, folder: Path, origins_of: Callable[[str], tuple[str, ...]] = lambda _source: ()
+    ) -> None:
+        """Open a Summary Database and the index in `folder`; a missing index, or one of another version, is built.
+
+        `origins_of` returns the origins of a source, for the filter `source:`.
+        """
+        self._origins_of = origins_of
         self._summary = SummaryReader(summary, {"windrow_says": contains_words})
         self._folder = folder
         self._reopening = Lock()
@@ -142,7 +151,7 @@ class Search:
         The details of a result are a `PageHit`; it contains the parts of its score if `explain` is true. Raises
         StoreError if the database or the index cannot be read.
         """
-        query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
+        query = self._parse(text)
         if query.nothing:
             return SearchAnswer(text, offset, (), query.notes, further=False, relaxed=False)
         index = self._index
@@ -155,6 +164,11 @@ class Search:
                     self._open(anew=True)
         with self._summary.read_transaction():
             return self._answer(text, query, now, offset, limit, explain=explain)
+
+    def _parse(self, text: str) -> Query:
+        """Parse a query, and give its filters what they need of the time of the query and of the sources."""
+        query = at_query_time(parse_query(text, columns()), has_past_links=self._summary.has_past_links())
+        return add_origins(query, self._origins_of)
 
     def _answer(self, text: str, query: Query, now: int, offset: int, limit: int, *, explain: bool) -> SearchAnswer:
         frequencies, document_count = self._count_frequencies(query)
@@ -199,8 +213,8 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the documents that match a query, by origin, language, kind and year."""
-        query = at_query_time(parse(text), has_past_links=self._summary.has_past_links())
+        """Count the documents that match a query, by origin, language, kind and year; see `__call__`."""
+        query = self._parse(text)
         if query.nothing:
             return NO_FACETS
         with self._summary.read_transaction():
@@ -311,9 +325,12 @@ class Search:
         copies = self._summary.count_copies(pile_ids, condition.sql, condition.values) if pile_ids else {}
         if query.as_of is not None:
             url_ids = {ranked.candidate.page.url_id for ranked in ranked_pages}
-            absent_ids = self._summary.find_absent(url_ids, query.as_of)
+            uncertain_ids = self._summary.find_absent(url_ids, query.as_of)
+            if any(leaf.key in {"links-to", "link-text"} for leaf in filters(query.root)):
+                uncertain_ids |= self._summary.find_uncertain_links(url_ids, query.as_of)
             for ranked in ranked_pages:
-                yield ShownPage(ranked, copies, query.as_of, is_absent=ranked.candidate.page.url_id in absent_ids)
+                is_uncertain = ranked.candidate.page.url_id in uncertain_ids
+                yield ShownPage(ranked, copies, query.as_of, is_uncertain=is_uncertain)
             return
         if query.history:
             yield from (ShownPage(ranked, copies, None) for ranked in ranked_pages)
@@ -332,15 +349,25 @@ class Search:
             yield shown_page
 
 
+def _open_search(workspace: Workspace) -> AbstractContextManager[Search]:
+    """Open the search of a workspace's pages; raise WindrowError if there are no pages yet."""
+
+    def origins_of(source: str) -> tuple[str, ...]:
+        with closing(Ledger(workspace.ledger)) as ledger:
+            return tuple(host.origin for host in ledger.addresses.hosts("pages") if host.source == source)
+
+    return closing(Search(require_summary(workspace), workspace.section(Pages).index, origins_of))
+
+
 def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10, explain: bool = False) -> SearchAnswer:
     """Search the pages of a workspace, as `Search` does; raise WindrowError if there are no pages yet."""
-    with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
+    with _open_search(workspace) as search_pages:
         return search_pages(text, now=int(now().timestamp()), offset=offset, limit=limit, explain=explain)
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds, by facet. Pages with the same text are counted one by one."""
-    with closing(Search(require_summary(workspace), workspace.section(Pages).index)) as search_pages:
+    """Count the pages that a search finds, by facet, before those with the same text are folded."""
+    with _open_search(workspace) as search_pages:
         counts = search_pages.count_facets(text)
     source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}
     by_source: dict[str, int] = {}
@@ -371,7 +398,7 @@ def _make_result(shown_page: ShownPage, hit_pattern: re.Pattern[str] | None, *, 
         more=other_count,
         near=other_count - copy_count,
         standing=None if shown_page.representative == page.url else shown_page.representative,
-        uncertain=shown_page.is_absent
+        uncertain=shown_page.is_uncertain
         or (shown_page.as_of is not None and page.end is not None and page.last_seen < shown_page.as_of),
         score=round(shown_page.ranked.score, 4),
         generation=str(UUID(bytes=page.uuid)),

@@ -391,6 +391,7 @@ class SummaryBatch:
         execute_many = self._connection.executemany
         execute_many("DELETE FROM windrow_owed WHERE entity_generation_id = ?", rows)
         execute_many("DELETE FROM windrow_reading WHERE entity_generation_id = ?", rows)
+        execute_many("DELETE FROM windrow_soft_404 WHERE generation_id = ?", rows)
         execute_many(
             "UPDATE entity_generation SET marked_duplicate = 0 WHERE entity_generation_id IN ("
             "SELECT subject_entity_generation_id FROM duplicate_summary"

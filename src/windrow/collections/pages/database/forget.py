@@ -35,6 +35,7 @@ _DEPENDENT_ROWS = (
     ),
     ("windrow_owed", f"entity_generation_id IN {_REMOVED}"),
     ("windrow_reading", f"entity_generation_id IN {_REMOVED}"),
+    ("windrow_soft_404", f"generation_id IN {_REMOVED}"),
     ("windrow_past", f"entity_generation_id IN {_REMOVED}"),
 )
 _UNMARK_DUPLICATES = f"""

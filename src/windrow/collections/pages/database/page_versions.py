@@ -9,6 +9,7 @@ from operator import attrgetter, itemgetter
 from typing import Any, NamedTuple
 
 from windrow.collections.pages.database.search_view import BESIDE, LATEST, ORIGINAL, PAST, version_relation
+from windrow.collections.pages.database.soft_404s import HAS_TABLE
 from windrow.stores.settled import WRITTEN_ATTEMPTS
 from windrow.stores.sqlite import SqliteReader
 
@@ -108,6 +109,7 @@ SELECT o.entity_generation_id, o.reason FROM windrow_observation o
 WHERE o.url_id = (SELECT url_id FROM url WHERE str_url = ?) AND o.reason <> '' AND o.entity_generation_id IS NOT NULL
 ORDER BY o.at, o.crawl_uuid
 """
+_SELECT_SUSPECT = "SELECT 1 FROM windrow_soft_404 WHERE (generation_id, text_pile_id) = (?, ?)"
 _HAS_OBSERVATIONS = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_observation'"
 _SELECT_URL_ID = "SELECT url_id FROM url WHERE str_url = ?"
 _COUNT_BY_ORIGIN = """
@@ -169,6 +171,12 @@ class VersionReader:
         near_duplicates = [NearDuplicate(*row) for row in self._rows(_SELECT_NEAR_DUPLICATES, (generation_id, limit))]
         representatives = self._rows(_SELECT_REPRESENTATIVE, (generation_id,))
         return near_duplicates, representatives[0][0] if representatives else ""
+
+    def is_suspected(self, version: PageVersion) -> bool:
+        """Return whether the latest version of a present page is suspected of being a soft 404 (`soft_404s`)."""
+        if not self._rows(HAS_TABLE, ())[0][0]:
+            return False
+        return bool(self._rows(_SELECT_SUSPECT, (version.generation, version.pile_id)))
 
     def read_reasons(self, url: str) -> dict[int, str]:
         """Return the last reason of each generation of an address, by id. Generations without a reason are left out.

@@ -30,25 +30,31 @@ LEFT JOIN url t ON t.url_id = r.to_url_id
 _DESCRIPTION_COLUMNS = """
   n.marked_duplicate, n.text_pile_id, {said}.title, {said}.primary_headline, {said}.description,
   {said}.primary_language, {said}.time_created_unix_utc, {said}.time_updated_unix_utc,
-  coalesce({said}.indexiness, 0) AS indexiness, {file}.mimetype_id, {file}.canonical_url_id
+  coalesce({said}.indexiness, 0) AS indexiness, {suspect} AS is_suspect, {file}.mimetype_id, {file}.canonical_url_id
 """
 _ID_COLUMNS = "n.entity_generation_id, n.entity_generation_uuid, n.url_id, n.url_fragment"
 _LATEST_VERSIONS = f"""
 (SELECT n.entity_generation_id AS version_id, {_ID_COLUMNS}, {{first}} AS first_seen_unix_utc, n.last_seen_unix_utc,
-  n.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="d", file="f")}, f.file_size
+  n.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="d", file="f", suspect="{suspect}")}, f.file_size
 FROM entity_generation n LEFT JOIN document_description d ON d.entity_generation_id = n.entity_generation_id
 LEFT JOIN file_summary f ON f.entity_generation_id = n.entity_generation_id)
 """
-PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc")
-"""Selects the latest version of every generation; `first_seen_unix_utc` is when the generation was first seen."""
-LATEST = _LATEST_VERSIONS.format(
-    first="coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
+PLAIN_GENERATIONS = _LATEST_VERSIONS.format(first="n.first_seen_unix_utc", suspect=0)
+"""Selects the latest version of every generation; its `first_seen_unix_utc` is that of the generation."""
+_FIRST_SEEN = (
+    "coalesce((SELECT max(p.confirmed_end_unix_utc) FROM windrow_past p"
     " WHERE p.entity_generation_id = n.entity_generation_id), n.first_seen_unix_utc)"
 )
+LATEST = _LATEST_VERSIONS.format(first=_FIRST_SEEN, suspect=0)
 """Selects the latest version of every generation; `first_seen_unix_utc` is the end of the version before it, if any."""
+_LATEST_WITH_SUSPECTS = _LATEST_VERSIONS.format(
+    first=_FIRST_SEEN,
+    suspect="EXISTS (SELECT 1 FROM windrow_soft_404 s"
+    " WHERE s.generation_id = n.entity_generation_id AND s.text_pile_id = n.text_pile_id)",
+)
 PAST = f"""
 (SELECT -p.version_id AS version_id, {_ID_COLUMNS}, p.first_seen_unix_utc, p.last_seen_unix_utc,
-  p.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="w", file="w")}, NULL AS file_size
+  p.confirmed_end_unix_utc, {_DESCRIPTION_COLUMNS.format(said="w", file="w", suspect=0)}, NULL AS file_size
 FROM windrow_past p JOIN entity_generation n ON n.entity_generation_id = p.entity_generation_id
 JOIN windrow_wording w ON w.said = p.said)
 """
@@ -65,8 +71,9 @@ def version_relation(connection: sqlite3.Connection) -> str:
 class IndexedGeneration(NamedTuple):
     """A version with everything that is indexed. Times are UNIX seconds; `end` is None until the version ends.
 
-    `kind` is its media type, as `type/subtype`, and `suffix` is the part after a `+`; each is None if it is missing.
-    `id` is the id of the generation for its latest version, and negative for its past versions.
+    `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
+    id of the generation for its latest version, and negative for its past versions. `is_suspect` is true for a page
+    that is suspected of being a soft 404 (`soft_404s`).
     """
 
     id: int
@@ -89,6 +96,7 @@ class IndexedGeneration(NamedTuple):
     created: int | None
     updated: int | None
     indexiness: int
+    is_suspect: bool
     text: str
     secondary_text: str
     big_headlines: str
@@ -98,7 +106,7 @@ class IndexedGeneration(NamedTuple):
 
 
 class IncomingLinks(NamedTuple):
-    """Links to a URL: `pages` is the number of links, `texts` are their (text, count), the most frequent first."""
+    """The number of `pages` that link to a URL, and the `texts` of these links as (text, pages), most pages first."""
 
     pages: int
     texts: tuple[tuple[str, int], ...]
@@ -108,7 +116,7 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""The maximum number of links to one URL that are read and counted."""
+"""Most pairs of a text and a page with such a link to one URL that are read; `linked` is 1 from 200 pages on."""
 MAX_LINK_TEXTS = 12
 """The maximum number of texts of links to one URL that are indexed."""
 
@@ -123,7 +131,7 @@ _COLUMNS = """
 g.version_id, g.entity_generation_uuid, g.url_id, u.str_url, coalesce(o.host, ''),
 g.first_seen_unix_utc, g.last_seen_unix_utc, g.confirmed_end_unix_utc, g.marked_duplicate, g.text_pile_id,
 m.mime_type || '/' || m.mime_subtype, m.mime_suffix, g.canonical_url_id, g.primary_language, g.title,
-g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness
+g.primary_headline, g.description, g.time_created_unix_utc, g.time_updated_unix_utc, g.indexiness, g.is_suspect
 """
 _TEXT_COLUMNS = ", ".join(
     f"coalesce(p.{name}, '')"
@@ -139,7 +147,7 @@ _SELECT_TEXTS = (
 _WHERE_IDS = "WHERE g.version_id IN (SELECT value FROM json_each(?))"
 # Texts of links on present pages; duplicates, links with `nofollow` and links of a page to itself are ignored.
 _SELECT_LINK_TEXTS = """
-SELECT l.text FROM link_summary l
+SELECT DISTINCT l.text, g.url_id FROM link_summary l
 JOIN entity_generation g ON g.entity_generation_id = l.entity_generation_id
 WHERE l.link_to_url = ? AND g.confirmed_end_unix_utc IS NULL AND NOT g.marked_duplicate AND g.url_id <> l.link_to_url
 AND l.text <> '' AND NOT l.rel_nofollow LIMIT ?
@@ -164,6 +172,19 @@ _SELECT_ABSENT = """
 SELECT v.value FROM json_each(?1) v WHERE (
   SELECT o.sight FROM windrow_observation o WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight <> 'unknown'
   ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1) IN ('missing', 'gone')
+"""
+# The URLs of whose page the first answer after a time has other links than the last one before it. An answer 304 (same)
+# has the links of the earlier one; the links of some answers are unknown.
+_SELECT_UNCERTAIN_LINKS = """
+SELECT v.value FROM json_each(?1) v WHERE nullif((
+  SELECT CASE o.sight WHEN 'same' THEN x'' ELSE o.linked END FROM windrow_observation o
+  WHERE o.url_id = v.value AND o.at > ?2 AND o.sight IN ('content', 'same') ORDER BY o.at, o.crawl_uuid LIMIT 1), x'')
+<> (
+  SELECT o.linked FROM windrow_observation o
+  WHERE o.url_id = v.value AND o.at <= ?2 AND o.sight = 'content' AND o.linked <> x''
+  ORDER BY o.at DESC, o.crawl_uuid DESC LIMIT 1)
+AND NOT EXISTS (
+  SELECT 1 FROM windrow_observation o WHERE o.url_id = v.value AND o.at = ?2 AND o.sight IN ('content', 'same'))
 """
 _COUNT_GROUPS = """
 SELECT r.representative_id, count(DISTINCT g.url_id) FROM windrow_representative r
@@ -220,7 +241,10 @@ class SummaryReader:
             return self._list_relations(connection)
 
     def _list_relations(self, connection: sqlite3.Connection) -> tuple[str, ...]:
-        return (PAST, LATEST) if self._has(connection, "windrow_past") else (PLAIN_GENERATIONS,)
+        if not self._has(connection, "windrow_past"):
+            return (PLAIN_GENERATIONS,)
+        has_suspects = self._has(connection, "windrow_soft_404")
+        return (PAST, _LATEST_WITH_SUSPECTS if has_suspects else LATEST)
 
     def read_texts(self, pile_ids: Iterable[int], max_characters: int) -> dict[int, str]:
         """Return the first `max_characters` of the main text of each pile, by id."""
@@ -233,9 +257,11 @@ class SummaryReader:
         with self._file.reading() as connection:
             for url_id in url_ids:
                 rows = connection.execute(_SELECT_LINK_TEXTS, (url_id, MAX_LINKS_READ))
-                counts = Counter(" ".join(text.split()) for (text,) in rows)
+                links = {(" ".join(text.split()), page_url) for text, page_url in rows}
+                counts = Counter(text for text, _ in links)
                 ordered_texts = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
-                links_by_url[url_id] = IncomingLinks(counts.total(), tuple(ordered_texts[:MAX_LINK_TEXTS]))
+                page_count = len({page_url for _, page_url in links})
+                links_by_url[url_id] = IncomingLinks(page_count, tuple(ordered_texts[:MAX_LINK_TEXTS]))
         return links_by_url
 
     def find_linked_generations(self, ids: Sequence[int]) -> set[int]:
@@ -266,6 +292,13 @@ class SummaryReader:
             if not self._has(connection, "windrow_observation"):
                 return set()
             return {row[0] for row in connection.execute(_SELECT_ABSENT, (str(list(url_ids)), as_of))}
+
+    def find_uncertain_links(self, url_ids: Iterable[int], as_of: int) -> set[int]:
+        """Return the ids of the URLs whose links changed between two crawls, one before `as_of` and one after it."""
+        with self._file.reading() as connection:
+            if not self._has(connection, "windrow_past_link"):
+                return set()
+            return {row[0] for row in connection.execute(_SELECT_UNCERTAIN_LINKS, (str(list(url_ids)), as_of))}
 
     def has_past_links(self) -> bool:
         """Return whether the database has a table of past links; a database of another tool does not."""

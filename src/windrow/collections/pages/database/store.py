@@ -19,6 +19,7 @@ from windrow.collections.pages.database.page_parts import (
     list_named_urls,
     prune_past_links,
 )
+from windrow.collections.pages.database.soft_404s import HAS_TABLE, update_suspects
 from windrow.collections.pages.database.writer import ATTEMPT, DatabaseWriter, statements
 from windrow.contract import ContentCheck
 from windrow.errors import StoreError
@@ -51,6 +52,10 @@ ORDER BY u.str_url, o.at, o.crawl_uuid
 
 
 _SELECT_URL_IDS = "SELECT url_id FROM entity_generation WHERE entity_generation_id IN (SELECT value FROM json_each(?))"
+_REGROUP_DUPLICATES = """
+INSERT OR IGNORE INTO windrow_regroup
+SELECT DISTINCT text_pile_id FROM entity_generation WHERE marked_duplicate AND text_pile_id IS NOT NULL
+"""
 
 
 class SummaryStore(DatabaseWriter):
@@ -71,8 +76,11 @@ class SummaryStore(DatabaseWriter):
                 f"{self.path} was made by another version of windrow",
                 hint="move it away, then rebuild it from the archive: windrow run --from summarise",
             )
+        is_upgrade = bool(has_tables) and not self._connection.execute(HAS_TABLE).fetchone()[0]
         for statement in statements("beside", "near", "representative", "wording"):
             self._connection.execute(statement)
+        if is_upgrade:  # the next run looks for suspects among the texts that several addresses have
+            self._connection.execute(_REGROUP_DUPLICATES)
         self._connection.execute(
             "INSERT OR IGNORE INTO unobtanium_database_info VALUES (?, ?)", (SCHEMA_KEY, SCHEMA_VERSION)
         )
@@ -187,9 +195,12 @@ class SummaryStore(DatabaseWriter):
         return total
 
     def _update_duplicates(self, now: int) -> int:
+        """Update duplicates and suspects of at most `PILES_PER_TRANSACTION` text piles; return the number of piles."""
         rows = self._connection.execute(
             "SELECT text_pile_id FROM windrow_regroup LIMIT ?", (PILES_PER_TRANSACTION,)
         ).fetchall()
-        update_duplicates(self._connection, [row[0] for row in rows], now)
+        pile_ids = [row[0] for row in rows]
+        update_duplicates(self._connection, pile_ids, now)
+        update_suspects(self._connection, pile_ids)
         self._connection.executemany("DELETE FROM windrow_regroup WHERE text_pile_id = ?", rows)
         return len(rows)

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from windrow.collections.pages.database.search_view import IncomingLinks, IndexedGeneration
 from windrow.query.clause import (
+    NO_DOCUMENT,
     Clause,
     Everything,
     IndexDocument,
@@ -34,6 +35,7 @@ from windrow.query.clause import (
     require_some_terms,
     word_or_forms,
 )
+from windrow.query.columns import read_dates
 from windrow.query.likeness import required_terms
 from windrow.query.parse import Query
 from windrow.query.tree import (
@@ -44,6 +46,7 @@ from windrow.query.tree import (
     Not,
     PastLinks,
     Phrase,
+    SourceOrigins,
     TimeSpan,
     Word,
     filters,
@@ -82,6 +85,7 @@ _KEYS_SHOWING_DUPLICATES = {
     "is",
     "links-to",
     "link-text",
+    "source",
 }
 
 
@@ -122,7 +126,7 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page whose text reports that the page does not exist, although its status is 200."""
+"""The flag of a page that says that there is no such page, although its status is 200, or that is suspected of it."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
@@ -159,18 +163,28 @@ def _make_translator(
             return word_or_forms(leaf, fields, word_forms if leaf in terms else {})
         if leaf.key in _UNINDEXED_KEYS:
             return NumberIn("id", matches[leaf])
-        return filter_clause(leaf, FIELD_OF_KEY) or _make_mark_clause(leaf.key, str(leaf.value))
+        return _make_page_clause(leaf) or filter_clause(leaf, FIELD_OF_KEY) or NO_DOCUMENT
 
     return translate
 
 
-def _make_mark_clause(key: str, text: str) -> MarkIn:
-    if key == "type":
-        return MarkIn(key, KINDS.get(text, (text,)))
-    return MarkIn("flag" if key == "is" else key, (text,))
+def _make_page_clause(leaf: Filter) -> Clause | None:
+    """Return the clause for a filter that has a meaning of its own for pages, or None for any other filter."""
+    match leaf:
+        case Filter(key="type", value=str(text)):
+            return MarkIn("type", KINDS.get(text, (text,)))
+        case Filter(key="is", value=str(flag)):
+            return MarkIn("flag", (flag,))
+        case Filter(key="source", value=SourceOrigins(origins)):
+            return MarkIn("origin", origins)
+        case Filter(key="source"):
+            return NO_DOCUMENT
+        case Filter(key="year", value=str(text)) if bounds := read_dates(text):
+            return NumberRange("published", *bounds)
+    return None
 
 
-VERSION = "6"
+VERSION = "7"
 """Version of the indexed documents; an index of another version is rebuilt."""
 
 FIELDS = (
@@ -225,7 +239,8 @@ def make_document(page: IndexedGeneration, links: IncomingLinks) -> IndexDocumen
         (address, _ADDRESS_WEIGHT),
         *((indexable_text(link_text), _LINK_TEXT_WEIGHT) for link_text, _ in links.texts),
     ]
-    is_soft_404 = recognise_substitute((page.title or "", page.headline or ""), page.text) is Reason.SOFT_404
+    titles = (page.title or "", page.headline or "")
+    is_soft_404 = bool(page.is_suspect) or recognise_substitute(titles, page.text) is Reason.SOFT_404
     is_current = page.end is None and not page.is_duplicate and not is_soft_404
     fields = [("main" if is_current else "past", part) for part, weight in main_parts if part for _ in range(weight)]
     other_parts = [("rest" if is_current else "past_rest", indexable_text(page.secondary_text)), ("title", title)]
@@ -243,7 +258,7 @@ def compute_stamp(page: IndexedGeneration, links: IncomingLinks | None = None) -
     If `links` is None, the hash covers only the page itself. The time when the version was last seen is left out,
     because it changes with every attempt and is not indexed.
     """
-    indexed_fields = (*page[2:6], *page[7:20], links)  # all but the id, UUID, time of the last attempt and texts
+    indexed_fields = (*page[2:6], *page[7:21], links)  # all but the id, UUID, time of the last attempt and texts
     # SQLite's integers are signed: 63 bits of the hash fit.
     return int.from_bytes(blake2b(repr(indexed_fields).encode("utf-8", "replace"), digest_size=8).digest(), "big") >> 1
 
@@ -329,6 +344,21 @@ def at_query_time(query: Query, *, has_past_links: bool = False) -> Query:
                 return Filter("duplicate-at", str(as_of), typed)
             case Filter("links-to" | "link-text" as key, str() | LinkFilter() as target, typed) if has_past_links:
                 return Filter(key, PastLinks(target, as_of), typed)
+            case _:
+                return leaf
+
+    return replace(query, root=replace_leaves(query.root, replace_leaf))
+
+
+def add_origins(query: Query, origins_of: Callable[[str], tuple[str, ...]]) -> Query:
+    """Return a query whose filters `source:` have the origins of their source, which `origins_of` returns."""
+    if query.root is None or not any(leaf.key == "source" for leaf in filters(query.root)):
+        return query
+
+    def replace_leaf(leaf: Word | Phrase | Filter) -> Word | Phrase | Filter:
+        match leaf:
+            case Filter("source", str(name), typed):
+                return Filter("source", SourceOrigins(origins_of(name)), typed)
             case _:
                 return leaf
 

@@ -232,8 +232,8 @@ class ShownPage(NamedTuple):
     """A page to show. `as_of` is the time of the query (UNIX seconds), or None for the present or for all times.
 
     `url_counts` has the number of URLs with each text, by pile id. `group_size` is the number of URLs in the page's
-    group, `representative` is the URL of the group's representative. `is_absent` is true if the last attempt up to
-    `as_of` did not find the page.
+    group, `representative` the URL of the group's representative. `is_uncertain` tells that the last attempt up to
+    `as_of` did not find the page, or that the links by which the page was found may have been others at that time.
     """
 
     ranked: Ranked
@@ -241,7 +241,7 @@ class ShownPage(NamedTuple):
     as_of: int | None
     group_size: int = 1
     representative: str | None = None
-    is_absent: bool = False
+    is_uncertain: bool = False
 
 
 def add_representative(

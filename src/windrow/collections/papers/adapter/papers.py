@@ -60,7 +60,7 @@ class PaperAdapter(RecordAdapter):
         return read_settings(workspace, self._path(workspace), options, tuple(sorted(folders)))
 
     def _open_store(self, path: Path) -> RecordStore:
-        return PaperStore(path)
+        return PaperStore(path, COLLECTION.columns)
 
     def require_ready(self, workspace: Workspace) -> None:
         """Raise an error if a setting is not valid, or the media types of a source or the table are not."""

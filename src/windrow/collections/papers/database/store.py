@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from windrow.collections.papers.grobid import earlier_name, final_name
+from windrow.contract import TypedColumn
 from windrow.stores.records import RecordStore
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
@@ -76,9 +77,12 @@ class PaperRecord(NamedTuple):
 class PaperStore(RecordStore):
     """The records of papers, with a list of the papers whose rows are out of date."""
 
-    def __init__(self, path: Path, *, read_only: bool = False) -> None:
-        """Open the file. If it has no list of papers to write, create the list with all papers, unless `read_only`."""
-        super().__init__(path, read_only=read_only)
+    def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
+        """Open the file; unless `read_only`, create the list, with all papers of the file, if read_only does not exist.
+
+        For `columns` see `RecordStore`.
+        """
+        super().__init__(path, columns, it=read_only)
         if read_only:
             return
         with close_on_failure(self._connection.close), self._guarded():

@@ -1,0 +1,121 @@
+"""Suspected soft 404s: pages of one origin with the same short text and title, of which their addresses say nothing.
+
+A server that answers every address with the same page does not have these documents. A page that several addresses
+show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical address.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from windrow.content.substitute import recognise_substitute
+from windrow.query.word import words
+
+MIN_NAMES = 3
+"""The least number of addresses with different names that have the text of a suspected soft 404."""
+_MAX_TEXT_CHARACTERS = 4_000  # of the main text; a longer one is a document
+_MIN_WORD_CHARACTERS = 4  # of a word of an address that a document at this address would have, too
+_COMPARED_CHARACTERS = 6  # at the beginning of a word
+_DEFAULT_NAMES = {"index", "default", "home"}
+
+_SELECT_REPEATED_TEXTS = """
+SELECT text_pile_id FROM entity_generation
+WHERE text_pile_id IN (SELECT value FROM json_each(?)) AND confirmed_end_unix_utc IS NULL
+GROUP BY text_pile_id HAVING count(*) >= ?
+"""
+_SELECT_EQUAL_PAGES = """
+SELECT g.text_pile_id, u.origin_id, coalesce(d.title, '') AS title, coalesce(d.primary_headline, '') AS headline,
+  u.str_url, g.entity_generation_id
+FROM entity_generation g JOIN url u ON u.url_id = g.url_id
+LEFT JOIN document_description d ON d.entity_generation_id = g.entity_generation_id
+LEFT JOIN file_summary f ON f.entity_generation_id = g.entity_generation_id
+WHERE g.text_pile_id IN (SELECT value FROM json_each(?)) AND g.confirmed_end_unix_utc IS NULL
+AND coalesce(f.canonical_url_id, g.url_id) = g.url_id
+ORDER BY g.text_pile_id, u.origin_id, title, headline, u.str_url, g.entity_generation_id
+"""
+_SELECT_SHORT_TEXTS = """
+SELECT text_pile_id, text, big_headlines || ' ' || small_headlines FROM text_pile
+WHERE text_pile_id IN (SELECT value FROM json_each(?)) AND length(text) <= ?
+"""
+_COUNT_BY_ORIGIN = """
+SELECT o.str_origin, count(*), min(u.str_url) FROM windrow_soft_404 s
+JOIN entity_generation g ON (g.entity_generation_id, g.text_pile_id) = (s.generation_id, s.text_pile_id)
+JOIN url u ON u.url_id = g.url_id JOIN origin o ON o.origin_id = u.origin_id
+WHERE g.confirmed_end_unix_utc IS NULL GROUP BY o.origin_id ORDER BY o.str_origin
+"""
+HAS_TABLE = "SELECT count(*) FROM sqlite_master WHERE name = 'windrow_soft_404'"
+
+
+def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> None:
+    """Update which present pages with these texts are suspected, within the open transaction of `connection`."""
+    piles = json.dumps(list(pile_ids))
+    connection.execute("DELETE FROM windrow_soft_404 WHERE text_pile_id IN (SELECT value FROM json_each(?))", (piles,))
+    repeated = [pile_id for (pile_id,) in connection.execute(_SELECT_REPEATED_TEXTS, (piles, MIN_NAMES))]
+    if not repeated:
+        return
+    piles = json.dumps(repeated)
+    rows = connection.execute(_SELECT_EQUAL_PAGES, (piles,)).fetchall()
+    groups = [(key, [*group]) for key, group in groupby(rows, key=lambda row: row[:4])]
+    texts = {id_: texts for id_, *texts in connection.execute(_SELECT_SHORT_TEXTS, (piles, _MAX_TEXT_CHARACTERS))}
+    for (pile_id, _, title, headline), group in groups:
+        text, headlines = texts.get(pile_id, ("", None))
+        if headlines is None or recognise_substitute((title, headline), text):  # too long, or known to be a soft 404
+            continue
+        suspects = find_suspects([(url, id_) for *_, url, id_ in group], f"{title} {headline} {headlines} {text}")
+        connection.executemany("INSERT INTO windrow_soft_404 VALUES (?, ?)", [(id_, pile_id) for id_ in suspects])
+
+
+def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
+    """Return the ids of the suspected pages among `pages`, (address, id), of one origin with this title and text.
+
+    >>> pages = [("https://a.example/tea", 1), ("https://a.example/cups/", 2), ("https://a.example/1234", 3)]
+    >>> find_suspects(pages, "Welcome to our shop")
+    [1, 2, 3]
+    >>> find_suspects(pages, "Our cups and our shop")
+    []
+    """
+    all_pages = list(pages)
+    text_words = f" {' '.join(words(text))}"
+    suspects = [(name, id_) for url, id_ in all_pages if (name := name_of(url)) and not _is_mentioned(name, text_words)]
+    if len({name for name, _ in suspects}) < MIN_NAMES or 2 * len(suspects) < len(all_pages):
+        return []
+    return [id_ for _, id_ in suspects]
+
+
+def name_of(url: str) -> str:
+    """Return the last part of the path of an address, without the ending of a file and names such as `index`.
+
+    >>> name_of("https://a.example/News/tea-time.html?page=2"), name_of("https://a.example/"), name_of("https://a.example/b/index.php")
+    ('tea-time', '', 'b')
+    """
+    for part in reversed(unquote(urlsplit(url).path).split("/")):
+        name = part.partition(".")[0]
+        if name and name.lower() not in _DEFAULT_NAMES:
+            return name.lower()
+    return ""
+
+
+def _is_mentioned(name: str, text_words: str) -> bool:
+    """Return whether a text has a word that begins like a word of the name of an address."""
+    name_words = (word for word in words(name) if len(word) >= _MIN_WORD_CHARACTERS and not word.isdigit())
+    return any(f" {word[:_COMPARED_CHARACTERS]}" in text_words for word in name_words)
+
+
+class SuspectCount(NamedTuple):
+    """The number of suspected pages of an origin, and the address of one of them."""
+
+    origin: str
+    pages: int
+    example: str
+
+
+def count_suspects(connection: sqlite3.Connection) -> list[SuspectCount]:
+    """Count the present suspected pages by origin; a database of another tool has none."""
+    if not connection.execute(HAS_TABLE).fetchone()[0]:
+        return []
+    return [SuspectCount(*row) for row in connection.execute(_COUNT_BY_ORIGIN)]

@@ -1,0 +1,61 @@
+"""The columns of a collection: fields of its records, with their types, by which a search filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+
+class ColumnType(StrEnum):
+    """How the values of a column are compared with the value of a filter."""
+
+    TEXT = "text"  # it contains the words, next to each other
+    NAME = "name"  # it is equal, apart from case
+    NUMBER = "number"  # it is equal, or within a range
+    DATE = "date"  # its period overlaps the period of the filter
+    SWITCH = "switch"  # it is true or false
+
+
+class TypedColumn(NamedTuple):
+    """A field of records by which a search filters: `NAME:VALUE`.
+
+    `name` has small letters, digits, `-` and `_`. `field` is the name of the field in the value of a record, `name` if
+    it is empty; a dot leads into objects (`price.amount`), and each element of a list is a value. `read`, a function at
+    the top of a module, returns the values instead; it is given the value of a record. A date is a text in ISO 8601, a
+    year as a number, or a larger number of seconds since 1970; several dates are the ends of a period.
+
+    >>> TypedColumn("year", ColumnType.DATE, "published").values_of({"published": 1999})
+    [1999]
+    >>> TypedColumn("author", ColumnType.TEXT, "authors.name").values_of({"authors": [{"name": "Ada"}, {"name": None}]})
+    ['Ada']
+    """
+
+    name: str
+    type: ColumnType
+    field: str = ""
+    read: Callable[[Mapping[str, Any]], Any] | None = None
+
+    def values_of(self, record: Any) -> list[Any]:
+        """Return the values of this column, except None, in the value of a record."""
+        if self.read is not None:
+            values = [self.read(record)] if isinstance(record, Mapping) else []
+        else:
+            values = [record]
+            for name in (self.field or self.name).split("."):
+                values = [part[name] for part in _flatten(values) if isinstance(part, Mapping) and name in part]
+        return [value for value in _flatten(values) if value is not None]
+
+    @property
+    def identity(self) -> str:
+        """A text that differs for columns with different values."""
+        reader = getattr(self.read, "__qualname__", None) or repr(self.read)
+        return f"{self.name} {self.type} {self.field} {getattr(self.read, '__module__', '')}:{reader}"
+
+
+def _flatten(values: list[Any]) -> list[Any]:
+    """Return values with the elements of lists in place of the lists."""
+    flat: list[Any] = []
+    for value in values:
+        flat += _flatten(list(value)) if isinstance(value, list | tuple) else [value]
+    return flat

@@ -1,0 +1,148 @@
+"""The short form of a collection of JSON records: a list behind an API, page by page, declared as one value.
+
+The discovery reads the whole list each time, so new, changed and removed records are found wherever they are in it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, NamedTuple
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+from windrow.contract.answers import Answer, FollowResult, Observation, Offering, Request, Skip, WholeListing
+from windrow.contract.discoveries import Requests
+from windrow.contract.steps import OK, Settle, Task
+from windrow.model import Finding, Source
+from windrow.reasons import Reason
+
+EVERY = "every"
+"""The setting of a source with the time between two readings of the list."""
+
+
+class JsonPage(NamedTuple):
+    """A page of a list: its items by their keys, why others have no key, and the address or mark of the next page."""
+
+    items: dict[str, Mapping[str, Any]]
+    faults: tuple[str, ...] = ()
+    following: str = ""
+
+
+@dataclass(frozen=True)
+class JsonList:
+    """A list of records that an API returns as JSON.
+
+    `first` is the address of the first page, relative to the `url` of a source. `items` and `key` are the names of the
+    list in a page and of the key in an item; dots lead into objects, and an empty `items` is the whole page.
+    `following` is the name of the address of the next page. If `parameter` is set, `following` is the name of the value
+    that this parameter of the address has for the next page; if `following` is empty, the parameter is a number, which
+    is increased by `step` until a page has no items. `read` makes a record of an item: an Observation with the given
+    key, which is `SOURCE/KEY`, or a Skip. A record that the whole list lacks `gone_after` times in a row is gone; 0:
+    never.
+    """
+
+    first: str
+    read: Callable[[str, Mapping[str, Any]], Observation | Skip]
+    items: str = "items"
+    key: str = "id"
+    following: str = ""
+    parameter: str = ""
+    step: int = 1
+    gone_after: int = 2
+
+    def requests(self) -> Requests:
+        """Return the discovery of a collection with this list."""
+        return Requests(self.begin, self.follow)
+
+    def settle(self, phase: str, version: str) -> Settle:
+        """Return the step that makes records of the pages; raise its version if `read` makes other records."""
+        return Settle(phase, version, self.read_page, missing=self.find_gone)
+
+    def begin(self, source: Source, _learned: Mapping[str, Any]) -> tuple[Request, ...]:
+        """Request the first page, again after each interval of the source's setting `every`; 0: in each run."""
+        return (Request(self.first, "first", every=max(1, int(source.options[EVERY]))),)
+
+    def follow(self, source: Source, _learned: Mapping[str, Any], answer: Answer) -> FollowResult:
+        """Offer the items of a page, and request the next page in each run in which this one was requested."""
+        page = self.parse_page(answer.view) if answer.status == OK else None
+        if page is None:
+            return FollowResult(skip=Reason.PROTOCOL_ERROR)
+        offers = tuple(Offering(f"{source.name}/{key}") for key in page.items)
+        url = self._next_address(answer.request.url, page)
+        requests = (Request(url, "next", when_named=True),) if url else ()
+        findings = tuple(Finding(Reason.INCOMPLETE_RECORD.class_name, fault) for fault in page.faults)
+        return FollowResult(
+            requests, offers, end="" if url else "the last page", findings=findings,
+            begins_listing=answer.request.name == "first", ends_listing=not url,
+        )  # fmt: skip
+
+    def parse_page(self, view: BinaryIO) -> JsonPage | None:
+        """Return a page, or None if the bytes are not JSON or have no list where `items` says."""
+        try:
+            document = json.load(view)
+        except (ValueError, RecursionError):  # a ValueError also if it is not UTF-8
+            return None
+        found_items = _at_path(document, self.items)
+        if not isinstance(found_items, list):
+            return None
+        items: dict[str, Mapping[str, Any]] = {}
+        faults = []
+        for number, item in enumerate(found_items, 1):
+            key = _at_path(item, self.key) if isinstance(item, Mapping) else None
+            if not isinstance(item, Mapping) or not isinstance(key, str | int) or isinstance(key, bool) or key == "":
+                faults.append(f"item {number} has no {self.key}")
+            elif str(key) in items:
+                faults.append(f"item {number} has the {self.key} of an earlier item, {str(key)[:100]!r}")
+            else:
+                items[str(key)] = item
+        following = _at_path(document, self.following) if self.following else None
+        has_next = isinstance(following, str | int) and not isinstance(following, bool)
+        return JsonPage(items, tuple(faults), str(following) if has_next else "")
+
+    def read_page(self, task: Task) -> list[Observation | Skip]:
+        """Make a record of each item of a page, and a skip for each item without a key of its own."""
+        if task.source is None:
+            return [Skip(Reason.SOURCE_INACTIVE, "", "the keys of its records begin with the name of its source")]
+        page = self.parse_page(task.view)
+        if page is None:
+            return [Skip(Reason.PROTOCOL_ERROR)]
+        skips = [Skip(Reason.INCOMPLETE_RECORD, "", fault) for fault in page.faults]
+        return [*(self.read(f"{task.source.name}/{key}", item) for key, item in page.items.items()), *skips]
+
+    def find_gone(self, listing: WholeListing) -> Iterator[Observation]:
+        """Yield an observation for each record that is gone; none if the list is suddenly empty."""
+        if self.gone_after and listing.offers:
+            for missing in listing.missing:
+                if missing.value is not None and missing.listings >= self.gone_after:
+                    yield Observation(missing.key, None)
+
+    def _next_address(self, url: str, page: JsonPage) -> str:
+        """Return the address of the page after the one at `url`, or an empty text after the last page."""
+        if not self.parameter:
+            return page.following
+        if self.following:
+            return _with_parameter(url, self.parameter, page.following) if page.following else ""
+        if not page.items and not page.faults:
+            return ""
+        number = dict(parse_qsl(urlsplit(url).query)).get(self.parameter, "")
+        next_number = (int(number) if number.isdecimal() else 0) + self.step
+        return _with_parameter(url, self.parameter, str(next_number))
+
+
+def _at_path(value: Any, path: str) -> Any:
+    """Return what is at a path of names with dots, the value itself for an empty path, or None if there is nothing."""
+    for name in path.split(".") if path else ():
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _with_parameter(url: str, name: str, value: str) -> str:
+    """Return an address with a parameter of this value in place of its other values.
+
+    >>> _with_parameter("https://a.example/items?page=1&sort=id", "page", "2")
+    'https://a.example/items?sort=id&page=2'
+    """
+    parts = urlsplit(url)
+    pairs = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] != name]
+    return urlunsplit(parts._replace(query=urlencode([*pairs, (name, value)])))

@@ -1,0 +1,248 @@
+"""Filters by the columns of collections: how their values are read, what is indexed for them, and their clauses.
+
+An index has fields for each column of its collection, named after its type and name.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import struct
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+from windrow.contract.columns import ColumnType, TypedColumn
+from windrow.errors import ConfigError
+from windrow.formats.moment import read_utc_time
+from windrow.query.clause import NO_DOCUMENT, Clause, IndexField, MarkIn, NumberRange, word_sequence
+from windrow.query.parse import Query, parse
+from windrow.query.tree import KEYS, And, Filter, read_time_span
+from windrow.query.word import indexable_text, words
+
+LACKING = "lacking"
+"""The field of the index with the names of columns of which a record has no value, or one that cannot be read."""
+
+_MAX_NAME_CHARACTERS = 2_000  # of a NAME that is indexed: a longer one cannot be typed, and the record lacks it
+_COLUMN_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
+_DOI_RESOLVER = re.compile(r"(?:https?://)?(?:dx\.)?doi\.org/", re.IGNORECASE)
+_SWITCH_MARKS = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
+_LAST_YEAR = 9_999  # a larger number is a time
+_MAX_TIME = 253_402_300_799  # the last second of the year 9999; a larger number has milliseconds
+_FIELD_KINDS = {
+    ColumnType.TEXT: {"text": "words"},
+    ColumnType.NAME: {"mark": "mark"},
+    ColumnType.SWITCH: {"mark": "mark"},
+    ColumnType.NUMBER: {"number": "number"},
+    ColumnType.DATE: {"first": "number", "last": "number"},
+}
+"""The prefix of each field that the index has for a column, and the kind of the field, by the column's type."""
+
+
+class Bounds(NamedTuple):
+    """The least and the greatest number of a range, as they are indexed; None: without this bound."""
+
+    low: int | None
+    high: int | None
+
+
+class ColumnEntries(NamedTuple):
+    """What an index document has for the columns of a record: (field, text or mark) and (field, number)."""
+
+    texts: tuple[tuple[str, str], ...]
+    numbers: tuple[tuple[str, int], ...]
+
+
+def check_columns(columns: Iterable[TypedColumn]) -> None:
+    """Raise ConfigError if a column has no valid name, or the name of another column or filter."""
+    names = set(KEYS)
+    for column in columns:
+        if not _COLUMN_NAME.fullmatch(column.name):
+            raise ConfigError(f"{column.name!r} cannot name a column: use small letters, digits, - and _")
+        if column.name in names:
+            raise ConfigError(f"a column cannot be called {column.name!r}: another filter has this name")
+        names.add(column.name)
+
+
+def parse_query(text: str, columns: Iterable[TypedColumn]) -> Query:
+    """Parse a query with the filters by these columns, which may belong to several collections.
+
+    >>> column = TypedColumn("price", ColumnType.NUMBER)
+    >>> parse_query("price:2..5", [column]).root
+    Filter(key='price', value='2..5', typed='price:2..5')
+    >>> parse_query("price:cheap", [column]).notes
+    ("'price:cheap' is not a valid filter, so its words are searched for",)
+    """
+    types: dict[str, set[ColumnType]] = {}
+    for column in columns:
+        types.setdefault(column.name, set()).add(column.type)
+    readers: dict[str, Callable[[str], str | None]] = {
+        name: partial(_read_text, frozenset(of_name)) for name, of_name in types.items()
+    }
+    return parse(text, readers)
+
+
+def _read_text(types: frozenset[ColumnType], text: str) -> str | None:
+    """Return a text if it is a valid value of a filter by a column of one of these types, else None."""
+    return text if any(_read_value(type_, text) is not None for type_ in types) else None
+
+
+def index_fields(columns: Iterable[TypedColumn]) -> tuple[IndexField, ...]:
+    """Return the fields that an index has for columns, and the field LACKING; none if there are no columns."""
+    fields = [
+        IndexField(f"{prefix}_{column.name}", kind)
+        for column in columns
+        for prefix, kind in _FIELD_KINDS[column.type].items()
+    ]
+    return (*fields, IndexField(LACKING, "mark")) if fields else ()
+
+
+def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries:
+    """Return what is indexed of the value of a record for filters by columns."""
+    texts: list[tuple[str, str]] = []
+    numbers: list[tuple[str, int]] = []
+    for column in columns:
+        read = _RECORD_READERS[column.type]
+        try:
+            values = column.values_of(record)
+        except Exception:  # noqa: BLE001 another maker's function may fail in any way: then the record lacks the value
+            values = []
+        entries = [entry for entry in map(read, values) if entry is not None]
+        if len(entries) < len(values) or not values:
+            texts.append((LACKING, column.name))
+        if column.type is ColumnType.DATE and entries:
+            numbers.append((f"first_{column.name}", min(low for low, _ in entries)))
+            numbers.append((f"last_{column.name}", max(high for _, high in entries)))
+        elif column.type is ColumnType.NUMBER:
+            numbers += [(f"number_{column.name}", number) for number in entries]
+        elif entries:
+            field = f"{'text' if column.type is ColumnType.TEXT else 'mark'}_{column.name}"
+            texts += [(field, text) for text in entries]
+    return ColumnEntries(tuple(texts), tuple(numbers))
+
+
+def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
+    """Return the clause of a filter by a column; a value that is not valid for its type matches nothing."""
+    match column.type, _read_value(column.type, str(leaf.value)):
+        case ColumnType.TEXT, str():
+            return word_sequence(leaf, ((f"text_{column.name}", 1.0),))
+        case ColumnType.NAME | ColumnType.SWITCH, str(mark):
+            return MarkIn(f"mark_{column.name}", (mark,))
+        case ColumnType.NUMBER, Bounds(low, high):
+            return NumberRange(f"number_{column.name}", low, high)
+        case ColumnType.DATE, Bounds(low, high):
+            # The record's period overlaps: it begins before this one ends, and ends after this one begins.
+            return And((NumberRange(f"first_{column.name}", high=high), NumberRange(f"last_{column.name}", low=low)))
+    return NO_DOCUMENT
+
+
+def read_dates(text: str) -> Bounds | None:
+    """Return the first and last second of a day, month or year, or of a range of them; None if it is not valid.
+
+    >>> read_dates("1970-01-01..1970-01-02"), read_dates("..1969"), read_dates("soon")
+    (Bounds(low=0, high=172799), Bounds(low=None, high=-1), None)
+    """
+    return _read_range(text, _read_period)
+
+
+def _read_value(type_: ColumnType, text: str) -> str | Bounds | None:
+    """Return the value of a filter by a column of a type: a text, a mark or bounds; None if it is not valid."""
+    match type_:
+        case ColumnType.TEXT:
+            return text if words(text) else None
+        case ColumnType.NAME:
+            return _read_name(text)
+        case ColumnType.SWITCH:
+            return _SWITCH_MARKS.get(text.strip().lower())
+        case ColumnType.NUMBER:
+            return _read_range(text, _read_number_range)
+        case ColumnType.DATE:
+            return read_dates(text)
+
+
+def _read_range(text: str, read: Callable[[str], Bounds | None]) -> Bounds | None:
+    """Return the bounds of `LOW..HIGH`, of which one may be empty, or of one value; `read` returns those of a value."""
+    low_text, dots, high_text = text.strip().partition("..")
+    low, high = read(low_text), read(high_text)
+    if not dots:
+        return low
+    if (low is None and low_text) or (high is None and high_text) or not (low or high):
+        return None
+    bounds = Bounds(low.low if low else None, high.high if high else None)
+    is_empty = bounds.low is not None and bounds.high is not None and bounds.low > bounds.high
+    return None if is_empty else bounds
+
+
+def _read_number_range(text: str) -> Bounds | None:
+    number = _read_number(text)
+    return None if number is None else Bounds(number, number)
+
+
+def _read_period(value: Any) -> Bounds | None:
+    """Return the first and last second of the time that a text or number names; None if it does not name a time."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1000 * _MAX_TIME:
+        if value > _LAST_YEAR:
+            second = int(value if value <= _MAX_TIME else value / 1000)
+            return Bounds(second, second)
+        value = f"{int(value):04}"
+    if not isinstance(value, str):
+        return None
+    if span := read_time_span(value.strip()):
+        return Bounds(span.start, span.end - 1)
+    if (time := read_utc_time(value)) is None:
+        return None
+    return Bounds(int(time.timestamp()), int(time.timestamp()))
+
+
+def _read_number(value: Any) -> int | None:
+    """Return a whole number that is indexed for a number, in the same order; None for anything else.
+
+    Numbers are compared as binary64 (IEEE 754), so those that differ after the fifteenth digit may be equal.
+
+    >>> sorted(["10", 9.5, -1, "-2.5", 0], key=_read_number), _read_number("ten"), _read_number(True)
+    (['-2.5', -1, 0, 9.5, '10'], None, None)
+    """
+    if isinstance(value, str):
+        text = value.strip()
+        value = float(text) if _NUMBER.fullmatch(text) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        number = float(value) + 0.0  # -0.0 becomes 0.0
+    except OverflowError:
+        return None
+    if not math.isfinite(number):
+        return None
+    (bits,) = struct.unpack(">q", struct.pack(">d", number))
+    return int(bits) if bits >= 0 else int(bits) ^ (2**63 - 1)
+
+
+def _read_name(value: Any) -> str | None:
+    """Return the mark that is indexed for a name: in small letters, and without the address of a resolver of DOIs."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    name = _DOI_RESOLVER.sub("", str(value).strip(), count=1).casefold()
+    return name if 0 < len(name) <= _MAX_NAME_CHARACTERS else None
+
+
+def _read_words(value: Any) -> str | None:
+    """Return the words that are indexed for a text or number; None if there are none."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    text = str(value)
+    return indexable_text(text) if words(text) else None
+
+
+def _read_switch(value: Any) -> str | None:
+    return _SWITCH_MARKS.get(str(value).strip().lower()) if isinstance(value, bool | int | str) else None
+
+
+_RECORD_READERS: Mapping[ColumnType, Callable[[Any], Any]] = {
+    ColumnType.TEXT: _read_words,
+    ColumnType.NAME: _read_name,
+    ColumnType.NUMBER: _read_number,
+    ColumnType.DATE: _read_period,
+    ColumnType.SWITCH: _read_switch,
+}
+"""The function that returns what is indexed for a value of a record, by the column's type; None: nothing."""

@@ -1,0 +1,78 @@
+"""Suspected soft 404s in the Summary Database: kept up to date, found in older databases, and removed with their pages."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from hashlib import blake2b
+from pathlib import Path
+
+from windrow.collections.pages.code import Mime
+from windrow.collections.pages.database.entries import CrawlEntry, Sight, SummaryEntry, TextSummary
+from windrow.collections.pages.database.forget import forget_versions
+from windrow.collections.pages.database.soft_404s import count_suspects
+from windrow.collections.pages.database.store import SummaryStore
+
+NOW = 1_750_000_000
+SHELL = "Welcome to the town."
+NAMES = ("harbour", "boats", "fish")
+
+
+def crawl(number: int, name: str, text: str, canonical: str = "") -> SummaryEntry:
+    """Return a crawl of the page with this name: its text and canonical address."""
+    uuid = blake2b(repr(number).encode(), digest_size=16).digest()
+    entry = CrawlEntry(
+        number, f"https://a.example/{name}", NOW + number, uuid, Sight.CONTENT, b"agent-of-16-byte", 0, True, 20, 7,
+        200, None, f"sha256:{blake2b(f'{name} {number}'.encode()).hexdigest()}",
+    )  # fmt: skip
+    described = (None, None, "en", "Town", None, None, -1)
+    identity, pile = blake2b(text.encode()).digest(), (text, "", "", "", "", "")
+    mime = Mime("text", "html")
+    return SummaryEntry(entry, TextSummary(identity, "", pile, described, (), True, 5, mime, canonical))
+
+
+def written(store: SummaryStore, *entries: SummaryEntry) -> SummaryStore:
+    store.settle(entries, entries[-1].crawl.attempt)
+    store.finish(NOW)
+    return store
+
+
+def suspects(path: Path) -> list[tuple[int, str]]:
+    """Return the number of suspected pages of each origin, and the first of them."""
+    with closing(sqlite3.connect(path)) as connection:
+        return [(count.pages, count.example) for count in count_suspects(connection)]
+
+
+def test_suspects_change_with_the_pages(tmp_path: Path) -> None:
+    path = tmp_path / "summary.sqlite"
+    with closing(SummaryStore(path)) as store:
+        written(store, crawl(1, "harbour", SHELL), crawl(2, "boats", SHELL))
+        assert suspects(path) == [], "two pages with the same text may be the same page"
+        written(store, crawl(3, "fish", SHELL), crawl(4, "canonical", SHELL, "https://a.example/"))
+        assert suspects(path) == [(3, "https://a.example/boats")], "a page that names its address is not suspected"
+        written(store, crawl(5, "harbour", "All about the harbour."))
+        assert suspects(path) == []
+
+
+def test_suspects_of_a_database_of_an_earlier_windrow_are_found_by_the_next_run(tmp_path: Path) -> None:
+    path = tmp_path / "summary.sqlite"
+    with closing(SummaryStore(path)) as store:
+        written(store, *(crawl(number, name, SHELL) for number, name in enumerate(NAMES, 1)))
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("DROP TABLE windrow_soft_404")
+    assert suspects(path) == []
+    with closing(SummaryStore(path)) as store:
+        store.finish(NOW)
+    assert suspects(path) == [(3, "https://a.example/boats")]
+
+
+def test_a_page_that_is_taken_down_is_no_suspect_any_more(tmp_path: Path) -> None:
+    path = tmp_path / "summary.sqlite"
+    with closing(SummaryStore(path)) as store:
+        written(store, *(crawl(number, name, SHELL) for number, name in enumerate((*NAMES, "nets"), 1)))
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        forget_versions(connection, urls=["https://a.example/boats"])
+        assert connection.execute("SELECT count(*) FROM windrow_soft_404").fetchone() == (3,)
+    with closing(SummaryStore(path)) as store:
+        store.finish(NOW)
+    assert suspects(path) == [(3, "https://a.example/fish")]

@@ -1,0 +1,160 @@
+"""The short form of a collection of JSON records: a list behind an API, in each of the ways that pages are linked."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from tests.clock import pass_time
+from tests.collections.events.place import Site, serving
+from tests.sessions import session_settings
+from windrow.adapters.records import RecordAdapter
+from windrow.config import Workspace, load
+from windrow.contract import Collection, MissingOffer, Observation, Skip, WholeListing
+from windrow.contract.json_list import EVERY, JsonList
+from windrow.engine.session import Session
+from windrow.reasons import Reason
+from windrow.settings.configuration import Configuration
+from windrow.settings.kinds import DURATION
+from windrow.settings.setting import ASKED, Setting, store_of
+from windrow.stores.records import RecordStore
+
+
+def read(key: str, item: Mapping[str, Any]) -> Observation | Skip:
+    return Observation(key, dict(item), str(item)) if item.get("n") else Skip(Reason.NOT_VALID, key, "it has no n")
+
+
+def collection(**more: Any) -> Collection:
+    things = JsonList("things?page=1", read, **more)
+    return Collection(
+        "things", ("ask", "read"), things.requests(), (things.settle("read", "1"),),
+        configuration=Configuration(
+            settings=(store_of("things"),), source=(*ASKED, Setting(EVERY, DURATION, 0.0, "how often"))
+        ),
+    )  # fmt: skip
+
+
+BY_LINK = collection(following="links.next")
+BY_TOKEN = collection(following="cursor", parameter="after")
+BY_NUMBER = collection(parameter="page", items="", key="code.id")
+ALONE = collection()
+
+
+def harvest(root, site: Site, declared: Collection, run: int) -> Session:
+    """Run one session over the source `here`."""
+    (root / "windrow.toml").write_text(
+        f'[source.here]\ncollection = "things"\nurl = "{site.url}/"\ndelay = "0s"\nevery = "0s"\n'
+    )
+    pass_time(2)  # the first page is due each second
+    workspace: Workspace = load(root, environ={}, collections={"things": declared})
+    with Session(session_settings(workspace), f"run {run}") as session:
+        session.run_harvest(RecordAdapter(declared).harvest(workspace))
+    return session
+
+
+def put(site: Site, path: str, document: Any) -> None:
+    site.put(path, json.dumps(document), "application/json")
+
+
+def state(root) -> dict[str, Any]:
+    """Return the current value of each record, None for a gone one."""
+    with closing(RecordStore(root / "things.db", read_only=True)) as store:
+        return {version.key: version.value and version.value["n"] for version in store.versions()}
+
+
+PAGED = {
+    "link": (BY_LINK, [
+        ("/things?page=1", {"items": [{"id": "a", "n": 1}, {"id": 2, "n": 2}], "links": {"next": "/more"}}),
+        ("/more", {"items": [{"id": "c", "n": 3}], "links": {"next": None}}),
+    ]),
+    "token": (BY_TOKEN, [
+        ("/things?page=1", {"items": [{"id": "a", "n": 1}, {"id": 2, "n": 2}], "cursor": "x y"}),
+        ("/things?page=1&after=x+y", {"items": [{"id": "c", "n": 3}], "cursor": ""}),
+    ]),
+    "number": (BY_NUMBER, [
+        ("/things?page=1", [{"code": {"id": "a"}, "n": 1}, {"code": {"id": 2}, "n": 2}]),
+        ("/things?page=2", [{"code": {"id": "c"}, "n": 3}]),
+        ("/things?page=3", []),
+    ]),
+    "alone": (ALONE, [("/things?page=1", {"items": [{"id": "a", "n": 1}, {"id": 2, "n": 2}, {"id": "c", "n": 3}]})]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", PAGED)
+def test_all_pages_of_a_list_are_read_each_time_and_what_it_lacks_twice_is_gone(tmp_path, form):
+    declared, pages = PAGED[form]
+    with serving() as site:
+        for path, document in pages:
+            put(site, path, document)
+        assert harvest(tmp_path, site, declared, 1).failed == 0
+        assert state(tmp_path) == {"here/a": 1, "here/2": 2, "here/c": 3}
+        assert [path for path in site.asked if path != "/robots.txt"] == [path for path, _ in pages]
+        # a change and a new record on the last page with items, behind pages without anything new
+        path, last = next((path, page) for path, page in reversed(pages) if page)
+        items = last["items"] if isinstance(last, dict) else last
+        new_items = [*items[:-1], items[-1] | {"n": 30}, items[-1] | {"id": "d", "code": {"id": "d"}, "n": 4}]
+        put(site, path, last | {"items": new_items} if isinstance(last, dict) else new_items)
+        assert harvest(tmp_path, site, declared, 2).failed == 0
+        assert state(tmp_path) == {"here/a": 1, "here/2": 2, "here/c": 30, "here/d": 4}
+        shorter = new_items[:-1]
+        put(site, path, last | {"items": shorter} if isinstance(last, dict) else shorter)
+        harvest(tmp_path, site, declared, 3)
+        assert state(tmp_path)["here/d"] == 4, "a list that changes while it is read may lack a record once"
+        harvest(tmp_path, site, declared, 4)
+        assert state(tmp_path) == {"here/a": 1, "here/2": 2, "here/c": 30, "here/d": None}
+
+
+def test_a_page_that_is_not_a_list_and_an_empty_list_do_not_make_records_gone(tmp_path):
+    declared, pages = PAGED["link"]
+    with serving() as site:
+        for path, document in pages:
+            put(site, path, document)
+        harvest(tmp_path, site, declared, 1)
+        for run in (2, 3, 4):
+            put(site, "/more", {"error": "busy"})
+            harvest(tmp_path, site, declared, run)
+        assert state(tmp_path) == {"here/a": 1, "here/2": 2, "here/c": 3}
+        put(site, "/things?page=1", {"items": []})
+        for run in (5, 6, 7):
+            harvest(tmp_path, site, declared, run)
+        assert state(tmp_path) == {"here/a": 1, "here/2": 2, "here/c": 3}, "an empty list is doubtful"
+
+
+@pytest.mark.parametrize(
+    ("content", "keys", "faults"),
+    [
+        (b"", None, ()),
+        (b"\xff", None, ()),
+        (b"[" * 100_000, None, ()),
+        (b'{"items": {"a": 1}}', None, ()),
+        (b'{"items": [{"id": 0}, {"id": "x"}]}', ["0", "x"], ()),
+        (
+            b'{"items": [1, {"id": null}, {"id": ""}, {"id": true}, {"id": [1]}, {"id": "x"}, {"id": "x", "n": 2}]}',
+            ["x"],
+            (*(f"item {number} has no id" for number in range(1, 6)), "item 7 has the id of an earlier item, 'x'"),
+        ),
+    ],
+)
+def test_any_bytes_are_a_page_or_none_and_no_item_is_lost_in_silence(content, keys, faults):
+    things = JsonList("things", read)
+    page = things.parse_page(io.BytesIO(content))
+    assert (None if page is None else list(page.items)) == keys
+    assert (page.faults if page else ()) == faults
+
+
+def test_what_is_gone_had_a_record_and_a_list_may_keep_what_it_lacks():
+    missing = tuple(
+        MissingOffer(f"here/{name}", value, listings)
+        for name, value, listings in (("a", {"n": 1}, 2), ("b", {"n": 1}, 1), ("skipped", None, 5))
+    )
+    things, listing = JsonList("things", read), WholeListing(None, datetime(2026, 1, 1, tzinfo=UTC), 9, missing)
+    assert [*things.find_gone(listing)] == [Observation("here/a", None)]
+    assert [*things.find_gone(listing._replace(offers=0))] == []
+    assert [*replace(things, gone_after=0).find_gone(listing)] == []
