@@ -13,7 +13,7 @@ from windrow.collections.pages.policy import make_policy
 from windrow.collections.pages.scope import make_scope, parse_host, parse_parameter_rule, parse_path_pattern
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled
 from windrow.settings.kinds import DURATION, OPTIONAL_DURATION, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
@@ -79,7 +79,7 @@ def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
 
 def _check_address(text: str) -> None:
     if not normalise(text).url:
-        raise ConfigError(f"seeds: {text[:200]!r} is not an address of the web")
+        raise ConfigError(f"seeds: {describe_bad_address(text)}")
 
 
 ADDRESSES = _list_kind("addresses", _check_address)
@@ -241,7 +241,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
         ) from None
     if url_setting.value and not normalise(url_setting.value).url:
         raise ConfigError(
-            f"{url_setting.origin}: {url_setting.name}: {url_setting.value[:200]!r} is not a web address, such as"
+            f"{url_setting.origin}: {url_setting.name}: {describe_bad_address(url_setting.value)}, such as"
             " https://example.org/",
             hint=f"edit {surroundings.root / table.file}",
         )

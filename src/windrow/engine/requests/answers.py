@@ -26,7 +26,7 @@ from windrow.contract import (
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import decode_body
-from windrow.formats.url import is_front_page, normalise, parts, remove_parameters
+from windrow.formats.url import describe_bad_address, is_front_page, normalise, parts, remove_parameters
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -132,7 +132,7 @@ def found_url(
             raise StepError(f"{shown_url}: the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
-        raise StepError(f"{shown_url!r} is not a web address", Reason.BAD_ADDRESS)
+        raise StepError(describe_bad_address(request.url), Reason.BAD_ADDRESS)
     http_request = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
     if content is not None:

@@ -25,7 +25,7 @@ from windrow.engine.sample import sample_address
 from windrow.errors import UsageError
 from windrow.fetch.politeness.guard import is_loopback, read_allowed
 from windrow.formats.http import decode_body
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Level, Limits, Site, Source
 
 FILE_BASE = "http://localhost/"
@@ -91,7 +91,7 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
     """Request an address that the user gave, and follow its redirects; raise UsageError for an invalid address."""
     url = normalise(address).url
     if not url:
-        raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
+        raise UsageError(describe_bad_address(address), hint="windrow try --help")
 
     def make_source(request_url: str) -> Source:
         agent = _choose_agent(workspace, parts(request_url).host)
