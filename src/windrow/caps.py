@@ -139,6 +139,10 @@ EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events
 SECTION_LINKS = _cap(
     "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
 )
+REMEMBERED_ARTICLES = _cap(
+    "REMEMBERED_ARTICLES", 20_000, "remembered articles of a site's lists", "memory: they are sent with each answer",
+    "lists with the oldest articles are forgotten: if such a list changes, its newest articles are requested again",
+)  # fmt: skip
 FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", LEFT_OUT)
 FEED_ENTRY_TEXT = _cap(
     "FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size",
