@@ -52,6 +52,13 @@ def caps() -> str:
     )
 
 
+def presets(collection: str) -> str:
+    """List the presets of a collection: product and address of each."""
+    by_name = registry.collection(collection).configuration.presets()
+    rows = ((f"`{name}`", *preset.url.split(": ", 1)) for name, preset in by_name.items())
+    return table(("preset", "product", "address"), rows)
+
+
 def settings(which: str) -> str:
     """List the settings of the `workspace`, a `centre`, every `source`, or the sources of one collection alone."""
     shared = {setting.name: setting for setting in SOURCE_SETTINGS}
