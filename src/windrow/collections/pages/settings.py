@@ -82,6 +82,33 @@ def _check_address(text: str) -> None:
         raise ConfigError(f"seeds: {describe_bad_address(text)}")
 
 
+def _read_selectors(value: Any, root: Path) -> tuple[str, ...]:
+    """Read a list of CSS selectors; raise ConfigError for one that is not valid."""
+    selectors: tuple[str, ...] = TEXTS.read(value, root)
+    if selectors:
+        from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 loaded if it is used
+
+        for selector in selectors:
+            try:
+                LexborHTMLParser("<p>").css(selector)
+            except (SelectolaxError, ValueError):
+                raise ConfigError(f"{selector[:200]!r} is not a CSS selector") from None
+    return selectors
+
+
+def _read_patterns(value: Any, root: Path) -> tuple[str, ...]:
+    """Read a list of regular expressions; raise ConfigError for one that is not valid."""
+    patterns: tuple[str, ...] = TEXTS.read(value, root)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(f"{pattern[:200]!r} is not a regular expression: {error}") from None
+    return patterns
+
+
+SELECTORS = ValueKind("list of CSS selectors", _read_selectors, TEXTS.spell, TEXTS.show)
+PATTERNS = ValueKind("list of regular expressions", _read_patterns, TEXTS.spell, TEXTS.show)
 ADDRESSES = _list_kind("addresses", _check_address)
 HOSTS = _list_kind("hosts", parse_host)
 PATHS = _list_kind("paths", lambda text: parse_path_pattern(text, "paths"))
@@ -178,11 +205,13 @@ SOURCE_SETTINGS = (
         SITEMAPS_OF_ORIGIN.number,
         "most sitemaps of a host that one run requests",
     ),
+    Setting("ignore", SELECTORS, [], "CSS selectors of elements whose text is ignored, but not their links"),
+    Setting("ignore_text", PATTERNS, [], "regular expressions of text within a line that is ignored"),
     Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 
 _MERGED_OPTIONS = ("do_not_crawl", "url_query_parameters")
-_COPIED_OPTIONS = ("seeds", "hosts", "paths", "sitemaps", "feeds")
+_COPIED_OPTIONS = ("seeds", "hosts", "paths", "sitemaps", "feeds", "ignore", "ignore_text")
 _LIMIT_PREFIX = "pages.limits."
 _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 

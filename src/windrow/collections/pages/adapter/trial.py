@@ -17,6 +17,7 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
+from windrow.collections.pages.reading.ignored import find_ignored
 from windrow.collections.pages.settings import LIMITS, Pages
 from windrow.collections.pages.steps import find_answer_time, read_directives
 from windrow.config import Workspace
@@ -57,7 +58,7 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     if answer.is_redirected:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
     body = decode_body(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
-    page = read(body, answer.url, answer.fields)
+    page = read(body, answer.url, answer.fields, ignored=find_ignored(_find_source(workspace, answer.url)))
     records = list(_list_records(answer.url, page))
     for directive in sorted(page.robots):
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Robots", f"the page has the directive {directive}")
@@ -104,13 +105,18 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
 def _find_site(workspace: Workspace | None, url: str) -> Site:
     """Return how to request an address: like the source to which its origin belongs, otherwise as [pages] sets."""
     address_parts = parts(url)
-    sources = workspace.of("pages") if workspace else ()
     private_hosts = workspace.section(Pages).private_hosts if workspace else ()
-    site = next((source.site for source in sources if make_site_policy(source).scope.owns(address_parts)), None)
-    site = site or Site(address_parts.scheme, allowed=read_allowed(private_hosts))
+    source = _find_source(workspace, url)
+    site = source.site if source else Site(address_parts.scheme, allowed=read_allowed(private_hosts))
     return replace(
         site, scheme=address_parts.scheme, host=address_parts.host.strip("[]"), port=address_parts.port, base="/"
     )
+
+
+def _find_source(workspace: Workspace | None, url: str) -> Source | None:
+    """Return the source to which the origin of an address belongs, or None."""
+    sources = workspace.of("pages") if workspace else ()
+    return next((source for source in sources if make_site_policy(source).scope.owns(parts(url))), None)
 
 
 def _choose_agent(workspace: Workspace | None, host_name: str) -> str:
