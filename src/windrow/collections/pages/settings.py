@@ -16,7 +16,18 @@ from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled
-from windrow.settings.kinds import DURATION, OPTIONAL_DURATION, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
+from windrow.settings.kinds import (
+    DURATION,
+    OPTIONAL_DURATION,
+    PATH,
+    SELECTORS,
+    SIZE,
+    SWITCH,
+    TEXT,
+    TEXTS,
+    ValueKind,
+    count,
+)
 from windrow.settings.setting import Setting, Value
 
 
@@ -82,20 +93,6 @@ def _check_address(text: str) -> None:
         raise ConfigError(f"seeds: {describe_bad_address(text)}")
 
 
-def _read_selectors(value: Any, root: Path) -> tuple[str, ...]:
-    """Read a list of CSS selectors; raise ConfigError for one that is not valid."""
-    selectors: tuple[str, ...] = TEXTS.read(value, root)
-    if selectors:
-        from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 loaded if it is used
-
-        for selector in selectors:
-            try:
-                LexborHTMLParser("<p>").css(selector)
-            except (SelectolaxError, ValueError):
-                raise ConfigError(f"{selector[:200]!r} is not a CSS selector") from None
-    return selectors
-
-
 def _read_patterns(value: Any, root: Path) -> tuple[str, ...]:
     """Read a list of regular expressions; raise ConfigError for one that is not valid."""
     patterns: tuple[str, ...] = TEXTS.read(value, root)
@@ -107,7 +104,6 @@ def _read_patterns(value: Any, root: Path) -> tuple[str, ...]:
     return patterns
 
 
-SELECTORS = ValueKind("list of CSS selectors", _read_selectors, TEXTS.spell, TEXTS.show)
 PATTERNS = ValueKind("list of regular expressions", _read_patterns, TEXTS.spell, TEXTS.show)
 ADDRESSES = _list_kind("addresses", _check_address)
 HOSTS = _list_kind("hosts", parse_host)
