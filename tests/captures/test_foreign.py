@@ -7,6 +7,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.archive.foreign_records import pack_records, response_record, revisit_record, sha1, warcinfo_record
 from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
+from tests.clock import pass_time
 from tests.sessions import session_settings
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
@@ -267,6 +268,26 @@ def test_a_file_that_is_read_without_an_index_is_the_one_that_its_own_lines_mean
     names.add(paths)
     assert [names.find("press.warc.gz", path) for path in paths] == paths
     assert names.find("press.warc.gz", tmp_path / "press.cdx") is None
+
+
+def test_a_source_that_gave_12_captures_a_day_and_gives_1_has_failed_until_it_gives_more(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    workspace = configure(tmp_path, warc=[tmp_path / "warcs"])
+    outcomes = []
+    for day, count in enumerate([12] * 5 + [1, 0, 12]):
+        if count:
+            warc = ForeignWarc(tmp_path / "warcs" / f"day-{day}.warc.gz")
+            for number in range(count):
+                warc.add(f"/said/{day}-{number}.html", quotes_page(f"{day} {number}"))
+            warc.close()
+        outcomes.append(run_quotes(workspace).failed)
+        pass_time(2 * 86_400)
+    assert outcomes == [0] * 5 + [1, 1, 0]
+    ledger = Ledger(workspace.ledger)
+    comments = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
+    ledger.close()
+    message = "drift: it gives {} captures; on the 5 earlier days compared, it usually gave 12, and never fewer than 12"
+    assert [comment.split("; drift")[1] for comment in comments] == [message.format(n)[5:] for n in (1, 0)]
 
 
 def test_why_explains_a_host_of_a_collection_of_records(tmp_path):
