@@ -29,7 +29,7 @@ class Page(NamedTuple):
     traits: PageTraits
 
 
-def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Iterable[str] = ()) -> Page:
+def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequence[str] = ()) -> Page:
     """Read a page's bytes in linear time; raise StepError if it has too many tags or its tree does not fit into memory.
 
     The text of elements that the CSS selectors `ignored` match is not read.
@@ -43,7 +43,8 @@ def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Iterab
     is_valid_utf_8 = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
     tree = parse(raw if is_valid_utf_8 else text.text)
     page_head = read_page_head(tree)
-    remove_texts(tree, ignored)
+    if ignored:
+        remove_texts(tree, ignored)
     remove_silent_elements(tree)
     outline = build_outline(serialise_body(tree))
     traits = read_page_traits(url, page_head.property("og:type"), page_head.json_ld)

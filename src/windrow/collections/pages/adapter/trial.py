@@ -17,7 +17,7 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
-from windrow.collections.pages.reading.ignored import find_ignored
+from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, find_ignored
 from windrow.collections.pages.settings import LIMITS, Pages
 from windrow.collections.pages.steps import find_answer_time, read_directives
 from windrow.config import Workspace
@@ -58,7 +58,9 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     if answer.is_redirected:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
     body = decode_body(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
-    page = read(body, answer.url, answer.fields, ignored=find_ignored(_find_source(workspace, answer.url)))
+    source = _find_source(workspace, answer.url)
+    ignored = find_ignored(source) if source else NOTHING_IGNORED
+    page = read(body, answer.url, answer.fields, ignored=ignored)
     records = list(_list_records(answer.url, page))
     for directive in sorted(page.robots):
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Robots", f"the page has the directive {directive}")

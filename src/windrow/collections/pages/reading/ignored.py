@@ -19,10 +19,13 @@ class Ignored(NamedTuple):
     patterns: tuple[re.Pattern[str], ...] = ()
 
 
-def find_ignored(source: Source | None) -> Ignored:
-    """Return what a source ignores; without a source, nothing is ignored."""
-    options = source.options if source else {}
-    return _compile(tuple(options.get("ignore", ())), tuple(options.get("ignore_text", ())))
+NOTHING_IGNORED = Ignored()
+
+
+def find_ignored(source: Source) -> Ignored:
+    """Return what a source ignores."""
+    selectors, patterns = source.options.get("ignore"), source.options.get("ignore_text")
+    return _compile(tuple(selectors or ()), tuple(patterns or ())) if selectors or patterns else NOTHING_IGNORED
 
 
 @lru_cache(maxsize=64)

@@ -21,7 +21,7 @@ from windrow.collections.pages.reading.document import (
     parse_unix_time,
     read_html_page,
 )
-from windrow.collections.pages.reading.ignored import Ignored, remove_ignored
+from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, Ignored, remove_ignored
 from windrow.collections.pages.reading.link import (
     Link,
     LinkClassifier,
@@ -51,7 +51,6 @@ _Reader = Callable[[bytes, str, "ContentHeaders", Limits], PageDocument]
 """Takes the bytes of a document, its address, its headers and the limits of one document."""
 
 _LIMITS = Limits()
-_NOTHING_IGNORED = Ignored()
 
 
 def read_plain_text(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:  # noqa: ARG001 the signature of every reader
@@ -237,7 +236,7 @@ _MARKDOWN_ENDINGS = (".md", ".markdown", ".mkd", ".mdown")
 
 def read(
     raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None, limits: Limits = _LIMITS,
-    *, ignored: Ignored = _NOTHING_IGNORED,
+    *, ignored: Ignored = NOTHING_IGNORED,
 ) -> PageDocument:  # fmt: skip
     r"""Read a document's bytes, without transfer and content codings, from the address `url`.
 
