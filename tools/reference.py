@@ -52,6 +52,13 @@ def caps() -> str:
     )
 
 
+def presets(collection: str) -> str:
+    """List the presets of a collection: product and address of each."""
+    by_name = registry.collection(collection).configuration.presets()
+    rows = ((f"`{name}`", *preset.url.split(": ", 1)) for name, preset in by_name.items())
+    return table(("preset", "product", "address"), rows)
+
+
 def settings(which: str) -> str:
     """Return a table of settings: `workspace`, `source` (every source), a collection (its sources), `drops.centre`."""
     shared = {setting.name: setting for setting in SOURCE_SETTINGS}

@@ -135,11 +135,16 @@ BLOX_ROWS = _cap("BLOX_ROWS", 1_000_000, "rows of a BLOX search", "a server may 
 NEWS_JSON_BYTES = _cap("NEWS_JSON_BYTES", 64 * MIB, "bytes of an answer of an API", _MEMORY, REFUSED)
 DETAIL_ADDRESS = _cap("DETAIL_ADDRESS", 512, "characters of an event's address", "it is a key", LEFT_OUT)
 EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event", "hostile input", "it is `too_large`")
+CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
 SECTION_LINKS = _cap(
     "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
 )
+REMEMBERED_ARTICLES = _cap(
+    "REMEMBERED_ARTICLES", 20_000, "remembered articles of a site's lists", "memory: they are sent with each answer",
+    "lists with the oldest articles are forgotten: if such a list changes, its newest articles are requested again",
+)  # fmt: skip
 FRONT_PAGE_FEEDS = _cap("FRONT_PAGE_FEEDS", 100, "feeds of a front page", "a run must end", LEFT_OUT)
 FEED_ENTRY_TEXT = _cap(
     "FEED_ENTRY_TEXT", 200_000, "characters of an article in an exported feed", "size",

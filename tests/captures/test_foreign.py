@@ -7,10 +7,12 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.archive.foreign_records import pack_records, response_record, revisit_record, sha1, warcinfo_record
 from tests.captures.quotes import ADAPTER, CRAWLED, load_workspace, run_quotes
+from tests.clock import pass_time
 from tests.sessions import session_settings
 from tests.toy_collection.site import page
 from windrow.app.check import take_down
 from windrow.collections.pages.adapter.explain import explain as explain_page
+from windrow.engine.captures.warc_names import WarcNames
 from windrow.engine.check import Fault, check_archive
 from windrow.formats.cdx import surt
 from windrow.ledger import Ledger
@@ -235,11 +237,57 @@ def test_a_line_that_may_mean_either_of_two_files_is_a_failure_until_the_folder_
     ledger = Ledger(workspace.ledger)
     (failed,) = ledger.captures.failed("quotes", "press", ("", -1), [*Reason], 9)
     ledger.close()
-    assert failed.warc == "press.warc.gz"
+    assert failed.warc == str(tmp_path / "press.warc.gz")
     (tmp_path / "east" / "press.warc.gz").rename(tmp_path / "east" / "other.warc.gz")
     run_quotes(workspace)
     assert records(workspace) == {"/said/west.html#1": "west"}
     assert capture_counts(workspace)[3] == []
+
+
+def test_two_missing_files_of_one_name_are_two_failures_until_both_are_there(tmp_path):
+    warcs = []
+    for folder in ("east", "west"):
+        (tmp_path / folder).mkdir()
+        warc = ForeignWarc(tmp_path / folder / "press.warc.gz")
+        warc.add(f"/said/{folder}.html", quotes_page(folder))
+        warcs.append(warc)
+        (tmp_path / folder / "press.cdx").write_text("\n".join([" CDX N b a m s k r M S V g", *warc.lines]) + "\n")
+    workspace = configure(tmp_path, cdx=[tmp_path / "east", tmp_path / "west"])
+    run_quotes(workspace)
+    assert (records(workspace), capture_counts(workspace)[3]) == ({}, ["not_found", "not_found"])
+    for warc in warcs:
+        warc.close()
+    run_quotes(workspace)
+    assert records(workspace) == {"/said/east.html#1": "east", "/said/west.html#1": "west"}
+    assert capture_counts(workspace)[3] == []
+
+
+def test_a_file_that_is_read_without_an_index_is_the_one_that_its_own_lines_mean(tmp_path):
+    names = WarcNames()
+    paths = [tmp_path / "press.warc.gz", tmp_path / "below" / "press.warc.gz"]
+    names.add(paths)
+    assert [names.find("press.warc.gz", path) for path in paths] == paths
+    assert names.find("press.warc.gz", tmp_path / "press.cdx") is None
+
+
+def test_a_source_that_gave_12_captures_a_day_and_gives_1_has_failed_until_it_gives_more(tmp_path):
+    (tmp_path / "warcs").mkdir()
+    workspace = configure(tmp_path, warc=[tmp_path / "warcs"])
+    outcomes = []
+    for day, count in enumerate([12] * 5 + [1, 0, 12]):
+        if count:
+            warc = ForeignWarc(tmp_path / "warcs" / f"day-{day}.warc.gz")
+            for number in range(count):
+                warc.add(f"/said/{day}-{number}.html", quotes_page(f"{day} {number}"))
+            warc.close()
+        outcomes.append(run_quotes(workspace).failed)
+        pass_time(2 * 86_400)
+    assert outcomes == [0] * 5 + [1, 1, 0]
+    ledger = Ledger(workspace.ledger)
+    comments = [task.comment for task in ledger.sessions.tasks_of_source("press") if task.failed]
+    ledger.close()
+    message = "drift: it gives {} captures; on the 5 earlier days compared, it usually gave 12, and never fewer than 12"
+    assert [comment.split("; drift")[1] for comment in comments] == [message.format(n)[5:] for n in (1, 0)]
 
 
 def test_why_explains_a_host_of_a_collection_of_records(tmp_path):

@@ -48,4 +48,4 @@ def test_an_address_that_is_not_valid_is_a_usage_error(root: Path, windrow, addr
     for options in ([], ["--dry-run"]):
         output = windrow("run", address, *options)
         assert output.code == 2, output.err
-        assert "is not a valid address" in output.err
+        assert "is not a web address" in output.err

@@ -5,13 +5,18 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 from zipfile import ZipFile
 
+import pytest
+
 from windrow.app import Windrow as App
 from windrow.app.begin import prepare
+
+CAPTURE = "org,a)/ 20240301120000 http://a.org/ text/html 200 AAAA - - 9 0 "
 
 
 def test_the_archive_as_wacz_has_every_capture_and_is_imported_elsewhere(
@@ -49,6 +54,46 @@ def test_the_archive_as_wacz_has_every_capture_and_is_imported_elsewhere(
     output = windrow("run", wacz)
     assert output.code == 0, output.err
     assert windrow("search", "a").out.count("a.html")
+
+
+def test_an_index_is_imported_elsewhere_by_the_files_that_it_names(
+    crawled: Path, tmp_path: Path, windrow, monkeypatch
+) -> None:
+    index = windrow("export", "captures", "--as", "cdxj").out
+    copy = tmp_path / "copy"
+    shutil.copytree(crawled / "archive", copy)
+    for path in copy.glob("*.cdxj"):
+        path.unlink()
+    (copy / "index.CDXJ.gz").write_bytes(gzip.compress(index.encode()))
+    prepare(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    names = {json.loads(line.split(" ", 2)[2])["filename"] for line in index.splitlines()}
+    planned = windrow("run", copy / "index.CDXJ.gz", "--dry-run").out
+    assert all(name in planned for name in names)
+    output = windrow("run", copy / "index.CDXJ.gz", "--source", "copied")
+    assert output.code == 0, output.err
+    assert windrow("search", "a").out.count("a.html")
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ("", "has no lines"),
+        ("junk\n", "has a line that cannot be read: junk"),
+        (f"{CAPTURE}-\n", "cannot be read: one without the name of a WARC file"),
+        (f"{CAPTURE}away.warc.gz\n" * 9, "names 'away.warc.gz', but below"),
+    ],
+)
+def test_an_index_that_would_lose_captures_is_refused_before_anything_is_imported(
+    tmp_path: Path, windrow, monkeypatch, lines: str, message: str
+) -> None:
+    prepare(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    (tmp_path / "index.cdx").write_text(lines)
+    output = windrow("run", tmp_path / "index.cdx")
+    assert output.code == 2
+    assert message in output.err
+    assert f"windrow run {tmp_path}" in output.err
 
 
 def test_wacz_goes_through_a_pipe(crawled: Path, tmp_path: Path) -> None:

@@ -66,6 +66,8 @@ def test_the_contact_of_the_workspace_is_that_of_the_crawl(root: Path) -> None:
         ("", 'url = "https://example.org/"\nhosts = ["a b"]', ["source.blog.hosts", "'a b' is not a host"]),
         ("", 'url = "https://example.org/"\npaths = ["blog"]', ["source.blog.paths", "'blog' is not a path"]),
         ("", 'url = "https://example.org/"\npaths = ["/blog/"]', ["source.blog", "matches none of the paths"]),
+        ("", 'url = "https://example.org/"\nignore = ["p["]', ["source.blog.ignore", "'p[' is not a CSS selector"]),
+        ("", 'url = "https://example.org/"\nignore_text = ["(a"]', ["ignore_text", "is not a regular expression"]),
         ("", 'url = "https://example.org/"\ndelay = "soon"', ["source.blog.delay", "a duration"]),
         ("", 'url = "https://example.org/"\nurl_query_parameters = ["/x"]', ["url_query_parameters", "is not a rule"]),
         (

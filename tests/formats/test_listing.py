@@ -209,6 +209,27 @@ def test_a_table_of_100_000_files_is_read_whole_in_little_memory() -> None:
     assert kib < 100 * 1024
 
 
+@pytest.mark.parametrize("count", [300, 5_000])
+@pytest.mark.parametrize("unclosed", [b"<font>", b"<nobr>", b"<li><b>"])
+def test_tags_that_are_not_closed_hide_no_file(unclosed: bytes, count: int) -> None:
+    rows = b"".join(b'%s<a href="%d.zip">%d.zip</a>\n' % (unclosed, at, at) for at in range(count))
+    entries = listing.read_index_page("add", PAGE, b"<html><title>Index of /</title>" + rows + b"</html>")
+    assert [entry.name for entry in entries] == [f"{at}.zip" for at in range(count)]
+
+
+def test_a_page_too_deep_to_be_parsed_is_a_failure_and_no_empty_folder() -> None:
+    with pytest.raises(TerminalFailure, match="a part of the page cannot be parsed"):
+        listing.read_index_page("add", PAGE, b'<a href="a.zip">a</a>' + b"<div>" * 5_000 + b"<a href='b.zip'>b</a>")
+
+
+def test_a_page_that_was_cut_has_an_entry_for_what_is_missing() -> None:
+    cut = APACHE[: APACHE.index(b'<tr><td><img src="/i.gif"></td><td><a href="b.zip"')]
+    a_zip, missing = listing.read_index_page("add", PAGE, cut)
+    assert (a_zip.name, a_zip.reason) == ("a.zip", None)
+    assert missing == ListingEntry("add", "the page ends before </html>", reason=Reason.PROTOCOL_ERROR)
+    assert all(entry.reason is None for entry in listing.read_index_page("add", PAGE, APACHE + b"\n<!-- nginx -->\n"))
+
+
 @pytest.mark.parametrize("tag", [b"<a>", b"<A>", b"<td>"])
 def test_a_flood_of_tags_is_refused_before_it_is_parsed(tag: bytes) -> None:
     def read() -> None:

@@ -1,4 +1,4 @@
-"""Find the numbers in the code that bound something: constants named as a maximum or used to cut, and literal slices."""
+"""Find the numbers in the code that bound something: constants named as a maximum or used to cut, and literal slices and ends."""
 
 from __future__ import annotations
 
@@ -64,13 +64,16 @@ def _find_cutting_names(path: Path) -> Iterator[str]:
 
 
 def _find_slices(node: ast.AST) -> Iterator[int]:
-    """Yield the lengths of literal slices in the code below a node, except in messages."""
+    """Yield the lengths of literal slices, and literal ends of `islice`, in the code below a node, except in messages."""
     if isinstance(node, ast.Raise | ast.JoinedStr) or (isinstance(node, ast.Call) and _is_message(node.func)):
         return
     if isinstance(node, ast.Slice) and node.lower is None and node.step is None:
         number = _number(node.upper)
         if isinstance(number, int) and number >= MIN_SLICE:
             yield number
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "islice":
+        numbers = [_number(end) for end in node.args[1:]]
+        yield from (number for number in numbers if isinstance(number, int) and number >= MIN_SLICE)
     for child in ast.iter_child_nodes(node):
         yield from _find_slices(child)
 

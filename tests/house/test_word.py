@@ -129,3 +129,16 @@ def _unlocked(lock: Path) -> list[str]:
     locked = re.compile(r"[a-z0-9-]+==\S+.*--hash=sha256:[0-9a-f]{64}", re.DOTALL)
     wrong += [entry.splitlines()[0] for entry in entries if not locked.match(entry)]
     return wrong
+
+
+def test_one_module_words_the_message_that_a_text_is_not_a_web_address() -> None:
+    words = ("not a web address", "address of the web", "not a valid address")
+    places = {
+        at(path)
+        for path in python("src")
+        for node in nodes(path)
+        if isinstance(node, ast.JoinedStr)
+        for part in node.values
+        if isinstance(part, ast.Constant) and any(wording in str(part.value) for wording in words)
+    }
+    assert places == {"src/windrow/formats/url.py"}

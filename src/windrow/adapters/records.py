@@ -49,7 +49,7 @@ from windrow.engine.takedown import TakedownTarget, kept_by_reader
 from windrow.errors import UsageError, WindrowError
 from windrow.fetch.politeness.guard import read_allowed
 from windrow.formats.text import counted, show
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.ledger import ELSEWHERE, Ledger
 from windrow.ledger.typed.addresses import AddressRow
 from windrow.model import Item, Level, Limits, Site, Source
@@ -175,7 +175,7 @@ class RecordAdapter:
         """
         first_url = normalise(address).url
         if not first_url:
-            raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow try --help")
+            raise UsageError(describe_bad_address(address), hint="windrow try --help")
         limits = replace(workspace.limits if workspace else Limits(), transfer_size=1 << 28)
 
         def access(requested_url: str) -> Source:

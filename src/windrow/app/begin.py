@@ -21,6 +21,7 @@ from windrow.errors import ConfigError, UsageError, WindrowError
 from windrow.ledger import Ledger
 from windrow.ledger.database import newest_schema, schema
 from windrow.private_files import private_files
+from windrow.settings.configuration import Preset
 from windrow.settings.setting import WORKSPACE_SETTINGS
 
 _PASSWORD_IN_URL = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
@@ -81,12 +82,16 @@ def _write_new(path: Path, text: str) -> bool:
 
 
 class NewSource(NamedTuple):
-    """The arguments of `windrow new source`; `settings` are further settings of the source by name."""
+    """The arguments of `windrow new source`; `settings` are further settings of the source by name.
+
+    With a `preset`, `collection` may be empty.
+    """
 
     name: str
     url: str
     collection: str
     settings: Mapping[str, str] = MappingProxyType({})
+    preset: str = ""
 
 
 def add_source(root: Path, new: NewSource) -> Path:
@@ -95,7 +100,7 @@ def add_source(root: Path, new: NewSource) -> Path:
     Raise UsageError if the source exists already, if its name or address is not allowed, or if the configuration would
     not be valid. Raise ConfigError if the file cannot be written. After an error, there is no new file.
     """
-    registry.collection(new.collection)
+    collection, preset = _find_preset(new)
     if _PASSWORD_IN_URL.search(new.url):  # neither written nor repeated in the message
         raise UsageError(
             "an address may not contain a password: `secret` names its place", hint="windrow new source --help"
@@ -108,11 +113,9 @@ def add_source(root: Path, new: NewSource) -> Path:
     names = {source.name for source in load(root).sources}
     if new.name in names or path.exists():
         raise UsageError(f"there is a source {new.name} already; nothing was written", hint="windrow config")
-    settings = {"url": new.url, "collection": new.collection, **new.settings}
-    lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
     try:
         path.parent.mkdir(exist_ok=True)
-        created = _write_new(path, "\n".join(lines) + "\n")
+        created = _write_new(path, _source_text(new, collection, preset))
     except OSError as error:
         raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
     if not created:
@@ -121,7 +124,7 @@ def add_source(root: Path, new: NewSource) -> Path:
         workspace = load(root)
         source = workspace.source(new.name)
         assert source is not None
-        registry.adapter(new.collection).check_source(workspace, source)
+        registry.adapter(collection).check_source(workspace, source)
     except ConfigError as error:
         path.unlink()
         raise UsageError(str(error), hint="windrow new source --help") from None
@@ -129,6 +132,38 @@ def add_source(root: Path, new: NewSource) -> Path:
         path.unlink()
         raise
     return path
+
+
+def _find_preset(new: NewSource) -> tuple[str, Preset]:
+    """Return the collection of a new source and its preset, an empty one if it names none.
+
+    Raises UsageError if there is no such collection or preset, or if neither is named.
+    """
+    if not new.collection and not new.preset:
+        raise UsageError("neither --collection nor --from is given", hint="windrow new source --help")
+    collections = {new.collection: registry.collection(new.collection)} if new.collection else registry.installed()
+    if not new.preset:
+        return new.collection, Preset("", {}, "")
+    presets = {
+        preset_name: (name, preset)
+        for name, collection in collections.items()
+        for preset_name, preset in collection.configuration.presets().items()
+    }
+    if new.preset not in presets:
+        owner = f" of {new.collection}" if new.collection else ""
+        problem = f"the presets are: {', '.join(presets)}" if presets else "there are none"
+        raise UsageError(f"{new.preset!r} is not a preset{owner}; {problem}", hint="windrow new source --help")
+    return presets[new.preset]
+
+
+def _source_text(new: NewSource, collection: str, preset: Preset) -> str:
+    """Return the TOML of a new source, with the settings of its preset as comments."""
+    settings = {"url": new.url, "collection": collection, **preset.settings, **new.settings}
+    lines = [f"{name} = {json.dumps(text, ensure_ascii=False)}" for name, text in settings.items()]
+    if preset.text:
+        lines += ["", f"# {preset.url}", "# The preset has these settings. One that is set here, also a whole table,"]
+        lines += ["# replaces that of the preset:", *(f"# {line}".rstrip() for line in preset.text.splitlines())]
+    return "\n".join(lines) + "\n"
 
 
 _COLLECTION_NAME = re.compile(r"[a-z](?:[a-z0-9_]{0,30}[a-z0-9])?", re.ASCII)

@@ -12,7 +12,7 @@ from windrow.config import Workspace
 from windrow.content import Extract, extract
 from windrow.errors import UsageError
 from windrow.formats.http import decode_body
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Limits, Site, Source
 
 MAX_PAGE_SIZE = EXTRACTED_BYTES.number
@@ -47,7 +47,7 @@ def _extract_address(workspace: Workspace | None, address: str) -> Extract:
 
     url = normalise(address).url
     if not url:
-        raise UsageError(f"{address[:200]!r} is not a web address", hint="windrow extract --help")
+        raise UsageError(describe_bad_address(address), hint="windrow extract --help")
     answer = sample_address(partial(_source_for, workspace), url, replace(Limits(), transfer_size=MAX_PAGE_SIZE))
     body = decode_body(answer.body, answer.fields, most=MAX_PAGE_SIZE, ratio=Limits().ratio)
     return extract(body, url=answer.url, content_type=answer.fields.get("content-type", ""))

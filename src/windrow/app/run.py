@@ -32,7 +32,7 @@ from windrow.engine.runtime import signals_to
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import ConfigError, Stopped, StoreUnreachable, UsageError, WindrowError
 from windrow.formats.text import json_message
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.ledger import Ledger
 from windrow.model import Source
 from windrow.private_files import published_files
@@ -313,7 +313,7 @@ def source_of_addresses(addresses: Sequence[str]) -> dict[str, dict[str, Any]]:
     for address in addresses:
         url = normalise(address).url
         if not url:
-            raise UsageError(f"{address!r} is not a valid address", hint="windrow run https://example.org/page")
+            raise UsageError(describe_bad_address(address), hint="windrow run --help")
         split = parts(url)
         path = f"{split.path or '/'}?{split.query}" if split.query is not None else split.path or "/"
         paths.append(path.replace("*", "%2A").replace("$", "%24") + "$")

@@ -1,23 +1,28 @@
-"""Find the WARC and WACZ files that are named in place of sources, and prepare them for import."""
+"""Find the WARC and WACZ files that are named in place of sources, also by an index, and prepare them for import."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from zipfile import is_zipfile
 
 from windrow.adapters.adapter import ImportsWarc
+from windrow.archive import read_blocks
 from windrow.archive.wacz import WACZ_SUFFIX, is_wacz, unpack_wacz
 from windrow.archive.warc_reader import WARC_SUFFIXES, detect_form
 from windrow.caps import LIST_FILE_BYTES
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.contract.registry import names as collection_names
+from windrow.engine.captures.foreign_captures import CDX_NAMES, files_below
+from windrow.engine.captures.warc_names import WarcNames
 from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
-from windrow.model import Limits
+from windrow.formats.cdx import CaptureColumns, CdxFault, parse_lines
+from windrow.model import CdxLine
 from windrow.settings.setting import is_name
 
 _MAX_LIST_SIZE = LIST_FILE_BYTES.number  # bytes
@@ -32,11 +37,11 @@ def import_collection() -> str:
 def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "") -> tuple[WarcFile, ...]:
     """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
-    Names of sources and collections are skipped. A folder stands for all WARC files below it, which are recognised by
-    their suffixes. A file that is not a WARC or WACZ file is a list of paths relative to its own folder, one on each
-    line. Each file is imported under the source `source` or, if that is empty, under a source named after the file.
-    Raise UsageError for names that cannot be imported together, if `source` is not valid, and if `source` is set
-    although no WARC file is named.
+    Names of sources and collections are skipped. A folder stands for all files below it whose suffix is that of a WARC
+    file, and a CDX or CDXJ file for the WARC files that its lines name. Any other file is a list of paths relative to
+    its own folder, one on each line. Each file is imported under the source `source`, or if that is empty, under one
+    named after the file. Raises UsageError for names that cannot be imported together, and if `source` is not valid, or
+    is set although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
@@ -76,7 +81,9 @@ def _expand_path(path: Path) -> Iterator[Path]:
         yield from warc_files
     elif not path.is_file():
         raise UsageError(f"there is no file {path}")
-    elif path.name.endswith((*WARC_SUFFIXES, WACZ_SUFFIX)) or _is_warc(path) or is_wacz(path):
+    elif path.name.lower().endswith(CDX_NAMES):
+        yield from _read_index(path)
+    elif path.name.endswith(WARC_SUFFIXES) or _is_warc(path) or is_wacz(path):
         yield path
     elif is_zipfile(path):
         raise UsageError(f"{path} is a zip file without WARC files in a folder archive/, so it is not a WACZ file")
@@ -114,6 +121,34 @@ def _read_list(path: Path) -> Iterator[Path]:
         explanation = f": it is larger than {_MAX_LIST_SIZE:,} bytes" if len(content) > _MAX_LIST_SIZE else explanation
         raise UsageError(f"{path} is neither a WARC file nor a list of them{explanation}")
     yield from listed_paths
+
+
+def _read_index(path: Path) -> list[Path]:
+    """Return the WARC files that the lines of a CDX or CDXJ file name; they must be in its folder or below it.
+
+    Raises UsageError for a line without a name or that cannot be read, and for a name that does not identify one file.
+    """
+    instead = f"windrow run {quote(str(path.parent))}"
+    warc_names = WarcNames()
+    warc_names.add(files_below(path.parent, WARC_SUFFIXES))
+    named: dict[str, Path | None] = {}
+    for block in read_blocks(path):
+        for parsed in parse_lines(block.content.split(b"\n"), block.legend):
+            names = parsed.warc if isinstance(parsed, CaptureColumns) else ()
+            if isinstance(parsed, CdxLine):
+                names = (parsed.warc,)
+            if isinstance(parsed, CdxFault) or not all(name.strip("-") for name in names):
+                line = parsed.line if isinstance(parsed, CdxFault) else "one without the name of a WARC file"
+                raise UsageError(f"{path} has a line that cannot be read: {line}", hint=instead)
+            named |= {name: warc_names.find(name, path) for name in names if name not in named}
+    missing = [name for name, warc_path in named.items() if warc_path is None]
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        place = f"below {path.parent} there is not exactly one file of this name"
+        raise UsageError(f"{path} names {missing[0][:200]!r}{more}, but {place}", hint=instead)
+    if not named:
+        raise UsageError(f"{path} has no lines", hint=instead)
+    return [warc_path for warc_path in named.values() if warc_path is not None]
 
 
 def _escape_path(path: Path) -> str:

@@ -101,14 +101,15 @@ class Windrow:
 
         return prepare(self.config.root)
 
-    def new_source(self, name: str, url: str, *, collection: str, **settings: str) -> Path:
+    def new_source(self, name: str, url: str, *, collection: str = "", preset: str = "", **settings: str) -> Path:
         """Write `sources/NAME.toml`, check it with the whole configuration, and return its path.
 
-        `settings` are further settings of the source, such as `centre="H"`. Makes no request.
+        With a `preset`, such as `legistar`, `collection` is not needed. `settings` are further settings of the source,
+        such as `centre="H"`. Makes no request.
         """
         from windrow.app.begin import NewSource, add_source
 
-        path = add_source(self.config.root, NewSource(name, url, collection, settings))
+        path = add_source(self.config.root, NewSource(name, url, collection, settings, preset))
         self._reload()
         return path
 

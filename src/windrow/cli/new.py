@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 import click
 
 from windrow.cli.command import DEFAULT_SECTION, Console, command, command_group, option
-from windrow.cli.options import DeclaredOptions, complete_collections, list_collections
+from windrow.cli.options import (
+    DeclaredOptions,
+    complete_collections,
+    complete_presets,
+    list_collections,
+    list_presets,
+)
 
 if TYPE_CHECKING:
     from windrow.settings.setting import Setting
@@ -49,17 +55,19 @@ class NewOptions(DeclaredOptions):
 )
 @click.argument("name", metavar="NAME")
 @click.argument("url", metavar="URL")
-@option("--collection", metavar="COLLECTION", required=True, shell_complete=complete_collections,
-        choices=list_collections, help="What is harvested there.")  # fmt: skip
-def source(console: Console, *, name: str, url: str, collection: str, **flags: str | None) -> int:
+@option("--collection", metavar="COLLECTION", default="", shell_complete=complete_collections,
+        choices=list_collections, help="What is harvested there; required without --from.")  # fmt: skip
+@option("--from", "preset", metavar="PRESET", default="", shell_complete=complete_presets, choices=list_presets,
+        help="The product of the site, whose settings it gets.")  # fmt: skip
+def source(console: Console, *, name: str, url: str, collection: str, preset: str, **flags: str | None) -> int:
     """Write sources/NAME.toml from the arguments; the source is not contacted.
 
     URL has scheme, user, host, port and base folder, never a password; for a site, it is where the crawl
     begins. An existing file is not overwritten, and a file that the configuration would refuse is removed
-    again.
+    again. With --from, the file shows the settings of the preset as comments.
     """
     settings = {name: text for name, text in flags.items() if text}
-    path = console.open().new_source(name, url, collection=collection, **settings)
+    path = console.open().new_source(name, url, collection=collection, preset=preset, **settings)
     if console.json:
         console.message("new_source", {"name": name, "path": path})
         return 0

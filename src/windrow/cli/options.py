@@ -116,6 +116,18 @@ def list_collections() -> tuple[str, ...]:
     return collection_names()
 
 
+def complete_presets(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
+    """Return completions for the names of presets."""
+    return [CompletionItem(name) for name in list_presets() if name.startswith(prefix)]
+
+
+def list_presets() -> tuple[str, ...]:
+    """Return the names of the presets of all collections."""
+    from windrow.contract.registry import installed  # noqa: PLC0415
+
+    return tuple(name for collection in installed().values() for name in collection.configuration.presets())
+
+
 def complete_reasons(_ctx: click.Context, _param: click.Parameter, prefix: str) -> list[CompletionItem]:
     """Return completions for reasons."""
     from windrow.reasons import Reason  # noqa: PLC0415

@@ -97,9 +97,9 @@ class RunCommand(DeclaredOptions):
 def run_command(console: Console, *, dry_run: bool, quiet: bool, every: str | None, **arguments: Any) -> int:
     """Harvest all sources, or the named collections and sources.
 
-    NAME may also be WARC files of other programs, folders of them, or lists with one file on each line. They
-    are imported into the archive and summarised like crawled pages, and nothing is fetched; --source names
-    their source, which is otherwise named after the file.
+    NAME may also be WARC files of other programs, folders of them, indexes (CDX, CDXJ) that name them, or lists
+    with one file on each line. They are imported into the archive and summarised like crawled pages, and nothing
+    is fetched; --source names their source, which is otherwise named after the file.
 
     NAME may also be addresses of pages (https://...): each is requested now, and no page that it links to. With -
     as a NAME, names are read from standard input, one on each line.

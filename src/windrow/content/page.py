@@ -16,7 +16,7 @@ from windrow.content.measures import measure_page
 from windrow.content.outline import Outline, PageLocation
 from windrow.content.tail import remove_captions, remove_tail
 from windrow.content.traits import PageTraits, read_page_traits
-from windrow.content.tree import HIDDEN, parse, remove_silent_elements, serialise_body
+from windrow.content.tree import HIDDEN, parse, remove_silent_elements, remove_texts, serialise_body
 
 
 class Page(NamedTuple):
@@ -29,8 +29,10 @@ class Page(NamedTuple):
     traits: PageTraits
 
 
-def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:
-    """Read a page's bytes in linear time; raise StepError if it has too many tags or does not fit into memory.
+def read_page(raw: bytes, url: str = "", content_type: str = "", ignored: Sequence[str] = ()) -> Page:
+    """Read a page's bytes in linear time; raise StepError if it has too many tags or its tree does not fit into memory.
+
+    The text of elements that the CSS selectors `ignored` match is not read.
 
     >>> page = read_page(b"<title>A</title><p>One <b>two</b><p>Three")
     >>> page.head.title, page.outline.blocks.text
@@ -41,6 +43,8 @@ def read_page(raw: bytes, url: str = "", content_type: str = "") -> Page:
     is_valid_utf_8 = text.encoding == "utf-8" and text.source != "bom" and "\ufffd" not in text.text
     tree = parse(raw if is_valid_utf_8 else text.text)
     page_head = read_page_head(tree)
+    if ignored:
+        remove_texts(tree, ignored)
     remove_silent_elements(tree)
     outline = build_outline(serialise_body(tree))
     traits = read_page_traits(url, page_head.property("og:type"), page_head.json_ld)

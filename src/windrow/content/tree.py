@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
@@ -140,6 +140,13 @@ def _remove_text(node: LexborNode) -> None:
     for inner in list(node.traverse(include_text=True)):
         if inner.tag == "-text":
             inner.decompose()
+
+
+def remove_texts(tree: LexborHTMLParser, selectors: Iterable[str]) -> None:
+    """Remove all text from the elements that any of the valid CSS `selectors` matches, but not their links."""
+    for selector in selectors:
+        for node in tree.css(selector):
+            _remove_text(node)
 
 
 def _is_hidden(attributes: Mapping[str, str | None]) -> bool:

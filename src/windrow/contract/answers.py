@@ -153,9 +153,12 @@ class Ask(NamedTuple):
     When all requests of the step are answered, the step runs again with the answers by `name` in `Task.answers`, and
     must return the same requests. Observations that it returned together with requests are valid until then, unless the
     attempt already has observations. `path` is joined with the service's address. The request has a `body` or the
-    fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return; the status is then
-    206, or 200 with the whole. `seconds` is the longest time for this answer, or 0 for the time that the service
-    declares.
+    fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then
+    206, or 200 with the whole. `seconds` is the longest time for this answer; 0: the time that the service declares.
+
+    Equal requests share one answer, however old it is. With `again_if_changed` only documents with the same bytes share
+    it, so that the service is asked again about a changed one. With `fresh_for` only documents that were fetched in the
+    same period share it: periods of so many seconds follow each other from 1970 on.
     """
 
     name: str
@@ -167,6 +170,8 @@ class Ask(NamedTuple):
     form: tuple[FormField, ...] = ()
     byte_range: tuple[int, int] | tuple[()] = ()
     seconds: float = 0.0
+    again_if_changed: bool = False
+    fresh_for: float = 0.0
 
 
 class Skip(NamedTuple):

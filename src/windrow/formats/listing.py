@@ -58,6 +58,7 @@ _DATE_FORMATS = (
 )
 _INDEX_TITLE = re.compile(rb"<title>\s*(Index of|Directory listing for)\b", re.IGNORECASE)
 _SIZE_AT_END = re.compile(r"(?<=\s)(\d{1,18})\s*\Z", re.ASCII)
+_PAGE_START, _PAGE_END = re.compile(rb"<html\b", re.IGNORECASE), re.compile(rb"</html\s*>", re.IGNORECASE)
 _ROW_START = re.compile(rb"<tr\b", re.IGNORECASE)
 _LINK_START = re.compile(rb"<a\b", re.IGNORECASE)
 _PIECE_BYTES = 256 * 2**10  # of an index page that are parsed together; their tree takes up to 70 times as many
@@ -191,9 +192,10 @@ class LineSplitter:
 def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entries:
     """Read an index page as nginx, Apache and others generate it; `address` is the address of the folder.
 
-    Only links to direct children are read, not links to other folders or for sorting. A size is read only if it is
-    exact (Apache's `20K` is not); times are read as UTC. Raise TerminalFailure: PROTOCOL_ERROR for any other page,
-    TOO_LARGE for too many entries, links or tags.
+    Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
+    exact (Apache's `20K` is not); times are read as UTC. A page with `<html>` that ends before `</html>` was cut: one
+    more entry has the reason PROTOCOL_ERROR, as for a line that cannot be read. Raises TerminalFailure: PROTOCOL_ERROR
+    for any other page, TOO_LARGE for too many entries, links or tags.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -206,7 +208,7 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
     entries: dict[str, ListingEntry] = {}
     for piece in _split_page(page):
         texts_by_cell: dict[html.HtmlElement, list[str]] = {}
-        for link in _find_links(piece):
+        for link in _find_links(piece, address):
             has_links = True
             child = _direct_child(address, link.get("href") or "")
             if child is None or child in entries:
@@ -219,6 +221,9 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
     if not has_links and not _INDEX_TITLE.search(page):  # an empty folder links to the one above, on most servers
         hint = "if this server does not show its folders, set `manifest` for the source"
         raise TerminalFailure(f"{address}: the page is not an index of a folder", Reason.PROTOCOL_ERROR, hint=hint)
+    if _PAGE_START.search(page) and not _PAGE_END.search(page, max(0, len(page) - _PIECE_BYTES)):
+        cut = ListingEntry(folder, "the page ends before </html>", reason=Reason.PROTOCOL_ERROR)
+        return [*entries.values(), cut]
     return list(entries.values())
 
 
@@ -278,11 +283,26 @@ def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
         start = end
 
 
-def _find_links(page: bytes) -> Iterator[html.HtmlElement]:
+def _find_links(piece: bytes, address: str) -> Iterator[html.HtmlElement]:
+    """Yield the links in a piece of the index page at `address`; raise TerminalFailure if one may be left out.
+
+    The parser ends at the depth of some 2,000 elements, as of rows whose tags are not closed: then each half of the
+    piece is parsed.
+    """
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
     try:
-        yield from html.document_fromstring(page, parser=html.HTMLParser(encoding="utf-8")).iter("a")
-    except LxmlError:  # it is empty, or cannot be parsed
+        links = list(html.document_fromstring(piece, parser=parser).iter("a"))
+        is_whole = not any(entry.level_name == "FATAL" for entry in parser.error_log)
+    except LxmlError:
+        links, is_whole = [], b">" not in piece or _LINK_START.search(piece) is None  # a piece without tags is empty
+    if is_whole:
+        yield from links
         return
+    boundary = _LINK_START.search(piece, len(piece) // 2)
+    if boundary is None:
+        raise TerminalFailure(f"{address}: a part of the page cannot be parsed", Reason.PROTOCOL_ERROR)
+    for half in (piece[: boundary.start()], piece[boundary.start() :]):
+        yield from _find_links(half, address)
 
 
 def _direct_child(address: str, href: str) -> str | None:

@@ -82,6 +82,15 @@ def normalise(href: str, base: str = "") -> Resolved:
     return _refuse(Reason.NO_TRANSPORT)
 
 
+def describe_bad_address(text: str) -> str:
+    """Return the message that a text, which `normalise` refused, is not a web address; a long one is cut.
+
+    >>> describe_bad_address("example.org")
+    "'example.org' is not a web address"
+    """
+    return f"{text[:200]!r} is not a web address"
+
+
 def _apply_own_rules(address: str) -> str:
     """Apply this module's own rules to an address from ada, without its fragment; return an empty text to refuse it."""
     scheme, _, after_scheme = address.partition("://")

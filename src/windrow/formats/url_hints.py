@@ -139,7 +139,7 @@ def _address_for_links(element: etree._Element) -> str:
 
 _GZIP = b"\x1f\x8b"
 _INFLATE_ERROR = cast("type[Exception]", isal_zlib.error)
-_MAX_GZIP_MEMBERS = 1_000  # members of a gzip file that are read
+_MAX_GZIP_MEMBERS = 1_000  # a gzip file with so many members is refused
 _BLANKS = b" \t\r\n"
 _LIMITS = Limits(member_size=MAX_BYTES, elements=1_000_000)
 _KIND_BY_ROOT = {
@@ -150,7 +150,7 @@ _KIND_BY_ROOT = {
     "feed": (HintKind.FEED, "entry", read_atom_entry),
 }
 _TEXT_LINE = re.compile(r"[^\r\n]++")
-_MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read, with those that are not addresses
+_MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read: more than `MAX_ENTRIES` are reported as such
 
 _FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # a JSON Feed may have them
 
@@ -222,14 +222,20 @@ def _read_elements(content: bytes, tag: str, read_entry: Any) -> Iterator[_Row]:
 
 
 def _read_text(content: bytes, base: str) -> UrlHints:
-    """Read a text sitemap, with an absolute address on each line; other lines are ignored."""
+    """Read a text sitemap, with an absolute address on each line; other lines, except comments, are refused."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
         return UrlHints(HintKind.NONE, reason=Reason.WRONG_ENCODING)
     lines = (line[0].strip() for line in islice(_TEXT_LINE.finditer(text), _MAX_LINES))
     hints = _gather_hints(
-        HintKind.SITEMAP, ((line, "", "") for line in lines if line.startswith(("http://", "https://"))), base
+        HintKind.SITEMAP,
+        (
+            (line if line.startswith(("http://", "https://")) else "", "", "")
+            for line in lines
+            if line and not line.startswith("#")
+        ),
+        base,
     )
     return hints if hints.entries else UrlHints(HintKind.NONE, reason=Reason.UNSUPPORTED)
 
@@ -261,7 +267,7 @@ def _gather_hints(kind: HintKind, rows: Iterable[_Row], base: str) -> UrlHints:
 
 
 def _inflate(content: bytes) -> bytes:
-    """Inflate up to `_MAX_GZIP_MEMBERS` members of gzip (RFC 1952); raise StepError if it is broken, cut or too big."""
+    """Inflate members of gzip (RFC 1952); raise StepError for broken, cut or too many bytes, or too many members."""
     inflated = bytearray()
     remaining = content
     for _ in range(_MAX_GZIP_MEMBERS):
@@ -277,4 +283,6 @@ def _inflate(content: bytes) -> bytes:
         if not stream.eof:
             raise StepError("the gzip data ends too early", Reason.TRUNCATED)
         remaining = stream.unused_data
+    else:
+        raise StepError(f"the gzip data has more than {_MAX_GZIP_MEMBERS - 1} members", Reason.TOO_LARGE)
     return bytes(inflated)

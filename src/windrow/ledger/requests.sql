@@ -27,6 +27,27 @@ WHERE v.address = :address AND v.seq < :before AND v.started >= :since AND f.col
 AND f.source = :source AND f.reason IS NULL AND instr(f.findings, '["Drift", ') = 0
 GROUP BY 1 ORDER BY 1;
 
+-- def daily_captures(collection: str, source: str, before: int, since: datetime) -> list[DailyYield]
+-- Return for each day the fewest captures that a session before `before` took for a source, without failing.
+SELECT substr(t.at, 1, 10) AS "day: str", min((SELECT count(*) FROM captured c
+    WHERE c.attempt BETWEEN t.seq AND e.seq AND c.collection = t.collection AND c.source = t.source)) AS "fewest: int"
+FROM task t JOIN task_end e ON e.task = t.seq
+WHERE t.collection = :collection AND t.source = :source AND t.phase = 1 AND t.session < :before AND t.at >= :since
+AND e.failed = 0 GROUP BY 1 ORDER BY 1;
+
+-- def daily_shares(source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]
+-- Return for each day the least percentage, of a session, of a source's responses of a kind with a document.
+-- Only sessions before `before` that did not fail and got at least `least` responses from the source count.
+SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewest: int" FROM (
+    SELECT t.at AS began, count(*) AS responses,
+           sum(v.reason IS NULL AND (v.status BETWEEN 200 AND 299 OR v.status = 304)) AS pages
+    FROM task t JOIN task_end e ON e.task = t.seq CROSS JOIN attempt v ON v.seq BETWEEN t.seq AND e.seq
+    CROSS JOIN host h ON h.seq = v.host
+    WHERE t.source = :source AND t.phase = 1 AND t.session < :before AND t.at >= :since
+    AND e.failed = 0 AND h.collection = t.collection AND h.source = t.source AND v.kind = :kind
+    AND v.status IS NOT NULL AND v.address <> 0 GROUP BY t.seq
+) WHERE responses >= :least GROUP BY 1 ORDER BY 1;
+
 -- def learned_texts(collection: str, source: str) -> dict[str, str]
 -- Return the values that a discovery learned about a source, as JSON by name.
 SELECT name, value FROM learned WHERE collection = :collection AND source = :source

@@ -180,6 +180,18 @@ class Service:
     secret_prefix: str = ""
 
 
+class Preset(NamedTuple):
+    """What the sources of one product have in common: a new source has these `settings`.
+
+    `url` says for people what the product is, and what the address of a source is. `text` has, as lines of TOML, the
+    settings that the source has by the preset and may override.
+    """
+
+    url: str
+    settings: Mapping[str, str]
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """The settings of a collection and of its sources.
@@ -187,7 +199,7 @@ class Configuration:
     Names of `settings` are dotted and begin with the collection's name; `source` adds to the settings that all
     sources have; `services` are the services that steps may ask. `tables` are arrays of tables such as [[NAME.thing]].
     `section` builds from the values what the adapter gets from `Workspace.section`, mostly with `filled`; `build`
-    builds a source from its table. Both raise ConfigError.
+    builds a source from its table. Both raise ConfigError. `presets` returns the presets for new sources by name.
     `template` is put into a new windrow.toml. `examples` are whole command lines, such as `windrow run NAME --every
     6h`; the help of `new source`, `run`, `try`, `why` and `export` each shows its own.
     """
@@ -200,6 +212,7 @@ class Configuration:
     template: str = ""
     services: tuple[Service, ...] = ()
     examples: tuple[str, ...] = ()
+    presets: Callable[[], Mapping[str, Preset]] = dict
 
 
 RawValue = tuple[Any, str]

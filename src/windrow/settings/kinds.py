@@ -281,6 +281,23 @@ PATHS = ValueKind(
 TEXTS = ValueKind("list of texts", _read_texts, _spell_list, ", ".join)
 
 
+def _read_selectors(value: Any, root: Path) -> tuple[str, ...]:
+    """Read a list of CSS selectors; raise ConfigError for one that is not valid."""
+    selectors: tuple[str, ...] = TEXTS.read(value, root)
+    if selectors:
+        from selectolax.lexbor import LexborHTMLParser, SelectolaxError  # noqa: PLC0415 most sources have none
+
+        for selector in selectors:
+            try:
+                LexborHTMLParser("<p>").css(selector)
+            except (SelectolaxError, ValueError):
+                raise ConfigError(f"{selector[:200]!r} is not a CSS selector") from None
+    return selectors
+
+
+SELECTORS = ValueKind("list of texts", _read_selectors, _spell_list, ", ".join)
+
+
 SCHEMES = ("file", "ftp", "ftps", "http", "https", "sftp")  # of sources
 
 

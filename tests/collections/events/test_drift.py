@@ -1,15 +1,19 @@
 """Drift of a source, as opposed to a season without events."""
 
+import io
+import json
 from contextlib import closing
-from datetime import date
+from dataclasses import replace
+from datetime import UTC, date, datetime
 
 from tests.clock import pass_time
 from tests.collections.events.place import calendar, configured, event, logs, run, serving
 from tests.collections.events.reader import read
 from windrow.app.status import current_state
-from windrow.collections.events.collection import COLLECTION
-from windrow.collections.events.discover import detect_drift
+from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE
+from windrow.collections.events.discover import detect_drift, follow
 from windrow.config import load
+from windrow.contract import DRIFT, Answer, Request
 from windrow.engine.requests.list_yield import describe_fall
 from windrow.ledger import Ledger
 from windrow.ledger.typed.requests import DailyYield
@@ -86,6 +90,27 @@ def error_in_status(root):
 
 def days_with(*yields):
     return [DailyYield(f"2026-09-{day:02}", fewest) for day, fewest in enumerate(yields, 1)]
+
+
+def test_an_address_of_each_day_is_compared_with_those_of_the_days_before_and_remembered_once(tmp_path):
+    fields = {"title": "t", "start": "s", "description": "d"}
+    workspace = configured(tmp_path, "http://a.example/{day}.json", reader="json", fields=fields)
+    (source,) = workspace.of("events")
+    learned, drifts = {}, []
+    for day in range(1, 7):
+        url = f"http://a.example/2026090{day}.json"
+        rows = [
+            {"t": f"Board {number}", "s": f"2026-10-{number:02}", "d": "" if day == 5 else "text"}
+            for number in range(1, 6)
+        ]
+        request = Request(url, "first")
+        dated = replace(source, options={**source.options, ADDRESS: url, ONCE: True})
+        content = io.BytesIO(json.dumps([] if day == 6 else rows).encode())
+        result = follow(dated, learned, Answer(request, 200, {}, content, datetime(2026, 9, day, tzinfo=UTC)))
+        learned |= result.learned
+        drifts += [(day, finding.message) for finding in result.findings if finding.kind == DRIFT]
+    assert [key for key in learned if key.startswith("habits")] == ["habits"]
+    assert drifts == [(5, "description is filled in 0% of 5 events; before, it was filled in 100%")]
 
 
 def test_weekends_small_lists_and_new_lists_are_no_fall():

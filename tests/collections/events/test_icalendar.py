@@ -41,6 +41,20 @@ def test_a_zone_that_nobody_knows_is_noted_and_that_of_the_calendar_is_taken():
     assert read_events[0].value["source_timezone"] == "America/New_York"
 
 
+def test_of_many_zones_of_a_calendar_each_is_read_and_a_broken_one_costs_no_other():
+    definition = (
+        "BEGIN:VTIMEZONE\r\nTZID:Zone {0}\r\nBEGIN:STANDARD\r\nDTSTART:{1}\r\nTZOFFSETFROM:+0500\r\nTZOFFSETTO:+0500\r\n"
+        "END:STANDARD\r\nEND:VTIMEZONE"
+    )
+    zones = "\r\n".join(
+        definition.format(number, "never" if number == 3 else "19700101T000000") for number in range(90)
+    )
+    text = calendar(event("a", ";TZID=Zone 88:20260915T090000"), head=f"VERSION:2.0\r\n{zones}")
+    (read_event,), unread = read(text, "icalendar")
+    assert unread == []
+    assert (read_event.value["datetime"], read_event.value.get("time_note")) == ("2026-09-15T04:00:00Z", None)
+
+
 def test_the_zone_of_an_event_is_its_own_where_it_names_one():
     read_events, _ = read(calendar(event("a", ";TZID=America/Los_Angeles:20260915T090000")), "icalendar")
     assert starts(read_events, "local_datetime", "source_timezone") == [

@@ -8,7 +8,7 @@ import pytest
 from tests.collections.events.place import configured, events, run, serving
 from tests.collections.events.reader import read
 from windrow import Windrow
-from windrow.collections.events.collection import SITE, built_in_names, built_in_parser
+from windrow.collections.events.collection import PARSER, SITE, built_in_names, built_in_parser
 from windrow.errors import UsageError
 
 PRESETS = [name for name in built_in_names() if SITE in built_in_parser(name).url]
@@ -125,6 +125,32 @@ def test_a_source_is_made_of_a_preset_and_the_address_of_a_site(tmp_path, name):
     assert workspace.source("council").options["address"] == requested
     again = configured(tmp_path, requested, parser=name, **PLACE)
     assert again.source("council").options["address"] == requested
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_new_source_from_a_preset_shows_its_settings_and_each_can_be_set(tmp_path, name):
+    windrow, (given, requested) = Windrow.init(tmp_path), ADDRESSES[name]
+    place = {"branch": "Other", "entity": "Senate", "timezone": "America/Chicago"}
+    path = windrow.new_source("council", given, preset=name, **place)
+    text = path.read_text()
+    assert f'parser = "{name}"' in text
+    source = windrow.config.source("council")
+    assert (source.collection, source.options["address"]) == ("events", requested)
+    head, comments = text.split("replaces that of the preset:\n")
+    path.write_text(head + "\n".join(line.removeprefix("# ") for line in comments.splitlines()))
+    assert Windrow(tmp_path).config.source("council").options[PARSER] == source.options[PARSER]
+
+
+def test_new_source_refuses_what_is_no_preset_and_names_those_that_there_are(tmp_path):
+    windrow = Windrow.init(tmp_path)
+    for collection, message in (
+        ("", "the presets are: boarddocs, civic"),
+        ("news", "not a preset of news; there are none"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            windrow.new_source("council", "https://a.example/", collection=collection, preset="civic")
+    with pytest.raises(UsageError, match="neither --collection nor --from"):
+        windrow.new_source("council", "https://a.example/")
 
 
 def test_new_source_writes_a_source_of_a_preset_and_says_which_setting_it_lacks(tmp_path):

@@ -26,6 +26,7 @@ class Press:
         self.posts: dict[int, dict[str, Any]] = {}
         self.old = False  # a WordPress without modified_after and headers with totals
         self.ignored: frozenset[str] = frozenset()  # names of parameters that it ignores, such as page
+        self.most_included: int | None = None  # the most posts of a response to a request by numbers
         self.before: Callable[[str], object] = lambda path: None  # called before each response
         self.server = self._serve()
         for number in range(1, posts + 1):
@@ -102,7 +103,9 @@ class Press:
         if "include" in asked:
             numbers = {int(number) for number in asked["include"].split(",")}
             posts = [entry for entry in self.posts.values() if entry["id"] in numbers and entry["status"] == "publish"]
-            return 200, {"Content-Type": "application/json; charset=UTF-8"}, json.dumps(posts).encode()
+            fields = {"Content-Type": "application/json; charset=UTF-8"}
+            fields |= {} if self.old else {"X-WP-Total": str(len(posts))}
+            return 200, fields, json.dumps(posts[: self.most_included]).encode()
         column = asked.get("orderby", "date")
         matching = sorted(self.posts.values(), key=lambda entry: (entry[column], entry["id"]))
         if asked.get("order", "desc") == "desc":

@@ -14,6 +14,7 @@ from tests.sessions import session_settings
 from windrow.collections.news import feed
 from windrow.contract import Answer, Request
 from windrow.engine.session import Session
+from windrow.errors import ConfigError
 from windrow.model import Site, Source
 
 
@@ -112,3 +113,8 @@ def test_a_json_feed_without_entries_is_well_read(tmp_path, press):
 def test_a_refused_list_has_the_reason_of_its_status(status, reason):
     answer = Answer(Request("https://a.example/feed", "feed.list"), status, {}, io.BytesIO(), datetime.now(UTC))
     assert feed.follow(Source("gazette", "news", Site("https", "a.example")), {}, answer).skip == reason
+
+
+def test_a_selector_that_is_not_valid_is_an_error_of_the_configuration(tmp_path):
+    with pytest.raises(ConfigError, match=r"exclude_selectors: 'p\[' is not a CSS selector"):
+        configured(tmp_path, {"news": {"url": "https://a.example/", "exclude_selectors": ["p["]}}).source("news")

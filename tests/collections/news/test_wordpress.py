@@ -289,6 +289,27 @@ def test_posts_that_were_trashed_or_made_private_are_told_as_gone_and_keep_their
     assert len(ADAPTER.search(workspace, "story", offset=0, limit=50, explain=False).results) == 21
 
 
+def test_posts_that_a_cut_response_lacks_are_requested_again_and_not_gone(tmp_path, press):
+    workspace = wordpress(tmp_path, press, full_listing_every="0s")
+    for number in (3, 4, 5):
+        press.posts[number]["status"] = "draft"
+    run(workspace)
+    for number in (3, 4, 5):
+        press.posts[number]["status"] = "publish"
+    press.posts.pop(1)
+    press.most_included = 2
+    press.asked.clear()
+    pass_time(1.1)
+    run(workspace)
+    assert len([path for path in press.asked if "include=" in path]) == 2
+    assert summaries(tmp_path)[-1]["details"]["gone"] == 1
+    assert {f"{press.url}/2025/11/story-{number}/" for number in (3, 4, 5)} <= {*articles(tmp_path)}
+    press.asked.clear()
+    pass_time(1.1)
+    run(workspace)
+    assert not [path for path in press.asked if "include=" in path]
+
+
 def test_a_post_that_every_window_missed_is_found_by_its_number(tmp_path, press):
     workspace = wordpress(tmp_path, press, full_listing_every="0s")
     press.posts[12]["status"] = "draft"

@@ -57,19 +57,35 @@ def test_of_many_links_the_first_are_kept():
     assert [(skip.message, skip.number) for skip in summary.left_out] == [("more than 20,000 links of a page", 5)]
 
 
-@pytest.mark.parametrize("begin", ["", "<meta name=robots content=noindex>"])
-def test_links_beyond_the_cap_are_counted_whether_a_page_has_text_or_not(begin):
-    summary = read(begin + "".join(f"<a href=/{at}></a>" for at in range(MAX_LINKS + 5)))
-    assert [skip.number for skip in summary.left_out] == [5]
+def ignoring(**options):
+    return Source("site", "pages", Site("https", "example.org"), options=options)
 
 
-def test_links_to_any_host_are_not_internal_if_a_source_takes_pages_of_any_host():
-    for hosts in (["*"], ["*:8080"]):
-        options = {"seeds": [URL], "hosts": hosts, "paths": []}
-        source = Source("s", "pages", Site("https"), options=options)
-        summary = read("<a href=http://elsewhere.example:8080/>b</a> <a href=/c>c</a> words", source=source)
-        localities = [link[Link._fields.index("locality")] for link in summary.links]
-        assert localities == [Locality.OUT, Locality.IN]
+CLOCK = (
+    "<title>Notices ({seen} read)</title><header>It is <b class=clock>{at} <a href=/time>o'clock</a></b></header>"
+    "<main><h1>Notices</h1><p>The council meets on Monday.</p><p>Page made at {at} for visitor {seen}.</p></main>"
+)
+
+
+@pytest.mark.parametrize(
+    ("content_type", "page"),
+    [
+        ("text/html", CLOCK),
+        ("text/plain", "Notices ({seen} read)\n\nIt is {at}\n\nPage made at {at} for visitor {seen}."),
+    ],
+)
+def test_what_a_source_ignores_is_no_change(content_type, page):
+    noisy = ignoring()
+    source = ignoring(ignore=[".clock"], ignore_text=[r"\(\d+ read\)", r"(?:at|It is) [\d:]+", r"visitor \d+"])
+    bodies = [page.format(at=at, seen=seen) for at, seen in (("08:15", 811), ("09:30", 812))]
+    fields = {"dated": False, "content_type": content_type}
+    first, second = (read(body, source=source, **fields) for body in bodies)
+    assert first == second._replace(size=first.size)
+    assert any(first.pile)
+    noisy_first, noisy_second = (read(body, source=noisy, **fields) for body in bodies)
+    assert noisy_first.identity != noisy_second.identity
+    assert [link[0] for link in first.links] == [link[0] for link in noisy_first.links]  # links are never ignored
+    assert "for ." in first.pile[0]
 
 
 def test_two_different_canonical_addresses_are_none():

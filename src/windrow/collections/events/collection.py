@@ -21,7 +21,7 @@ from windrow.collections.events.times import zone_of
 from windrow.contract import Captures, Collection, ColumnType, Derive, Requests, Settle, TypedColumn, later
 from windrow.errors import ConfigError
 from windrow.model import Source
-from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
+from windrow.settings.configuration import Configuration, Preset, SourceTable, Surroundings, source_at_url
 from windrow.settings.kinds import DURATION, SECRET, SWITCH, TEXT, TEXTS, URL, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
@@ -159,10 +159,24 @@ def built_in_parser(name: str) -> EventParser | None:
     )
 
 
+def _parser_text(name: str) -> str:
+    return (get_data(_PACKAGE, f"parsers/{name}.toml") or b"").decode()
+
+
 def _read_parser_file(name: str) -> dict[str, Any]:
-    settings = tomllib.loads((get_data(_PACKAGE, f"parsers/{name}.toml") or b"").decode())
+    settings = tomllib.loads(_parser_text(name))
     like = settings.pop("like", "")
     return {**_read_parser_file(like), **settings} if like else settings
+
+
+def presets() -> dict[str, Preset]:
+    """Return the presets by name; the first line of a preset's file is a comment, and the second its address."""
+    found_presets = {}
+    for name in built_in_names():
+        comment, address, *lines = _parser_text(name).splitlines()
+        if SITE in address:
+            found_presets[name] = Preset(comment.removeprefix("# "), {"parser": name}, "\n".join(lines))
+    return found_presets
 
 
 def event_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
@@ -266,8 +280,10 @@ CONFIGURATION = Configuration(
     ),
     source=(*ASKED, *CAPTURED, *SOURCE),
     build=event_source,
+    presets=presets,
     examples=(
         "windrow new source votes https://senate.example.org/votes.xml --collection events --parser senate-votes",
+        "windrow new source town https://a.example.org/ --from civicplus --branch Other --entity Senate --timezone CET",
         "windrow export events --as ical --start 2026-12 --end 2027 --only branch=Judicial",
     ),
     template="""\

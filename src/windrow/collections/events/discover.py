@@ -130,8 +130,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     end = "" if requests else "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
     remembered: dict[str, Any] = {}
     if answer.request.name in {"", _FIRST_PAGE}:
-        statistics_key = f"habits of {document.url}"[:300]
-        drift_result = detect_drift(learned.get(statistics_key, {}), parts)
+        # An address that is another one each day or hour has the statistics of its source; a day may have no event.
+        is_of_day = bool(source.options.get(ONCE)) and answer.request.name == _FIRST_PAGE
+        statistics_key = "habits" if is_of_day else f"habits of {document.url}"[:300]
+        drift_result = detect_drift(learned.get(statistics_key, {"empty": True} if is_of_day else {}), parts)
         remembered[statistics_key] = drift_result.statistics
         findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drift_result.drifts), *findings]
     if not parser.complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:

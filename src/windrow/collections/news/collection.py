@@ -14,7 +14,7 @@ from windrow.contract import Captures, Collection, ColumnType, Derive, Requests,
 from windrow.errors import ConfigError
 from windrow.model import Source
 from windrow.settings.configuration import Configuration, SourceTable, Surroundings, source_at_url
-from windrow.settings.kinds import DURATION, PATH, SWITCH, TEXTS, ValueKind, choice, count
+from windrow.settings.kinds import DURATION, PATH, SELECTORS, SWITCH, TEXTS, ValueKind, choice, count
 from windrow.settings.setting import ASKED, CAPTURED, Setting, Value, store_of
 
 KINDS = ("wordpress", "townnews", "feed", "page")
@@ -63,7 +63,7 @@ SOURCE = (
     Setting(
         "max_links", count(1, 10**5), SECTION_LINKS.number, "most articles that are requested from one page of links"
     ),
-    Setting("exclude_selectors", TEXTS, [], "CSS selectors of elements that are not part of an article"),
+    Setting("exclude_selectors", SELECTORS, [], "CSS selectors of elements that are not part of an article"),
 )
 
 

@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
-from windrow.caps import NEWS_JSON_BYTES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
+from windrow.caps import NEWS_JSON_BYTES, REMEMBERED_ARTICLES, SECTION_LINKS, SITEMAP_ENTRIES, Excess
 from windrow.collections.news import article
 from windrow.content.page import read_page
 from windrow.contract import (
@@ -121,6 +121,7 @@ def texts_in(nested: Any) -> list[str]:
 
 LIST, ARTICLE = "list", "article"  # types of documents, the second parts of names of requests
 _MAX_REMEMBERED = 1_000  # articles of a list, the newest, of which changes and removals are noticed
+_MEMORY_PREFIX = "named."  # of the keys of `learned` whose values are times of change by address, one for each list
 _MAX_RECENT_SITEMAPS = 100  # sitemaps of an index, the newest, that are requested each time
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
@@ -197,7 +198,11 @@ def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
 
 
 def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, hints: UrlHints) -> FollowResult:
-    list_key = f"named.{hash64(request.url):x}"
+    """Request the sitemaps of an index: the newest ones, and sitemaps without a time, as often as the index itself.
+
+    Each older one is requested once, and again when its time of change in the index differs from the remembered one.
+    """
+    list_key = f"sitemaps.{hash64(request.url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = _times_newest_first(hints)
     requests = []
@@ -226,11 +231,12 @@ def _article_requests(
     An article is requested again if its time is not the remembered one, or if the list does not name it any more. `url`
     is the address of the list. `details` has titles and dates by address, for `read`.
     """
-    list_key = f"named.{hash64(url):x}"
+    list_key = f"{_MEMORY_PREFIX}{hash64(url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = dict(islice(modified_by_url.items(), _MAX_REMEMBERED))
-    # If more articles are listed than remembered, one that is among the newest now may be there because it changed.
-    has_forgotten = len(known_times) >= _MAX_REMEMBERED
+    # If more articles are listed than remembered, one that is among the newest now may be there because it changed. A
+    # list that was forgotten as a whole has an empty value.
+    has_forgotten = len(known_times) >= _MAX_REMEMBERED or (list_key in learned and not known_times)
     requests = []
     for address, modified in modified_by_url.items():
         former = known_times.get(address, "" if has_forgotten and address in times else modified)
@@ -244,7 +250,30 @@ def _article_requests(
         Offering(f"{article_url[:400]}@{modified}"[:500]) for article_url, modified in modified_by_url.items()
     )
     end = f"{counted(len(modified_by_url), 'article')} named"
-    return FollowResult(tuple(requests), offers, {list_key: times} if times != known_times else {}, end=end)
+    learned_now = {list_key: times, **_forget_lists(learned, list_key, len(times))} if times != known_times else {}
+    return FollowResult(tuple(requests), offers, learned_now, end=end)
+
+
+def _forget_lists(learned: Mapping[str, Any], kept_key: str, count: int) -> dict[str, dict[str, str]]:
+    """Return empty values for the lists to forget, so that a source's lists have at most REMEMBERED_ARTICLES articles.
+
+    `count` articles of the list `kept_key` are to be remembered. The other lists are forgotten in the order of their
+    newest articles, the oldest first; those without times, such as section pages, are the last.
+
+    >>> _forget_lists({"named.a": {"/1": "2026"}, "named.b": {"/2": "2025"}, "kind": "feed"}, "named.c", 19_999)
+    {'named.b': {}}
+    """
+    counts = {key: len(times) for key, times in learned.items() if key.startswith(_MEMORY_PREFIX) and key != kept_key}
+    excess = sum(counts.values()) + count - REMEMBERED_ARTICLES.number
+    forgotten: dict[str, dict[str, str]] = {}
+    if excess <= 0:
+        return forgotten
+    for key in sorted(filter(counts.get, counts), key=lambda key: max(learned[key].values()) or "~"):
+        if excess <= 0:
+            break
+        forgotten[key] = {}
+        excess -= counts[key]
+    return forgotten
 
 
 def _find_removed(known_times: Mapping[str, str], listed: Mapping[str, str]) -> list[str]:

@@ -133,7 +133,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     numbers = [post["id"] for post in posts if isinstance(post.get("id"), int)]
     learned_now = {"top": max([learned.get("top", 0), *numbers]), **wordpress_gone.learned_numbers(learned, numbers)}
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
-    total, pages = _count_header(answer.fields, "x-wp-total"), _count_header(answer.fields, "x-wp-totalpages")
+    total, pages = (wordpress_gone.count_field(answer.fields, f"x-wp-total{suffix}") for suffix in ("", "pages"))
     shrunk = listing.shrunk or 0 <= total < listing.total
     listing = replace(
         listing, began=listing.began or answer.at.isoformat(), total=total, size=max(listing.size, len(posts)),
@@ -210,10 +210,16 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
         refused = content if isinstance(content, RefusedResponse) else _NOT_A_LIST
         return FollowResult(skip=refused.reason, findings=(Finding("Refused", refused.message, Level.WARN),))
     posts = [post for post in content if isinstance(post, dict)]
-    existing = {post["id"] for post in posts if isinstance(post.get("id"), int)}
-    missing = set(wordpress_gone.requested_numbers(answer.request)) - existing
+    missing = wordpress_gone.missing_numbers(answer.request, answer.fields, posts)
     offers = tuple({key: Offering(key) for key in map(_post_version, posts)}.values())
-    learned_now = wordpress_gone.learned_numbers(learned, existing, missing)
+    learned_now = wordpress_gone.learned_numbers(learned, wordpress_gone.numbers_of(posts), missing or ())
+    if missing is None:
+        requests = wordpress_gone.remaining_posts(answer.request, posts, f"{answer.at.timestamp():.0f}")
+        message = "the response has fewer posts than its header states; the others are not gone"
+        findings = () if requests else (Finding("Refused", message, Level.WARN),)
+        return FollowResult(
+            requests, offers, learned_now, findings=findings, skip=None if requests else Reason.TRUNCATED
+        )
     return FollowResult((), offers, learned_now, end=f"{counted(len(missing), 'post')} gone")
 
 
@@ -278,11 +284,6 @@ def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -
     return all(time < earliest for time in times)
 
 
-def _count_header(fields: Mapping[str, str], name: str) -> int:
-    text = fields.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
-
-
 def _post_version(post: Mapping[str, Any]) -> str:
     return f"{str(post.get('id'))[:40]}@{str(post.get('modified_gmt') or post.get('modified'))[:40]}"
 
@@ -316,7 +317,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
             lasting_name = wordpress_gone.post_name(request.url, number)
             yield article_observation(_build_article(post, url, lasting_name, zone), zone, task.visited)
     if request.name == wordpress_gone.BY_NUMBER:
-        yield from wordpress_gone.missing_posts(request, posts)
+        yield from wordpress_gone.missing_posts(request, task.fields, posts)
 
 
 def _build_article(post: Mapping[str, Any], url: str, lasting_name: str, zone: str) -> FoundArticle:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -102,13 +102,46 @@ def requested_numbers(request: Request) -> list[int]:
     return [int(number) for number in request.context.split(",") if number]
 
 
-def missing_posts(request: Request, posts: Iterable[Any]) -> Iterator[Observation]:
-    """Yield, for each requested number without a post in `posts`, the observation that the post is gone."""
-    existing = {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
-    for number in requested_numbers(request):
-        if number not in existing:
-            name = post_name(request.url, number)
-            yield Observation(name, None, names=(name,))
+def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> list[int] | None:
+    """Return the requested numbers that are not among the `posts` of a response, whose header has these `fields`.
+
+    Returns None if the response was cut: then the header states more posts than it has, as of a site that allows fewer
+    posts in a response.
+    """
+    if count_field(fields, "x-wp-total") > len(posts):
+        return None
+    existing = numbers_of(posts)
+    return [number for number in requested_numbers(request) if number not in existing]
+
+
+def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[Request, ...]:
+    """Return the request for the numbers that are not among the `posts` of a response that was cut; none without posts.
+
+    `now`, in seconds since 1970, makes its address new.
+    """
+    existing = numbers_of(posts)
+    remaining = [number for number in requested_numbers(request) if number not in existing]
+    if not existing.intersection(requested_numbers(request)):
+        return ()
+    return (_posts_request(request.url.partition("include=")[0].rstrip("?&"), remaining, now),)
+
+
+def missing_posts(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> Iterator[Observation]:
+    """Yield an observation that a post is gone, for each requested number that a whole response lacks."""
+    for number in missing_numbers(request, fields, posts) or ():
+        name = post_name(request.url, number)
+        yield Observation(name, None, names=(name,))
+
+
+def numbers_of(posts: Iterable[Any]) -> set[int]:
+    """Return the numbers of posts."""
+    return {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
+
+
+def count_field(fields: Mapping[str, str], name: str) -> int:
+    """Return the number in the header field `name`, or -1 if the field is missing or is not a number."""
+    text = fields.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else -1
 
 
 def learned_numbers(

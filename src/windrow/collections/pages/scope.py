@@ -11,7 +11,7 @@ from windrow.collections.pages.code import Locality
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import host_matches, host_pattern
 from windrow.formats.robots import Pattern, read_pattern, spell_canonically
-from windrow.formats.url import Parts, normalise, parts
+from windrow.formats.url import Parts, describe_bad_address, normalise, parts
 
 _SCHEMES = ("http", "https")
 
@@ -83,7 +83,7 @@ def make_scope(seeds: Iterable[str], hosts: Iterable[str] = (), paths: Iterable[
     for seed in seeds:
         url = normalise(seed).url
         if not url:
-            raise ConfigError(f"seeds: {seed[:200]!r} is not an address of the web")
+            raise ConfigError(f"seeds: {describe_bad_address(seed)}")
         urls.append(url)
     if not urls:
         raise ConfigError("seeds: at least one address is required")

@@ -13,10 +13,21 @@ from windrow.collections.pages.policy import make_policy
 from windrow.collections.pages.scope import make_scope, parse_host, parse_parameter_rule, parse_path_pattern
 from windrow.errors import ConfigError
 from windrow.fetch.politeness.guard import read_allowed
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Limits, Site, Source
 from windrow.settings.configuration import Configuration, Given, SourceTable, Surroundings, filled
-from windrow.settings.kinds import DURATION, OPTIONAL_DURATION, PATH, SIZE, SWITCH, TEXT, TEXTS, ValueKind, count
+from windrow.settings.kinds import (
+    DURATION,
+    OPTIONAL_DURATION,
+    PATH,
+    SELECTORS,
+    SIZE,
+    SWITCH,
+    TEXT,
+    TEXTS,
+    ValueKind,
+    count,
+)
 from windrow.settings.setting import Setting, Value
 
 
@@ -79,9 +90,21 @@ def _list_kind(noun: str, check: Callable[[str], object]) -> ValueKind:
 
 def _check_address(text: str) -> None:
     if not normalise(text).url:
-        raise ConfigError(f"seeds: {text[:200]!r} is not an address of the web")
+        raise ConfigError(f"seeds: {describe_bad_address(text)}")
 
 
+def _read_patterns(value: Any, root: Path) -> tuple[str, ...]:
+    """Read a list of regular expressions; raise ConfigError for one that is not valid."""
+    patterns: tuple[str, ...] = TEXTS.read(value, root)
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(f"{pattern[:200]!r} is not a regular expression: {error}") from None
+    return patterns
+
+
+PATTERNS = ValueKind("list of regular expressions", _read_patterns, TEXTS.spell, TEXTS.show)
 ADDRESSES = _list_kind("addresses", _check_address)
 HOSTS = _list_kind("hosts", parse_host)
 PATHS = _list_kind("paths", lambda text: parse_path_pattern(text, "paths"))
@@ -178,11 +201,13 @@ SOURCE_SETTINGS = (
         SITEMAPS_OF_ORIGIN.number,
         "maximum number of sitemaps of a host in one run",
     ),
+    Setting("ignore", SELECTORS, [], "CSS selectors of elements whose text is ignored, but not their links"),
+    Setting("ignore_text", PATTERNS, [], "regular expressions of text within a line that is ignored"),
     Setting("private_hosts", PRIVATE_HOSTS, [], "private hosts that may be requested, besides pages.private_hosts"),
 )
 
 _MERGED_OPTIONS = ("do_not_crawl", "url_query_parameters")
-_COPIED_OPTIONS = ("seeds", "hosts", "paths", "sitemaps", "feeds")
+_COPIED_OPTIONS = ("seeds", "hosts", "paths", "sitemaps", "feeds", "ignore", "ignore_text")
 _LIMIT_PREFIX = "pages.limits."
 _SITE_OPTIONS = ("timeout", "proxy", "address_family")
 
@@ -240,7 +265,7 @@ def _read_seeds(table: SourceTable, values: Mapping[str, Value], surroundings: S
         ) from None
     if url_setting.value and not normalise(url_setting.value).url:
         raise ConfigError(
-            f"{url_setting.origin}: {url_setting.name}: {url_setting.value[:200]!r} is not a web address, such as"
+            f"{url_setting.origin}: {url_setting.name}: {describe_bad_address(url_setting.value)}, such as"
             " https://example.org/",
             hint=f"edit {surroundings.root / table.file}",
         )

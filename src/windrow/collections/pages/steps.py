@@ -24,6 +24,7 @@ from windrow.collections.pages.database.entries import (
 )
 from windrow.collections.pages.reading import PageDocument, read
 from windrow.collections.pages.reading.document import Description
+from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, find_ignored
 from windrow.collections.pages.redirect import (
     REDIRECTS,
     find_canonical,
@@ -73,7 +74,9 @@ def summarise(task: Task) -> TextSummary:
         raw = decode_body(_read_body(task), fields, most=MAX_DOCUMENT_BYTES, ratio=task.limits.ratio)
     except StepError as error:
         return _summarise_file(media_type, None, task.item.digest, error.reason)
-    summary = _summarise_page(read(raw, task.item.key, fields, _find_scope(task.source), task.limits), task, len(raw))
+    ignored = find_ignored(task.source) if task.source else NOTHING_IGNORED
+    page = read(raw, task.item.key, fields, _find_scope(task.source), task.limits, ignored=ignored)
+    summary = _summarise_page(page, task, len(raw))
     return summary._replace(depends_on_header=_has_hiding_directive(fields) or summary.until is not None)
 
 

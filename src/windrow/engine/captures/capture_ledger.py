@@ -67,6 +67,7 @@ class CaptureTally:
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
+    fall: str = ""  # how far fewer captures were taken than usual, or empty
 
     def summary(self) -> str:
         """Return the counts as one line of text."""
@@ -77,6 +78,7 @@ class CaptureTally:
         clauses += [f"{self.failed.total()} could not be read: {join_counts(self.failed)}"] if self.failed else []
         if len(self.errors) > MAX_ERRORS_SHOWN:  # first the number, as a comment may be cut at its end
             clauses.append(f"{counted(len(self.errors), 'file')} could not be read, such as these")
+        clauses += [f"drift: {self.fall}"] if self.fall else []
         return "; ".join([*clauses, *self.errors[:MAX_ERRORS_SHOWN]])
 
 

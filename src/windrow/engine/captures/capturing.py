@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from typing import NamedTuple
 
+from windrow.clock import now
 from windrow.contract import Captures
 from windrow.digest import hash64
 from windrow.engine.captures.capture_ledger import CaptureLedger, CaptureTally, IndexProgress, TakenCapture
@@ -25,6 +26,7 @@ from windrow.engine.captures.rules import (
 )
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
+from windrow.engine.requests.list_yield import CAPTURES, COMPARED_TIME, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
 from windrow.ledger.typed.captures import IndexRow
@@ -68,9 +70,18 @@ class Capturing:
             if inputs.cdx or inputs.warc:
                 with closing(ForeignCapturing(self._capture_ledger, tally)) as foreign:
                     foreign.run(inputs)
-            run.close_task(tally.task, tally.summary(), failed=bool(tally.errors))
+            self._note_fall(tally)
+            run.close_task(tally.task, tally.summary(), failed=bool(tally.errors or tally.fall))
         self._follow_taken()
         run.progress.end()
+
+    def _note_fall(self, tally: CaptureTally) -> None:
+        """Note if far fewer captures of a source than usual were taken, unless the run was stopped or has a limit."""
+        run, today = self._run, now()
+        if run.limit is None and not run.stopping():
+            since = today - COMPARED_TIME
+            earlier = run.ledger.requests.daily_captures(run.collection.name, tally.source.name, run.session, since)
+            tally.fall = describe_fall(tally.taken, today.date(), earlier, CAPTURES)
 
     def _follow_taken(self) -> None:
         """Follow captures of the sources that make no requests. The crawl follows the captures of other sources."""

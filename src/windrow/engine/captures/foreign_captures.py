@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from datetime import UTC, datetime
-from itertools import groupby, islice
+from itertools import groupby, islice, repeat
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, cast
@@ -73,19 +73,21 @@ PARALLEL_FILES = 8
 class _WantedRecord:
     """A wanted line of an index, and where its record is.
 
-    `warc_path` is the WARC file that the line names, or None if no folder of the source has it. `source_path` is the
-    file from which the record is copied, at `offset`: the WARC file, or a file into which this record was fetched from
-    another machine. `key` identifies the record in the ledger. `failed_key` is the (file, offset) under which an
-    earlier failure is stored, or None if the record did not fail before.
+    `warc_path` is the WARC file that the line names, None if no folder of the source has it. `source_path` is the file
+    from which the record is copied, at `offset`: the WARC file, or a file with this record only that was fetched from
+    another machine. `key` identifies the record in the ledger: a WARC file in no folder of the source is `elsewhere`.
+    `failed_key` is the (file, offset) under which its earlier failure is stored, None if it did not fail before.
     """
 
     __slots__ = ("failed_key", "key", "line", "offset", "source_path", "warc_path")
 
-    def __init__(self, line: CdxLine, warc_path: Path | None, failed_key: tuple[str, int] | None = None) -> None:
+    def __init__(
+        self, line: CdxLine, warc_path: Path | None, elsewhere: str, failed_key: tuple[str, int] | None = None
+    ) -> None:
         self.line = line
         self.warc_path = self.source_path = warc_path
         self.offset = line.offset
-        self.key = ArchivePlace(str(warc_path) if warc_path else line.warc, line.offset or 0, 0)
+        self.key = ArchivePlace(str(warc_path) if warc_path else elsewhere, line.offset or 0, 0)
         self.failed_key = failed_key
 
 
@@ -246,12 +248,23 @@ class ForeignCapturing:
             lines = batch
             if self._run.limit is not None:
                 lines = lines[: self._run.limit - capture_ledger.taken]
-            paths = [path or self._warc_names.find(line.warc, Path(index.name)) for line in lines]
-            self._copy_records(index, map(_WantedRecord, lines, paths))
+            self._copy_records(index, [self._locate(line, index, path) for line in lines])
             if len(lines) < len(batch):
                 return False
         self._store_position(index, position, chosen)
         return True
+
+    def _locate(
+        self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
+    ) -> _WantedRecord:
+        """Return a line of `index` with the WARC file of its record: `path` or, if that is None, the one it names."""
+        index_path = Path(index.name)
+        elsewhere = line.warc
+        if self._remote is None:  # another index may name another file that is missing under the same name
+            elsewhere = str(index_path.parent / line.warc)
+        elif "/" not in line.warc:  # another machine may have another file of this name
+            elsewhere = f"{self._remote.address}{line.warc}"
+        return _WantedRecord(line, path or self._warc_names.find(line.warc, index_path), elsewhere, failed_key)
 
     def _store_position(self, index: IndexRow, position: int, chosen: ChosenLines) -> None:
         with self._run.ledger.writing() as writer:
@@ -275,8 +288,7 @@ class ForeignCapturing:
                 earlier_rows = iter(failed)
                 for batch in _batches([CdxLine(*json.loads(failure.line)) for failure in failed]):
                     keys = [(failure.warc, failure.offset) for failure in islice(earlier_rows, len(batch))]
-                    paths = [self._warc_names.find(line.warc, Path(index.name)) for line in batch]
-                    self._copy_records(index, map(_WantedRecord, batch, paths, keys))
+                    self._copy_records(index, map(self._locate, batch, repeat(index), repeat(None), keys))
             with run.ledger.writing() as writer:
                 writer.addresses.set_due(run.collection.name, [failure.address for failure in failures], None)
 

@@ -17,7 +17,7 @@ from windrow.engine.captures.rules import IndexRules, LeftOutLines
 from windrow.errors import ArchiveError
 from windrow.formats.cdx import CaptureColumns, CdxFault, Layout, parse_lines, surt
 from windrow.formats.http import read_head, read_location, read_media_type
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import ArchivePlace, Attempt, CdxLine, Finding, KeptResponse, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -90,7 +90,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
         return ImportedRecord(skipped=skipped)
     address, captured_at = normalise(address_text), _parse_date(record.fields.get("warc-date", ""))
     if not address.url:
-        message = f"its address {address_text[:200]!r} is not a web address" if address_text else "it has no address"
+        message = f"its address {describe_bad_address(address_text)}" if address_text else "it has no address"
         return _report_fault(record, address.reason or Reason.BAD_ADDRESS, message)
     if captured_at is None:
         return _report_fault(

@@ -162,6 +162,11 @@ class RemoteRecords:
         self._failed = 0
         self._runner = asyncio.Runner()
 
+    @property
+    def address(self) -> str:
+        """The address of the first remote folder."""
+        return self._remote_folders[0].site.address()
+
     def __enter__(self) -> Self:
         """Make an empty folder for the records, since a killed run may have left files in it."""
         shutil.rmtree(self._fetched_folder, ignore_errors=True)

@@ -12,9 +12,9 @@ MAX_PATHS_NAMED = 3
 class WarcNames:
     """The WARC files of a source, by the names in its index lines, which may have folders before the file's name.
 
-    If several files have the name, the file with the most folders in common with the index line is meant. Among several
-    such files, a file below the folder of the index is preferred. If several files remain, it is not known which one is
-    meant.
+    If several files have the same name, an index line means the one with the most folders in common with the line and,
+    of these, one below the folder of the index. It is not known which one is meant if there still are several. A WARC
+    file that is read without an index is its own index.
     """
 
     def __init__(self) -> None:
@@ -47,6 +47,8 @@ class WarcNames:
         paths = self._paths_by_name.get(name.name, [])
         if len(paths) < 2:
             return paths
+        if index in paths:  # it was read without an index, so that its lines are of itself
+            return [index]
         ranks = [(_count_equal_names(name, path), path.is_relative_to(index.parent)) for path in paths]
         return [path for path, rank in zip(paths, ranks, strict=True) if rank == max(ranks)]
 

@@ -11,6 +11,7 @@ from windrow.contract import NOT_MODIFIED, Crawl
 from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.fetchers.message import AttemptEnded
 from windrow.engine.requests.following import FollowOutcome
+from windrow.engine.requests.list_yield import COMPARED_TIME, MAX_SHARE_OF_USUAL, PAGES, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import join_counts
 from windrow.model import Attempt, Source
@@ -23,6 +24,9 @@ ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
 """The rule under which addresses of an endless origin are counted as left out; the origin is inserted."""
 
 FIRST_REDIRECT_STATUS = 300
+
+MIN_RESPONSES = 20
+"""A run with fewer responses from a source is not compared with earlier runs."""
 
 
 @dataclass(slots=True)
@@ -39,9 +43,10 @@ class SourceTally:
     seed_origins: set[str] = field(default_factory=set)
     discovery_end: str = ""  # the last message of its discovery (`FollowResult.end`)
     seeds: set[int] = field(default_factory=set)  # its seed pages, and the targets of their redirects
-    usable: int = 0  # responses that could be followed, contain a page, or have the status 304
-    faults: list[str] = field(default_factory=list)  # why responses to seeds or requests are not usable
-    more_faults: int = 0  # the number of further faults
+    responses: int = 0  # to own requests for pages
+    usable: int = 0  # responses that the discovery could follow, or with a page, or with status 304
+    faults: list[str] = field(default_factory=list)  # why seeds returned no page, or requests nothing usable
+    more_faults: int = 0  # further ones, only counted
     left_out: LeftOutCounter = field(default_factory=LeftOutCounter)
     problem: str = ""  # why the source failed, or why an origin was given up
     is_failed: bool = False
@@ -63,6 +68,7 @@ class SourceTally:
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
         """Count a response if it is usable. Otherwise note why a seed is not a page, or why it cannot be followed."""
         attempt = event.attempt
+        self.responses += attempt.status is not None
         if not crawl.by_request:
             self.usable += attempt.status is not None and (
                 attempt.status == NOT_MODIFIED or (attempt.status < FIRST_REDIRECT_STATUS and not attempt.reason)
@@ -130,6 +136,7 @@ def close_tallies(
     for tally in tallies.values():
         if error is None:
             _check_faults(run, crawl, tally)
+            _check_fall(run, crawl, tally)
             with run.ledger.writing() as writer:
                 tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)
         failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
@@ -144,6 +151,19 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
         tally.is_failed = True
         more = f"and {tally.more_faults:,} more like these" if tally.more_faults else ""
         tally.problem = "; ".join(filter(None, [*tally.faults, more, tally.problem]))
+
+
+def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
+    """Mark a source as failed if far fewer of its responses than usual have a page, as from a site that blocks it."""
+    if crawl.by_request or tally.is_failed or tally.responses < MIN_RESPONSES:
+        return
+    share = 100 * tally.usable // tally.responses
+    if share >= MAX_SHARE_OF_USUAL * 100:
+        return  # it cannot be far less than usual
+    since = now() - COMPARED_TIME
+    earlier = run.ledger.requests.daily_shares(tally.source.name, crawl.page, run.session, since, MIN_RESPONSES)
+    if fall := describe_fall(share, now().date(), earlier, PAGES):
+        tally.is_failed, tally.problem = True, "; ".join(filter(None, [f"drift: {fall}", tally.problem]))
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:

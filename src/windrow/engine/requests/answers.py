@@ -26,7 +26,7 @@ from windrow.contract import (
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import decode_body
-from windrow.formats.url import is_front_page, normalise, parts, remove_parameters
+from windrow.formats.url import describe_bad_address, is_front_page, normalise, parts, remove_parameters
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
 
@@ -134,13 +134,14 @@ def found_url(
             raise StepError(f"{shown_url}: the header {name[:40]!r} or its value is not valid", Reason.BAD_ADDRESS)
     url = normalise(request.url, base).url
     if not url:
-        raise StepError(f"{shown_url!r} is not a web address", Reason.BAD_ADDRESS)
+        raise StepError(describe_bad_address(request.url), Reason.BAD_ADDRESS)
     http_request = HttpRequest(request.method, tuple(request.headers), bytes(request.body), context_text(request, hops))
     key = ""
     if content is not None:
-        body, attachments, digest, seconds = content
-        http_request = http_request._replace(body=body, attachments=attachments, seconds=seconds)
-        key = digest if attachments else ""
+        http_request = http_request._replace(
+            body=content.body, attachments=content.attachments, seconds=content.seconds
+        )
+        key = "\n".join(filter(None, (content.digest if content.attachments else "", content.shared_by)))
     return FoundUrl(
         request_key(url, http_request, key), parts(url).origin, url, int(request.priority), kind, None, http_request
     )
@@ -149,20 +150,20 @@ def found_url(
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
     """Return the number of a request in the ledger. The number of a plain GET is that of its URL.
 
-    `document` is the digest of the document of which the request sends parts: requests with equal bytes have one
-    number.
+    `document` has the digest of the document of which it sends parts, so that requests with equal bytes have one
+    number, and what else tells equal requests apart.
 
     >>> request_key("https://a.example/", HttpRequest()) == hash64("https://a.example/")
     True
     """
-    if request.method == "GET" and not request.headers:
+    if request.method == "GET" and not request.headers and not document:
         return hash64(url)
     spelled = "\n".join((request.method, url, *(f"{name.lower()}: {value}" for name, value in request.headers)))
     spelled = f"{spelled}\n\n{request.body.hex()}"
     attachment_text = "".join(
         f"\n{attachment.at} {attachment.offset} {attachment.length}" for attachment in request.attachments
     )
-    return hash64(f"{spelled}\n{document}{attachment_text}" if request.attachments else spelled)
+    return hash64(f"{spelled}\n{document}{attachment_text}" if request.attachments or document else spelled)
 
 
 class RequestContent(NamedTuple):
@@ -173,15 +174,23 @@ class RequestContent(NamedTuple):
 
     body: bytes
     attachments: tuple[Attachment, ...]  # the parts, with their positions in the body
-    digest: str  # the digest of the document
-    seconds: float  # the longest time for the answer, 0 for the time that the service declares
+    digest: str  # of the document
+    seconds: float  # the longest time for the answer; 0 stands for the time that the service declares
+    shared_by: str  # only equal requests with the same text share an answer
 
 
-def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> FoundUrl:
-    """Return a step's request to a service at the address `base`, as an address of the ledger.
+def service_request(
+    ask: Ask, base: str, attempt: int = 0, digest: str = "", fetched_at: datetime | None = None
+) -> FoundUrl:
+    """Return a step's request to a service, whose address is `base`, as an address of the ledger.
 
-    `attempt` is the attempt that received the step's document, and `digest` is the document's digest. Parts of the
-    document may be sent. Raises StepError if the request is not valid.
+    `attempt` is the number of the attempt that received the step's document at `fetched_at`, `digest` the document's
+    digest; parts of it may be sent. Raises StepError if the request is not valid.
+
+    >>> often = Ask("a", "s", "now", "GET", fresh_for=3600.0)
+    >>> days = [datetime.fromisoformat(f"2026-11-26T{time}Z") for time in ("08:00", "08:59", "09:00")]
+    >>> len({service_request(often, "https://s.example/", fetched_at=day).digest for day in days})
+    2
     """
     url = f"{base.rstrip('/')}/{ask.path.lstrip('/')}" if ask.path else base
     headers, pieces = ask.headers, [ask.body]
@@ -199,7 +208,9 @@ def service_request(ask: Ask, base: str, attempt: int = 0, digest: str = "") -> 
             body += piece
     if ask.method == "GET" and (body or attachments):
         raise StepError(f"{url}: a GET must not have a body", Reason.UNSUPPORTED)
-    content = RequestContent(body, tuple(attachments), digest, ask.seconds)
+    period = f"{fetched_at.timestamp() // ask.fresh_for:.0f}" if ask.fresh_for > 0 and fetched_at else ""
+    shared_by = "\n".join(filter(None, (digest if ask.again_if_changed else "", period)))
+    content = RequestContent(body, tuple(attachments), digest, ask.seconds, shared_by)
     return found_url(Request(url, ask.name, ask.method, headers), base, kind=ASK, content=content)
 
 

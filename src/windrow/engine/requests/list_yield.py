@@ -1,27 +1,41 @@
-"""Notice that a list offers far less than usual, because its site changed although it answers."""
+"""Notice that a list or source gives far less than usual: its site changed, although it answers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import date, timedelta
 from statistics import median
+from typing import NamedTuple
 
 from windrow.ledger.typed.requests import DailyYield
 
 COMPARED_TIME = timedelta(days=60)
 """How far back the earlier answers are with which an answer of a list is compared."""
 
-_MIN_DAYS = 5  # the minimum number of days with earlier answers
-_MIN_SPAN = timedelta(days=7)  # the minimum time since the first of these days, so that a weekend is among them
-_MIN_USUAL = 10  # offers; a list that usually has fewer may be empty at times
-_MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
+_MIN_DAYS = 5  # with earlier answers
+_MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
+_MIN_USUAL = 10  # a list that usually offers less may offer nothing at all
+MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
-def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield]) -> str:
-    """Return a message if a list offers much less than on the `earlier` days, which are in order, otherwise "".
+class YieldWords(NamedTuple):
+    """How a message says what is given `now` and was given `before`, with the unit."""
 
-    That is less than a quarter of the median of the days, and less than half of what it offered on the day with the
-    fewest offers, such as a Sunday. There must be enough days, and the median must not be small.
+    now: str
+    before: str
+    unit: str = ""
+
+
+LISTED = YieldWords("lists", "listed")
+PAGES = YieldWords("returns", "returned", " pages per 100 responses")
+CAPTURES = YieldWords("gives", "gave", " captures")
+
+
+def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield], words: YieldWords = LISTED) -> str:
+    """Return a message if there are much fewer `offers` than on the `earlier` days, the first of them first, or "".
+
+    There are if they are less than a quarter of the median of the days, and less than half of those on the poorest day,
+    such as a Sunday. There must be enough days, and the median must not be small.
 
     >>> days = [DailyYield(f"2026-09-{day:02}", 40) for day in range(1, 9)]
     >>> describe_fall(2, date(2026, 9, 9), days)
@@ -32,7 +46,8 @@ def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield]) -> st
     if len(earlier) < _MIN_DAYS or today - date.fromisoformat(earlier[0].day) < _MIN_SPAN:
         return ""
     usual, fewest = median(day.fewest for day in earlier), min(day.fewest for day in earlier)
-    if usual < _MIN_USUAL or offers >= usual * _MAX_SHARE_OF_USUAL or offers >= fewest * _MAX_SHARE_OF_FEWEST:
+    if usual < _MIN_USUAL or offers >= usual * MAX_SHARE_OF_USUAL or offers >= fewest * _MAX_SHARE_OF_FEWEST:
         return ""
     days = f"on the {len(earlier)} earlier days compared"
-    return f"it lists {offers:,}; {days}, it usually listed {usual:,.0f}, and never fewer than {fewest:,}"
+    now, before, unit = words
+    return f"it {now} {offers:,}{unit}; {days}, it usually {before} {usual:,.0f}, and never fewer than {fewest:,}"

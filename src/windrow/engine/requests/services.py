@@ -98,7 +98,9 @@ class ServiceRequests:
             return None
         response = recorded.attempt.kept
         digest = response.digest if response else ""
-        return ServiceRequest(source, service_request(ask, source.site.address(), recorded.seq, digest))
+        return ServiceRequest(
+            source, service_request(ask, source.site.address(), recorded.seq, digest, recorded.attempt.started)
+        )
 
     def store_requests(self, wanted: Iterable[tuple[RecordedAttempt, Source, FoundUrl]]) -> None:
         """Store requests of steps on the ledger, and which attempts wait for them. Known requests stay unchanged."""

@@ -90,6 +90,19 @@ class TypedRequests(LedgerQueries):
             DailyYield._make, "requests.daily_yields", address, before, spell(since), collection, source
         )
 
+    def daily_captures(self, collection: str, source: str, before: int, since: datetime) -> list[DailyYield]:
+        """Return for each day the fewest captures that a session before `before` took for a source, without failing."""
+        return self._database.rows(
+            DailyYield._make, "requests.daily_captures", collection, source, before, spell(since)
+        )
+
+    def daily_shares(self, source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]:
+        """Return for each day the least percentage, of a session, of a source's responses of a kind with a document.
+
+        Only sessions before `before` that did not fail and got at least `least` responses from the source count.
+        """
+        return self._database.rows(DailyYield._make, "requests.daily_shares", source, before, spell(since), kind, least)
+
     def learned_texts(self, collection: str, source: str) -> dict[str, str]:
         """Return the values that a discovery learned about a source, as JSON by name."""
         return dict(self._database.rows(tuple, "requests.learned_texts", collection, source))

@@ -38,13 +38,16 @@ _TANTIVY_FILE = re.compile(
 _POLL_INTERVAL = 0.1  # seconds between attempts to lock a folder
 
 
+_INDEX_SUFFIX = ".index"
+
+
 def index_folder(store: Path) -> Path:
     """Return the folder of the search index of a store; it is beside the store's file `store`.
 
     >>> index_folder(Path("w/events.db"))
     PosixPath('w/events.db.index')
     """
-    return store.parent / f"{store.name}.index"
+    return store.parent / f"{store.name}{_INDEX_SUFFIX}"
 
 
 def format_note(version: str, fields: list[list[str]]) -> str:
@@ -68,7 +71,7 @@ def refuse_foreign(folder: Path) -> None:
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
-        raise ConfigError(f"the search index cannot be in {folder}: it is not a folder", hint=_MOVE_HINT)
+        raise ConfigError(f"the search index cannot be in {folder}: it is not a folder", hint=_describe_move(folder))
     names = sorted(path.name for path in folder.iterdir())
     if _is_ours(folder, names):
         return
@@ -76,11 +79,19 @@ def refuse_foreign(folder: Path) -> None:
     raise ConfigError(
         f"the search index cannot be in {folder}: that folder has files that are not an index of windrow ({listed});"
         " nothing in it was touched",
-        hint=_MOVE_HINT,
+        hint=_describe_move(folder),
     )
 
 
-_MOVE_HINT = "move what is there elsewhere, move the store, or set another folder for the index of pages (pages.index)"
+def _describe_move(folder: Path) -> str:
+    """Return the hint for a folder with other files: the index of a store is beside it, that of pages has a setting.
+
+    >>> _describe_move(Path("w/events.db.index"))
+    'move what is there elsewhere, or the store events.db into another folder'
+    """
+    if folder.suffix == _INDEX_SUFFIX:
+        return f"move what is there elsewhere, or the store {folder.stem} into another folder"
+    return "move what is there elsewhere, or set another folder for the index of pages (pages.index)"
 
 
 def _is_ours(folder: Path, names: list[str]) -> bool:

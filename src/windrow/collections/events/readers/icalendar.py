@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
-from windrow.caps import EVENT_REPETITIONS
+from windrow.caps import CALENDAR_ZONES, EVENT_REPETITIONS
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import decode_text
@@ -125,14 +125,17 @@ def _library() -> Any:
 
 
 def _define_zones(text: str) -> None:
-    """Register the first 50 VTIMEZONEs of a calendar with the library, and remove those of earlier calendars."""
+    """Register the first VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars.
+
+    A zone that is not registered, or that the library cannot parse, is looked up by its name; if that is unknown, the
+    source's zone is used, and the event has a `time_note`.
+    """
     library = _library()
     library.timezone.tzp.use_zoneinfo()
-    zone_definitions = "\r\n".join(match[0].rstrip("\r") for match in islice(_ZONE_COMPONENT.finditer(text), 50))
-    if zone_definitions:
-        # A zone that the library cannot parse is looked up by its name; if that is unknown, the source's zone is used.
+    for match in islice(_ZONE_COMPONENT.finditer(text), CALENDAR_ZONES.number):
+        definition = match[0].rstrip("\r")
         with suppress(*_LIBRARY_ERRORS):
-            library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{zone_definitions}\r\nEND:VCALENDAR\r\n")
+            library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{definition}\r\nEND:VCALENDAR\r\n")
 
 
 def _calendar_zone(text: str) -> ZoneInfo | None:

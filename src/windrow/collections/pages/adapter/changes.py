@@ -28,7 +28,7 @@ from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
-from windrow.formats.url import parts
+from windrow.formats.url import describe_bad_address, parts
 from windrow.ledger import Ledger
 from windrow.model import DiffLine
 from windrow.query.tree import read_time_span
@@ -303,7 +303,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
     """
     url = normalise_web_address(name)
     if not url:
-        raise UsageError(f"{name!r} is not an address of the web", hint="windrow diff https://...")
+        raise UsageError(describe_bad_address(name), hint="windrow diff https://...")
     with open_summary(workspace) as summary:
         reader = VersionReader(summary)
         versions = reader.read_versions(url)

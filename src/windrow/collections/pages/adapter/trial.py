@@ -17,6 +17,7 @@ from windrow.collections.pages.code import Destination, Locality
 from windrow.collections.pages.discover import make_site_policy
 from windrow.collections.pages.reading import PageDocument as Page
 from windrow.collections.pages.reading import read
+from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, find_ignored
 from windrow.collections.pages.settings import LIMITS, Pages
 from windrow.collections.pages.steps import find_answer_time, read_directives
 from windrow.config import Workspace
@@ -25,7 +26,7 @@ from windrow.engine.sample import sample_address
 from windrow.errors import UsageError
 from windrow.fetch.politeness.guard import is_loopback, read_allowed
 from windrow.formats.http import decode_body
-from windrow.formats.url import normalise, parts
+from windrow.formats.url import describe_bad_address, normalise, parts
 from windrow.model import Level, Limits, Site, Source
 
 FILE_BASE = "http://localhost/"
@@ -57,7 +58,9 @@ def try_address(workspace: Workspace | None, address: str) -> Iterator[TrialPart
     if answer.is_redirected:
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Redirected", f"to {answer.url}")
     body = decode_body(answer.raw, answer.fields, most=limits.member_size, ratio=limits.ratio)
-    page = read(body, answer.url, answer.fields)
+    source = _find_source(workspace, answer.url)
+    ignored = find_ignored(source) if source else NOTHING_IGNORED
+    page = read(body, answer.url, answer.fields, ignored=ignored)
     records = list(_list_records(answer.url, page))
     for directive in sorted(page.robots):
         yield DocumentFinding(answer.address, PHASE, Level.NOTE, "Robots", f"the page has the directive {directive}")
@@ -89,7 +92,7 @@ def _read_file(address: str, limits: Limits) -> _Answer:
 def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer:
     url = normalise(address).url
     if not url:
-        raise UsageError(f"{address[:200]!r} is not an address of the web", hint="windrow try --help")
+        raise UsageError(describe_bad_address(address), hint="windrow try --help")
 
     def make_source(request_url: str) -> Source:
         agent = _choose_agent(workspace, parts(request_url).host)
@@ -102,13 +105,18 @@ def _fetch(workspace: Workspace | None, address: str, limits: Limits) -> _Answer
 def _find_site(workspace: Workspace | None, url: str) -> Site:
     """Return how to request an address: as the source that it belongs to is configured, otherwise as [pages] is."""
     address_parts = parts(url)
-    sources = workspace.of("pages") if workspace else ()
     private_hosts = workspace.section(Pages).private_hosts if workspace else ()
-    site = next((source.site for source in sources if make_site_policy(source).scope.owns(address_parts)), None)
-    site = site or Site(address_parts.scheme, allowed=read_allowed(private_hosts))
+    source = _find_source(workspace, url)
+    site = source.site if source else Site(address_parts.scheme, allowed=read_allowed(private_hosts))
     return replace(
         site, scheme=address_parts.scheme, host=address_parts.host.strip("[]"), port=address_parts.port, base="/"
     )
+
+
+def _find_source(workspace: Workspace | None, url: str) -> Source | None:
+    """Return the source to which the origin of an address belongs, or None."""
+    sources = workspace.of("pages") if workspace else ()
+    return next((source for source in sources if make_site_policy(source).scope.owns(parts(url))), None)
 
 
 def _choose_agent(workspace: Workspace | None, host_name: str) -> str:

@@ -256,17 +256,19 @@ def _show_frames(raw: bytes) -> bytes:
 
 
 def read_html_page(
-    raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = ""
-) -> PageDocument:
-    """Read the bytes of an HTML page at the address `url`; raise StepError if it has too many elements.
+    raw: bytes, url: str, content_type: str = "", *, last_modified: str = "", language: str = "",
+    ignored: Sequence[str] = (),
+) -> PageDocument:  # fmt: skip
+    """Read the bytes of an HTML page at the address `url`; raises StepError if it has too many elements.
 
     `content_type`, `last_modified` and `language` are the headers Content-Type, Last-Modified and Content-Language.
+    The text of elements that the CSS selectors `ignored` match is left out.
 
     >>> page = read_html_page(b"<title>Tea</title><main><h1>Tea</h1><p>Pour <a href=/cup>a cup</a>", "http://a.example/")
     >>> page.links[0].url, page.links[0].text, page.description.headline
     ('http://a.example/cup', 'a cup', 'Tea')
     """
-    page = read_page(_show_frames(raw), url, content_type)
+    page = read_page(_show_frames(raw), url, content_type, ignored)
     is_main = main_content(page.outline, page.traits)
     page_links = find_links(page.outline, page.head, url)
     indexiness = compute_indexiness(count_links(page_links, has_date=parse_unix_time(page.head.published) is not None))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -20,6 +21,7 @@ from windrow.collections.pages.reading.document import (
     parse_unix_time,
     read_html_page,
 )
+from windrow.collections.pages.reading.ignored import NOTHING_IGNORED, Ignored, remove_ignored
 from windrow.collections.pages.reading.link import (
     Link,
     LinkClassifier,
@@ -231,16 +233,17 @@ _MARKDOWN_ENDINGS = (".md", ".markdown", ".mkd", ".mdown")
 
 
 def read(
-    raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None, limits: Limits = _LIMITS
-) -> PageDocument:
+    raw: bytes, url: str, fields: Mapping[str, str], site: Scope | None = None, limits: Limits = _LIMITS,
+    *, ignored: Ignored = NOTHING_IGNORED,
+) -> PageDocument:  # fmt: skip
     r"""Read a document's bytes, without transfer and content codings, from the address `url`.
 
     `fields` are the response's headers, by name in lower case. HTML, plain text, Markdown, feeds and PDF are read. A
-    document that cannot be read has an empty text and a finding with the reason. A document of another type has an
-    empty text. If the server does not declare a media type, or declares one that contradicts the first bytes, the
-    bytes decide (WHATWG MIME Sniffing); if they contradict it, `mime` is None. The locality of links depends on the
-    hosts and paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` bounds the numbers
-    of pages and characters that are read.
+    document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
+    text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
+    decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
+    paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` has the most pages and
+    characters that are read. Text that is `ignored` is left out.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text
@@ -252,6 +255,8 @@ def read(
     charset = dict(declared.parameters).get("charset", "") if declared else ""
     sniffed = sniff(raw, declared.essence if declared else "", is_utf_16=charset.lower().startswith("utf-16"))
     reader = _choose_reader(sniffed.essence, raw, url)
+    if reader is _read_html and ignored.selectors:
+        reader = partial(_read_html, ignored=ignored.selectors)
     try:
         page = reader(raw, url, headers, limits)
     except MissingExtra as error:
@@ -259,6 +264,8 @@ def read(
     except StepError as error:
         message = f"{error}; {error.hint}" if error.hint else str(error)
         page = blank_document(Finding(error.reason.value if error.reason else "unread", message, Level.WARN))
+    if ignored.patterns:
+        page = remove_ignored(page, ignored.patterns)
     return _add_type_and_language(
         _set_localities(page, url, site), sniffed.essence, declared, has_conflict=sniffed.conflict
     )
@@ -285,9 +292,11 @@ def _choose_reader(essence: str, raw: bytes, url: str) -> _Reader:
     return _READERS.get(essence, _read_unsupported)
 
 
-def _read_html(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -> PageDocument:
+def _read_html(
+    raw: bytes, url: str, headers: ContentHeaders, _limits: Limits, *, ignored: Sequence[str] = ()
+) -> PageDocument:
     return read_html_page(
-        raw, url, headers.content_type, last_modified=headers.last_modified, language=headers.language
+        raw, url, headers.content_type, last_modified=headers.last_modified, language=headers.language, ignored=ignored
     )
 
 
