@@ -22,7 +22,7 @@ from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.cdx import CaptureColumns, CdxFault, parse_lines
-from windrow.model import CdxLine
+from windrow.model import CdxLine, Limits
 from windrow.settings.setting import is_name
 
 _MAX_LIST_SIZE = LIST_FILE_BYTES.number  # bytes
@@ -83,7 +83,7 @@ def _expand_path(path: Path) -> Iterator[Path]:
         raise UsageError(f"there is no file {path}")
     elif path.name.lower().endswith(CDX_NAMES):
         yield from _read_index(path)
-    elif path.name.endswith(WARC_SUFFIXES) or _is_warc(path) or is_wacz(path):
+    elif path.name.endswith((*WARC_SUFFIXES, WACZ_SUFFIX)) or _is_warc(path) or is_wacz(path):
         yield path
     elif is_zipfile(path):
         raise UsageError(f"{path} is a zip file without WARC files in a folder archive/, so it is not a WACZ file")

@@ -177,7 +177,7 @@ def build_clause(
 def _leaf_clauses(records: SearchedRecords, word_forms: WordForms, terms: frozenset[Leaf]) -> Callable[[Leaf], Clause]:
     """Return a function that returns the clause of a leaf; a filter that is not for records matches nothing.
 
-    Only `terms` may have other forms: excluding a word does not exclude its forms.
+    Only `terms` also match their `word_forms`: a query that excludes a word does not exclude its other forms.
     """
     columns = {column.name: column for column in records.columns}
 

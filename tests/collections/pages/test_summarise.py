@@ -57,6 +57,21 @@ def test_of_many_links_the_first_are_kept():
     assert [(skip.message, skip.number) for skip in summary.left_out] == [("more than 20,000 links of a page", 5)]
 
 
+@pytest.mark.parametrize("begin", ["", "<meta name=robots content=noindex>"])
+def test_links_beyond_the_cap_are_counted_whether_a_page_has_text_or_not(begin):
+    summary = read(begin + "".join(f"<a href=/{at}></a>" for at in range(MAX_LINKS + 5)))
+    assert [skip.number for skip in summary.left_out] == [5]
+
+
+def test_links_to_any_host_are_not_internal_if_a_source_takes_pages_of_any_host():
+    for hosts in (["*"], ["*:8080"]):
+        options = {"seeds": [URL], "hosts": hosts, "paths": []}
+        source = Source("s", "pages", Site("https"), options=options)
+        summary = read("<a href=http://elsewhere.example:8080/>b</a> <a href=/c>c</a> words", source=source)
+        localities = [link[Link._fields.index("locality")] for link in summary.links]
+        assert localities == [Locality.OUT, Locality.IN]
+
+
 def ignoring(**options):
     return Source("site", "pages", Site("https", "example.org"), options=options)
 

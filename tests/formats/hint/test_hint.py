@@ -133,8 +133,8 @@ def test_a_json_feed():
         (lambda: gzip.compress(b"x" * (MAX_BYTES + 1)), Reason.BOMB_TOTAL),
         (gzip.compress(SITEMAP)[:-20], Reason.TRUNCATED),
         (b"\x1f\x8b" + b"x" * 40, Reason.CORRUPT),
-        (b"h" * (MAX_BYTES + 1), Reason.TOO_LARGE),
-        (gzip.compress(b"") * 100_000, Reason.TOO_LARGE),
+        (lambda: b"h" * (MAX_BYTES + 1), Reason.TOO_LARGE),
+        (lambda: gzip.compress(b"") * 100_000, Reason.TOO_LARGE),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip

@@ -34,8 +34,8 @@ CAPTURES = YieldWords("gives", "gave", " captures")
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield], words: YieldWords = LISTED) -> str:
     """Return a message if there are much fewer `offers` than on the `earlier` days, the first of them first, or "".
 
-    There are if they are less than a quarter of the median of the days, and less than half of those on the poorest day,
-    such as a Sunday. There must be enough days, and the median must not be small.
+    There are if they are less than a quarter of the median of the days, and less than half of those on the day with
+    the fewest offers, such as a Sunday. There must be enough days, and the median must not be small.
 
     >>> days = [DailyYield(f"2026-09-{day:02}", 40) for day in range(1, 9)]
     >>> describe_fall(2, date(2026, 9, 9), days)

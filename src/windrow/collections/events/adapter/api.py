@@ -141,7 +141,7 @@ class EventApi:
                 read = partial(store.search, database, words, view)
             else:
                 return _error_response(501, "q is not available because the events are in a CouchDB")
-            events = list(_select(read, one_more, values) if values else read(one_more))
+            events = list(_select(read, longer_range, values) if values else read(longer_range))
             if len(events) > view_range.limit:
                 page = {"limit": view_range.limit, "offset": view_range.skip + view_range.limit}
                 fields["link"] = f'<?{urlencode({**parameters, **page})}>; rel="next"'

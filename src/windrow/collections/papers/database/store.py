@@ -78,11 +78,11 @@ class PaperStore(RecordStore):
     """The records of papers, with a list of the papers whose rows are out of date."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
-        """Open the file; unless `read_only`, create the list, with all papers of the file, if read_only does not exist.
+        """Open the file; unless `read_only`, create the list, with all papers of the file, if it does not exist.
 
         For `columns` see `RecordStore`.
         """
-        super().__init__(path, columns, it=read_only)
+        super().__init__(path, columns, read_only=read_only)
         if read_only:
             return
         with close_on_failure(self._connection.close), self._guarded():
