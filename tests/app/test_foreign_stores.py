@@ -50,7 +50,7 @@ def test_a_couchdb_that_pretends_to_have_all_documents_is_refused(tmp_path: Path
         change_checkpoints(couch, checkpoint)
         site.put("/a.ics", calendar(*PLACES))
         workspace = configured(tmp_path, f"{site.url}/a.ics", f'documents = "{couch.url}"\n')
-        with pytest.raises(StoreError, match=r"other records: they go up to|not one of CouchDB"):
+        with pytest.raises(StoreError, match=r"other records: they go up to|not from CouchDB"):
             run(workspace)
         with closing(sqlite3.connect(workspace.ledger)) as ledger:
             assert ledger.execute("SELECT count(*) FROM task_end WHERE failed").fetchone()[0] >= 1

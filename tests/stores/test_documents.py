@@ -324,7 +324,7 @@ def test_rows_that_are_not_of_a_couchdb_are_an_error_that_names_the_setting(rows
 def test_an_answer_to_a_write_that_is_not_of_a_couchdb_is_an_error(rows):
     with answering(lambda _method, path: (201, rows) if path.endswith("_bulk_docs") else (200, {"rows": []})) as url:
         store = CouchDocuments(url, [DocumentDatabase("a", VIEWS)])
-        with pytest.raises(StoreError, match="not one of CouchDB"):
+        with pytest.raises(StoreError, match="not from CouchDB"):
             store.write("a", [document(1)])
         store.close()
 
