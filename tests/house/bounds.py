@@ -72,8 +72,8 @@ def _find_slices(node: ast.AST) -> Iterator[int]:
         if isinstance(number, int) and number >= MIN_SLICE:
             yield number
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "islice":
-        ends = [end for end in map(_number, node.args[1:]) if isinstance(end, int)]
-        yield from (end for end in ends if end >= MIN_SLICE)
+        ends = [end for end in map(_number, node.args[1:]) if end is not None]
+        yield from (int(end) for end in ends if end >= MIN_SLICE)
     for child in ast.iter_child_nodes(node):
         yield from _find_slices(child)
 
