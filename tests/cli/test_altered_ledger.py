@@ -102,7 +102,7 @@ def test_a_record_outside_of_the_archive_is_not_read(tmp_path: Path, outside: st
     assert open_response(archive, place).view.read() == b"text"
     outside_place = place._replace(warc=outside.format(tmp_path) + suffix)
     for read in (open_response, record_id):
-        with pytest.raises(ArchiveError, match="its file is not in the archive"):
+        with pytest.raises(ArchiveError, match="is not in the archive"):
             read(archive, outside_place)
 
 

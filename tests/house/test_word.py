@@ -30,6 +30,7 @@ LOOPS = (
     "src/windrow/engine/fetchers/fetcher.py",
     "src/windrow/engine/captures/rules.py",
     "src/windrow/contract/registry.py",
+    "src/windrow/query/columns.py",
     "src/windrow/engine/run.py",
     "src/windrow/engine/fetchers/fetcher.py",
 )

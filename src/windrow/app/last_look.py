@@ -15,7 +15,7 @@ from windrow.digest import hash64
 from windrow.errors import WindrowError
 from windrow.ledger import Ledger
 
-_MAX_BYTES = 24  # of the file: a number and a line end
+_MAX_DIGITS = 24  # with a line end
 
 
 def _open_at_once(path: str, flags: int) -> int:
@@ -38,7 +38,7 @@ def read_look(path: Path, last_fact: int) -> int:
     try:
         with open(path, "rb", opener=_open_at_once) as file:
             is_file = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            fact = int(file.read(_MAX_BYTES)) if is_file else -1
+            fact = int(file.read(_MAX_DIGITS)) if is_file else -1
     except FileNotFoundError:
         return 0
     except (OSError, ValueError) as error:

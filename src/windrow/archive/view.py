@@ -113,10 +113,10 @@ def _unreadable_record(place: ArchivePlace, error: Exception) -> ArchiveError:
 def _read_start(folder: Path, place: ArchivePlace, length: int) -> bytes:
     """Read at most `length` bytes of a record; without a file object, which would take longer.
 
-    Raises ValueError if the record's file is not in the archive.
+    Raises ArchiveError if the record's file is not in the archive.
     """
     if place.warc.startswith("/") or (".." in place.warc and ".." in place.warc.split("/")):
-        raise ValueError("its file is not in the archive")
+        raise ArchiveError(f"the file {place.warc} is not in the archive")
     descriptor = os.open(f"{folder}/{place.warc}", os.O_RDONLY)
     try:
         if length > _MAX_UNCHECKED_LENGTH:
@@ -130,7 +130,7 @@ def _locate_body(record: bytes) -> tuple[int, int, HttpHead]:
     header = read_header(record)
     content_type, size = header.fields.get("content-type", ""), int(header.fields["content-length"])
     if size < 0:
-        raise ValueError("its Content-Length is negative")
+        raise ArchiveError("the Content-Length of a record is negative")
     if not is_http_message(header, record[header.length : header.length + len(HTTP_START)]):
         return header.length, size, HttpHead(None, {"content-type": content_type} if content_type else {})
     head_size = max(0, find_body(record[header.length : header.length + size]))

@@ -24,7 +24,7 @@ from windrow.reasons import Reason
 WACZ_SUFFIX = ".wacz"
 _FOLDER = "archive/"
 _LIST_NAME = "datapackage.json"
-_MAX_NAME_CHARACTERS = 60  # of an unpacked file, whose name may have 255 bytes
+_MAX_NAME_LENGTH = 60  # of an unpacked file, whose name may have 255 bytes
 _BLOCK_SIZE = 1 << 20  # bytes
 
 
@@ -66,7 +66,7 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
             size = sum(member.size for member in warc_members if member.reason is None)
             check_free_space(folder, size, limits.free_space)
             for number, member in enumerate(warc_members):
-                unpacked_path = folder / f"{number}-{Path(member.name).name[-_MAX_NAME_CHARACTERS:]}"
+                unpacked_path = folder / f"{number}-{Path(member.name).name[-_MAX_NAME_LENGTH:]}"
                 problem = _unpack_member(file, member, unpacked_path, digests.get(member.name, ""))
                 yield UnpackedWarc(member.name, unpacked_path, problem)
     except StepError as error:

@@ -47,7 +47,7 @@ _GC_THRESHOLD = 20_000
 REFUSED_RIGHT = (
     "processes that read documents may not open sockets, or files other than captures; run.sandbox = false allows it"
 )
-_MAX_NUMBER = 1 << 63  # that the ledger can store
+_MAX_INT64 = 1 << 63  # less than this is what the ledger can store
 MIN_MEMORY = 32 << 20
 """The minimum memory for documents, in bytes, with which a worker starts. With less, every document would fail."""
 
@@ -279,7 +279,7 @@ def receive_results(pipe: Pipe, count: int, packages: AbstractSet[str], max_byte
 
 def _is_result(done: object) -> bool:
     """Return whether a received value is a result whose numbers and texts the ledger can store."""
-    if type(done) is not Done or type(done.seconds) is not float or not 0 <= done.seconds < _MAX_NUMBER:
+    if type(done) is not Done or type(done.seconds) is not float or not 0 <= done.seconds < _MAX_INT64:
         return False
     reading = done.result
     return type(reading) is not Reading or (
@@ -311,7 +311,7 @@ def _is_member(member: object) -> bool:
 
 def _are_numbers(*numbers: object) -> bool:
     """Return whether each is None or a number that the ledger can store, not less than 0."""
-    return all(number is None or (isinstance(number, int) and 0 <= number < _MAX_NUMBER) for number in numbers)
+    return all(number is None or (isinstance(number, int) and 0 <= number < _MAX_INT64) for number in numbers)
 
 
 def _limit_memory(max_bytes: int) -> int:
