@@ -27,7 +27,7 @@ from typing import IO, Any
 
 from windrow.contract.registry import installed
 from windrow.engine import plain_values, runtime
-from windrow.fetch.transport import TRANSPORTS
+from windrow.fetch.transports import TRANSPORTS
 
 ROOT = Path(__file__).parent.parent
 

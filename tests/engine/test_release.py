@@ -10,7 +10,7 @@ from windrow.engine.run import close_all, closing_all
 from windrow.engine.session import Session, SessionSettings
 from windrow.errors import StoreError
 from windrow.ledger import Lease, Ledger
-from windrow.ledger.sessions import name_this_process
+from windrow.ledger.lease import name_this_process
 from windrow.model import Limits
 
 

@@ -18,7 +18,7 @@ import pytest
 
 from windrow.engine import runtime
 from windrow.errors import WindrowError
-from windrow.fetch.transport import TRANSPORTS
+from windrow.fetch.transports import TRANSPORTS
 
 
 @pytest.mark.parametrize(
@@ -38,7 +38,7 @@ def test_what_processes_are_forked_from_loads_neither_the_ledger_nor_what_looks_
 
 STARTS = """
 from windrow.engine import runtime
-from windrow.fetch.transport import TRANSPORTS
+from windrow.fetch.transports import TRANSPORTS
 if __name__ == "__main__":
     runtime.warm_up(["sftp"])
     print(runtime.forkserver._forkserver._forkserver_pid, flush=True)
@@ -65,7 +65,7 @@ def test_an_interrupt_while_the_server_of_processes_still_imports_does_not_end_i
 KILLED_SERVER = """
 import os, signal, threading
 from windrow.engine import runtime
-from windrow.fetch.transport import TRANSPORTS
+from windrow.fetch.transports import TRANSPORTS
 if __name__ == "__main__":
     runtime.forkserver.ensure_running()
     server = runtime.forkserver._forkserver._forkserver_pid

@@ -17,7 +17,7 @@ from windrow.cli import main
 from windrow.demo.partner import drop
 from windrow.errors import Locked
 from windrow.ledger import Lease, Ledger
-from windrow.ledger.sessions import LEASE_LENGTH
+from windrow.ledger.lease import LEASE_LENGTH
 from windrow.model import Status
 
 NAME, CONTENT = drop("H", DAY, 5)

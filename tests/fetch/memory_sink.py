@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
-from windrow.fetch.transport import transport_for
+from windrow.fetch.transports import transport_for
 from windrow.model import ListingEntry, Site
 
 

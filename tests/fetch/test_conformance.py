@@ -10,7 +10,7 @@ import pytest
 from tests.fetch.memory_sink import MemorySink, get_file, list_entries, run_connected
 from tests.servers.tree import LARGE, MANY, MODIFIED, ODD, SMALL, Served
 from windrow.errors import TerminalFailure
-from windrow.fetch.transport import transport_for
+from windrow.fetch.transports import transport_for
 from windrow.reasons import Reason
 
 SERVERS = [

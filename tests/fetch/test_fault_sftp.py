@@ -21,7 +21,7 @@ from tests.servers.tree import SMALL, Served
 from windrow.errors import MissingExtra, TerminalFailure, TransientFailure
 from windrow.fetch.sftp import SftpConnection
 from windrow.fetch.sftp_client import Attributes
-from windrow.fetch.transport import transport_for
+from windrow.fetch.transports import transport_for
 from windrow.formats.listing import MAX_BYTES
 from windrow.model import Secret, Site
 from windrow.reasons import Reason

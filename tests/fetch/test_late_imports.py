@@ -5,13 +5,13 @@ import sys
 from importlib.util import find_spec
 
 from windrow.engine.runtime import PRELOADED_MODULES
-from windrow.fetch.transport import TRANSPORTS
+from windrow.fetch.transports import TRANSPORTS
 
 BLOCKED = """
 import sys
 sys.modules["asyncssh"] = None
 import windrow.engine.fetchers.fetcher, windrow.engine.sample, windrow.adapters.records, windrow.cli.run
-from windrow.fetch.transport import TRANSPORTS
+from windrow.fetch.transports import TRANSPORTS
 for transport in set(TRANSPORTS.values()):
     if not transport.extra:
         __import__(transport.module)

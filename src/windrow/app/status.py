@@ -21,7 +21,8 @@ from windrow.engine.requests.waiting import ServiceWait
 from windrow.engine.source_counts import FrontierCount, count_frontiers, count_session
 from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
-from windrow.ledger.sessions import RuleCount, is_certainly_dead
+from windrow.ledger.lease import is_certainly_dead
+from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 

@@ -21,8 +21,9 @@ from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.steps.due import due
 from windrow.ledger import Lease, Ledger, LedgerWriter
+from windrow.ledger.lease import name_this_process
 from windrow.ledger.rows import SourceCounts
-from windrow.ledger.sessions import RuleCount, name_this_process
+from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.addresses import ChosenAddress
 from windrow.ledger.typed.listed_files import KnownFile
 from windrow.ledger.typed.mirrors import Mirror

@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from windrow.errors import WindrowError
-from windrow.fetch.transport import TRANSPORTS
+from windrow.fetch.transports import TRANSPORTS
 
 
 @contextmanager

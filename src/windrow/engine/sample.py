@@ -17,7 +17,7 @@ from windrow.engine.fetchers.message import TransferBatch
 from windrow.engine.listed.transfer import fetch
 from windrow.errors import TerminalFailure, TransportError
 from windrow.fetch.http_client import HttpClient
-from windrow.fetch.transport import transport_for
+from windrow.fetch.transports import transport_for
 from windrow.formats.url import normalise, parts
 from windrow.model import Attempt, FetchJob, KeptResponse, Limits, ListedFile, Site, Source
 from windrow.reasons import Reason

@@ -54,7 +54,7 @@ from windrow.engine.steps.stepping import derive_step, take_step
 from windrow.engine.steps.worker import WorkerConfig
 from windrow.errors import ConfigError, Stopped, WindrowError
 from windrow.ledger import Lease, Ledger
-from windrow.ledger.sessions import name_this_process
+from windrow.ledger.lease import name_this_process
 from windrow.model import Limits
 from windrow.private_files import private_files
 from windrow.reasons import Reason

@@ -23,8 +23,8 @@ from windrow.errors import ArchiveError
 from windrow.formats.text import counted
 from windrow.formats.url import normalise, parts
 from windrow.ledger import Ledger
+from windrow.ledger.lease import name_this_process
 from windrow.ledger.rows import TargetCapture
-from windrow.ledger.sessions import name_this_process
 from windrow.ledger.typed.takedowns import OpenTombstone, TargetCount
 from windrow.model import ArchivePlace
 

@@ -1,8 +1,9 @@
-"""The interface of all transports (FTP, SFTP, HTTP, folders), their table, and the paths that are sent to servers.
+"""The interface of all transports (FTP, SFTP, HTTP, folders), and the paths that are sent to servers.
 
-A `Transport` opens a `Connection` to a `Site`. A connection lists folders and writes files into a `Sink`. All methods
-of a connection except `expect` are coroutines. The engine runs each connection of a transport with `blocking = True` in
-a thread with its own event loop. Every error of a library is mapped to a `TransportError` with a reason.
+A `Transport` (`windrow.fetch.transports`) opens a `Connection` to a `Site`. A connection lists folders and writes files
+into a `Sink`. All methods of a connection except `expect` are coroutines. The engine runs each connection of a
+transport with `blocking = True` in a thread with its own event loop. Every error of a library is mapped to a
+`TransportError` with a reason.
 """
 
 from __future__ import annotations
@@ -10,11 +11,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from datetime import datetime
-from importlib import import_module
 from types import TracebackType
 from typing import Protocol, Self
 
-from windrow.errors import MissingExtra, TerminalFailure
+from windrow.errors import TerminalFailure
 from windrow.model import ListingEntry, Site, join_path
 from windrow.reasons import Reason
 
@@ -96,65 +96,6 @@ class Connection(Protocol):
     ) -> None:
         """Close the connection."""
         await self.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Transport:
-    """One way to reach sites: a module whose `connect` opens a connection. It is imported when it is first used."""
-
-    module: str
-    blocking: bool = False
-    parallel: int = 1  # the maximum number of files that may be fetched at once over one connection
-    extra: str = ""  # the extra that installs what the module imports, "" if it needs none
-
-    async def connect(self, site: Site) -> Connection:
-        """Open a connection, logged in and ready. Raises a TransportError, or MissingExtra if a library is missing.
-
-        The secret of a site does not appear in errors and listings.
-        """
-        try:
-            module = import_module(self.module)
-        except ModuleNotFoundError as error:
-            if not self.extra or (error.name or "").startswith("windrow"):
-                raise
-            raise MissingExtra(site.scheme.upper(), self.extra) from error
-        if site.secret is None:
-            connection: Connection = await module.connect(site)
-            return connection
-        from windrow.fetch.secret import connect_hiding  # noqa: PLC0415 it imports this module
-
-        return await connect_hiding(module.connect, site)
-
-
-_FTP = Transport("windrow.fetch.ftp", blocking=True)
-_HTTP = Transport("windrow.fetch.http_files")
-
-# The modules are texts, so that a process imports only those that it uses.
-TRANSPORTS = {
-    "file": Transport("windrow.fetch.local", blocking=True),
-    "ftp": _FTP,
-    "ftps": _FTP,
-    "http": _HTTP,
-    "https": _HTTP,
-    "sftp": Transport("windrow.fetch.sftp", parallel=16, extra="sftp"),  # fast only with many files at once
-}
-
-
-def transport_for(scheme: str) -> Transport:
-    """Return the transport for a scheme of `TRANSPORTS`. Raises TerminalFailure for any other scheme.
-
-    >>> transport_for("ftps").blocking
-    True
-    >>> transport_for("gopher")
-    Traceback (most recent call last):
-    ...
-    windrow.errors.TerminalFailure: gopher is not supported; the schemes are file, ftp, ftps, http, https, sftp
-    """
-    if transport := TRANSPORTS.get(scheme):
-        return transport
-    raise TerminalFailure(
-        f"{printable(scheme)} is not supported; the schemes are {', '.join(TRANSPORTS)}", Reason.NO_TRANSPORT
-    )
 
 
 def printable(text: str, max_length: int = 200) -> str:

@@ -6,7 +6,7 @@ numbers.
 """
 
 from windrow.ledger.addresses import ELSEWHERE
+from windrow.ledger.lease import Lease
 from windrow.ledger.ledger import Ledger, LedgerWriter
-from windrow.ledger.sessions import Lease
 
 __all__ = ["ELSEWHERE", "Lease", "Ledger", "LedgerWriter"]

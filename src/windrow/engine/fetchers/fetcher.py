@@ -35,7 +35,7 @@ from windrow.engine.listed.transfer import run_batch
 from windrow.engine.plain_values import pack_values
 from windrow.engine.requests.origin_rules import service_of
 from windrow.engine.runtime import end_with_parent
-from windrow.fetch.transport import transport_for
+from windrow.fetch.transports import transport_for
 from windrow.formats.url import parts
 
 CLOSE_TIMEOUT = 2.0

@@ -22,7 +22,7 @@ from windrow.engine.listed.connection_pool import host_name, paces_by_host
 from windrow.engine.listed.queue import FetchQueue, WantedFile
 from windrow.engine.listed.rest import OriginPauses, describe_pause, describe_rest, wait_after, worth_waiting
 from windrow.engine.run import HarvestRun
-from windrow.fetch.transport import transport_for
+from windrow.fetch.transports import transport_for
 from windrow.formats.text import counted, join_counts
 from windrow.ledger import LedgerWriter
 from windrow.model import Attempt, Finding, Level, Source

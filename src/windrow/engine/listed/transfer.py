@@ -28,7 +28,8 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.listed.connection_pool import ConnectionPool
 from windrow.errors import TerminalFailure, TransientFailure, TransportError, WindrowError
-from windrow.fetch.transport import Connection, Transport
+from windrow.fetch.transport import Connection
+from windrow.fetch.transports import Transport
 from windrow.formats.listing import read_checksum
 from windrow.model import COMPARED_SIZE, Attempt, FetchJob, ListedFile, ListingEntry, Site
 from windrow.reasons import Reason

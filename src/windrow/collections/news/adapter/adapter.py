@@ -14,7 +14,8 @@ from windrow.adapters.adapter import Explanation, Export
 from windrow.adapters.records import RecordAdapter
 from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
-from windrow.collections.news.adapter.publish import NewsFolders, Publisher, write_whole
+from windrow.collections.news.adapter.publish import Publisher, write_whole
+from windrow.collections.news.adapter.raw import NewsFolders
 from windrow.collections.news.adapter.tree_index import TreeIndex
 from windrow.collections.news.feed import MAX_JSON_SIZE
 from windrow.config import Workspace

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from windrow.collections.news import standard
-from windrow.collections.news.adapter.raw import RawRun, describe_refusal
+from windrow.collections.news.adapter.raw import NewsFolders, RawRun, describe_refusal
 from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
 from windrow.collections.news.article import unique_texts
 from windrow.collections.news.collection import COLLECTION, KINDS
@@ -31,23 +31,13 @@ from windrow.errors import DISK_FULL_ERRNOS, DiskFull, StoreError
 from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.rows import Followed
-from windrow.model import Limits, RecordedAttempt
+from windrow.model import RecordedAttempt
 from windrow.private_files import published_files
 from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import AttemptStatement, RecordStore
 
 _PAGE_SIZE = 200  # attempts
-
-
-class NewsFolders(NamedTuple):
-    """The folders and limits of a publisher. If `rewrites_changed`, the files of changed articles are written again."""
-
-    articles: Path  # the tree
-    raw: Path  # the directories of runs
-    archive: Path
-    limits: Limits
-    rewrites_changed: bool
 
 
 @dataclass

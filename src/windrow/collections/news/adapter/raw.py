@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from windrow.archive import open_response
 from windrow.archive.import_file import sync
@@ -18,15 +18,22 @@ from windrow.errors import ArchiveError, StepError
 from windrow.formats.url import parts
 from windrow.ledger.captures import CaptureQueries
 from windrow.ledger.rows import Followed
-from windrow.model import ArchivePlace, KeptResponse, RecordedAttempt
+from windrow.model import ArchivePlace, KeptResponse, Limits, RecordedAttempt
 from windrow.reasons import Reason
-
-if TYPE_CHECKING:
-    from windrow.collections.news.adapter.publish import NewsFolders
 
 COUNTS = ("files_processed", "articles_new", "articles_skipped", "articles_skipped_image_type", "errors")
 """The names of the counts in a normalization summary."""
 _JSON_KINDS = frozenset({"wordpress", "townnews"})
+
+
+class NewsFolders(NamedTuple):
+    """The folders and limits of a publisher. If `rewrites_changed`, the files of changed articles are written again."""
+
+    articles: Path  # the tree
+    raw: Path  # the directories of runs
+    archive: Path
+    limits: Limits
+    rewrites_changed: bool
 
 
 class _Domain:

@@ -1,0 +1,90 @@
+"""The lease of a workspace: only one process at a time may run in it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from windrow.clock import now, spell
+from windrow.errors import Locked
+from windrow.ledger.ledger import Ledger
+from windrow.ledger.typed.sessions import LeaseRow
+
+LEASE_LENGTH = timedelta(seconds=60)
+"""How long a lease lasts without renewal. A run renews it after a third of this time."""
+
+
+def name_this_process() -> str:
+    """Return a name of this process that shows on this machine whether it still runs.
+
+    It consists of machine, boot, process number and start time.
+    """
+    boot_file = Path("/proc/sys/kernel/random/boot_id")
+    boot_id = boot_file.read_text().strip()[:8] if boot_file.exists() else "?"
+    return f"{socket.gethostname()}/{boot_id} pid {os.getpid()} {_start_tick(os.getpid())}"
+
+
+def _start_tick(pid: int) -> str:
+    try:
+        process_status = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ""
+    return process_status.rpartition(")")[2].split()[19]
+
+
+def is_certainly_dead(holder: str) -> bool:
+    """Return whether a lease's holder ran on this machine since its last boot, and its process has ended."""
+    machine, _, pid_and_start = holder.partition(" pid ")
+    this_machine, _, _ = name_this_process().partition(" pid ")
+    pid, _, start_tick = pid_and_start.partition(" ")
+    return machine == this_machine and pid.isdigit() and _start_tick(int(pid)) != start_tick
+
+
+class Lease:
+    """The exclusive right to run in a workspace, valid for `LEASE_LENGTH` after it was last renewed."""
+
+    def __init__(self, ledger: Ledger, clock: Callable[[], datetime] = now) -> None:
+        """Take the lease. Raises Locked, with the name of the holder, if another process has it and may still run."""
+        self._ledger = ledger
+        self._clock = clock
+        self.token = secrets.token_hex(16)
+        database = ledger.database
+        with database.transaction():
+            existing_lease = ledger.sessions.lease()
+            if existing_lease is not None:
+                self._refuse_if_held(existing_lease)
+                database.execute("lease_drop")
+            at = clock()
+            database.execute("lease_take", self.token, name_this_process(), spell(at), spell(at + LEASE_LENGTH))
+        self._renewed = at
+
+    def _refuse_if_held(self, lease: LeaseRow) -> None:
+        remaining = lease.expires - self._clock()
+        # If a lease ends later than any lease can, the clock was set back since it was taken.
+        is_held = timedelta(0) < remaining <= LEASE_LENGTH + timedelta(seconds=5)
+        if is_held and not is_certainly_dead(lease.holder):
+            raise Locked(
+                f"this workspace has been in use by {lease.holder} since {spell(lease.since)};"
+                f" its lease ends in {remaining.seconds} s unless renewed"
+            )
+
+    def beat(self) -> None:
+        """Renew the lease if a third of its time has passed. Raises Locked if another run has taken it over."""
+        at = self._clock()
+        if timedelta(0) <= at - self._renewed < LEASE_LENGTH / 3:
+            return
+        database = self._ledger.database
+        with database.transaction():
+            if not database.execute("lease_beat", spell(at + LEASE_LENGTH), self.token):
+                raise Locked("another run has taken over the lease of this workspace", hint="windrow status")
+        self._renewed = at
+
+    def release(self) -> None:
+        """Release the lease."""
+        database = self._ledger.database
+        with database.transaction():
+            database.execute("lease_release", self.token)
