@@ -33,7 +33,7 @@ from windrow.engine.listed.connection_pool import HostQueue
 from windrow.engine.steps import settled_pages
 from windrow.engine.steps.pool import AnyJob, Pool
 from windrow.engine.steps.worker import JobRunner, WorkerConfig
-from windrow.ledger import sessions
+from windrow.ledger import lease
 from windrow.model import FetchJob
 
 Serve = Callable[[str], bytes]
@@ -174,7 +174,7 @@ def local_sessions(serve: Serve = no_server) -> Iterator[None]:
         mock.patch.object(session, "warm_up"),
         mock.patch.object(time, "monotonic", _stopped_clock),
         mock.patch.object(
-            sessions, "LEASE_LENGTH", timedelta(days=365)
+            lease, "LEASE_LENGTH", timedelta(days=365)
         ),  # it goes by the time of day, and is kept by beats
         mock.patch.object(settled_pages, "MAX_GATHER_SECONDS", math.inf),  # it has the clock from when it was loaded
     ):

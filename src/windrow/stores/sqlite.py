@@ -11,7 +11,6 @@ from pathlib import Path
 from time import monotonic, sleep
 
 from windrow.errors import DiskFull, StoreDamaged, StoreError, StoreUnreachable
-from windrow.formats.text import counted
 from windrow.reasons import Reason
 
 SIDECARS = ("-wal", "-shm", "-journal")
@@ -221,7 +220,7 @@ def find_wrong_values(connection: sqlite3.Connection) -> Iterator[str]:
         counts = ", ".join(f"total(typeof({column}) NOT IN ('null', {types}))" for column, types in columns.items())
         for column, count in zip(columns, connection.execute(f"SELECT {counts} FROM {table}").fetchone(), strict=True):
             if count:
-                yield f"{counted(int(count), 'row')} of the table {table} have a value of a wrong type in {column}"
+                yield f"{int(count)} rows of the table {table} have a value of a wrong type in {column}"
 
 
 class SqliteStore:

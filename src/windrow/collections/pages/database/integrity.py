@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 
 from windrow.collections.pages.database.entries import hash_link_set
 from windrow.collections.pages.database.search_view import BESIDE, ORIGINAL, version_relation
-from windrow.collections.pages.database.writer import parse_checkpoint
+from windrow.collections.pages.database.writer import wrong_checkpoint
 from windrow.stores.sqlite import SqliteReader, store_error
 
 Digest = Callable[[Sequence[str]], bytes]
@@ -107,7 +107,10 @@ def read_checkpoint(reader: SqliteReader) -> int:
     sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.attempt'"
     with reader.reading() as connection:
         row = connection.execute(sql).fetchone()
-        return parse_checkpoint(row[0], reader.path) if row else 0
+    try:
+        return int(row[0]) if row else 0
+    except ValueError:
+        raise wrong_checkpoint(reader.path) from None
 
 
 def find_faults(reader: SqliteReader, digest: Digest) -> Iterator[str]:

@@ -197,11 +197,9 @@ ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
 """Keys in `unobtanium_database_info`: the numbers of the last attempt and the last address in the tables."""
 
 
-def parse_checkpoint(text: str, path: Path) -> int:
-    """Return the number of a checkpoint; raise StoreError if it is not one. `path` is that of its database."""
-    if not text.isdecimal():
-        raise StoreError(f"{path} was not written by windrow alone: its checkpoint is {text[:40]!r}")
-    return int(text)
+def wrong_checkpoint(path: Path) -> StoreError:
+    """Return the error for a database, given by its path, whose checkpoint is not a number."""
+    return StoreError(f"{path} was not written by windrow alone: its checkpoint is not a number")
 
 
 _SET_INFO = "INSERT INTO unobtanium_database_info VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value"
@@ -262,7 +260,10 @@ class DatabaseWriter(SqliteStore):
     def checkpoint(self, key: str = ATTEMPT) -> int:
         """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set."""
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
-        return parse_checkpoint(rows[0][0], self.path) if rows else 0
+        try:
+            return int(rows[0][0]) if rows else 0
+        except ValueError:
+            raise wrong_checkpoint(self.path) from None
 
     def _set_checkpoint(self, key: str, number: int) -> None:
         self._connection.execute(_SET_INFO, (key, str(number)))
