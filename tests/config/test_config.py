@@ -63,6 +63,7 @@ def another_value(setting: Setting) -> tuple[str, str]:
         "any, ipv4 or ipv6": ('"ipv6"', "ipv6"),
         "available, maintenance or removed": ('"removed"', "removed"),
         "regular expression": ('"a.zip"', "a.zip"),
+        "list of regular expressions": ('["a.zip", "b"]', "a.zip,b"),
         "text": ('"drops"', "drops"),
         "duration or nothing": ('"5 min"', "5min"),
         "list of addresses": ('["https://a.example/x"]', "https://a.example/x"),

@@ -138,7 +138,8 @@ CASES = {
 def read(raw: bytes, outcome: str) -> None:
     """Read a document in every way, within the limits of a process that reads, and write each outcome to a file."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    inherited = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (inherited + MEMORY,) * 2)
     with Path(outcome).open("w") as file:
         for name, function in (
             ("pdf", read_pdf),

@@ -65,12 +65,15 @@ def serving_gateway(gateway: Gateway) -> Iterator[int]:
         trans_factory=transport.TFramedTransportFactory(), client_timeout=10_000,
     )  # fmt: skip
     server.daemon = True
-    threading.Thread(target=server.serve, daemon=True).start()
+    thread = threading.Thread(target=server.serve, daemon=True)
+    thread.start()
     for _ in range(100):
         with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             break
     yield port
     server.close()
+    server.trans.close()  # ends the call that waits for the next connection
+    thread.join()
 
 
 @contextmanager
