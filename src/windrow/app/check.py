@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -157,7 +158,9 @@ def _find_targets(
             for takedown_target in adapter.takedown_targets(workspace, ledger, name)
         ]
         if not found_targets:
-            raise UsageError(f"{name!r} cannot be taken down: no collection has it", hint=f"windrow why {name}")
+            raise UsageError(
+                f"{name!r} cannot be taken down: no collection has it", hint=f"windrow why {shlex.quote(name)}"
+            )
         targets += found_targets
     targets_by_key = {(target.address, target.host): target for target in reversed(targets)}  # the first of each stays
     return [*targets_by_key.values()][::-1]

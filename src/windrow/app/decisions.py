@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import chain
@@ -56,7 +57,7 @@ def decide(
     keys = {item.key for items in chosen_by_collection.values() for item in items}
     for name in names:
         if keys.isdisjoint(chain([name], *(frontier.spellings(name) for frontier in frontiers.values()))):
-            raise UsageError(f"there is no item or address {name!r}", hint=f"windrow why {name}")
+            raise UsageError(f"there is no item or address {name!r}", hint=f"windrow why {shlex.quote(name)}")
     if decision == CANCEL:  # an item is cancelled only once
         chosen_by_collection = {
             collection: [item for item in items if item.state[1] is not Status.CANCELLED]
@@ -101,7 +102,7 @@ def ask_again(
     answered = f"answered with {reason}" if reason else "answered"
     for name in names:  # each by itself, before anything is written, so that an unknown name is reported
         if not any(adapter.ask_again(workspace, service, [name], reason, dry_run=True) for adapter in asking.values()):
-            raise UsageError(f"{service} has not {answered} about {name!r}", hint=f"windrow why {name}")
+            raise UsageError(f"{service} has not {answered} about {name!r}", hint=f"windrow why {shlex.quote(name)}")
     command = f"retry --service {service} {' '.join(names[:MAX_NAMED])}".rstrip()
     with nullcontext() if dry_run else decision_session(ledger, command):
         return [

@@ -101,7 +101,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
             silent.append(node)
             continue
         if tag == "a":
-            _move_out_of_drawing(tree, node)
+            _copy_out_of_drawing(tree, node)
         attributes = node.attributes
         if (tag in _INLINE_ELEMENTS and _is_hidden(attributes)) or _EDIT_LINK_CLASS in (
             attributes.get("class") or ""
@@ -122,7 +122,7 @@ def remove_silent_elements(tree: LexborHTMLParser) -> None:
             node.decompose()
 
 
-def _move_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
+def _copy_out_of_drawing(tree: LexborHTMLParser, link: LexborNode) -> None:
     """Insert a copy of a link before the drawing that contains it, if there is one, with its text as a label."""
     drawing = link.parent
     while drawing is not None and drawing.tag != "svg":

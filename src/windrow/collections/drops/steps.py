@@ -18,7 +18,7 @@ from windrow.contract import Task
 from windrow.digest import Hasher, combine_digests
 from windrow.errors import StepError
 from windrow.formats import xml, xsd
-from windrow.formats import zip as archive
+from windrow.formats import zip as zip_format
 from windrow.formats.inflate import BLOCK_BYTES
 from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Item, Level, Member, Reading, Resource
@@ -143,7 +143,7 @@ def unzip(task: Task) -> Reading:
     findings: list[Finding] = []
     members: list[Member] = []
     try:
-        entries = archive.read_members(task.view, task.limits)
+        entries = zip_format.read_members(task.view, task.limits)
         _check_entries(entries)
         name_rules = make_name_rules(task.item.key, task.options)
         for entry in entries:
@@ -207,8 +207,8 @@ def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findin
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)
     if not entry.is_folder:
-        for block_number, block in enumerate(archive.read_blocks(view, entry_to_inflate)):
-            if not block_number and not left_out_finding and archive.is_archive_start(block):
+        for block_number, block in enumerate(zip_format.read_blocks(view, entry_to_inflate)):
+            if not block_number and not left_out_finding and zip_format.is_archive_start(block):
                 raise StepError(f"{entry.name[:200]!r} is itself an archive", Reason.NESTED_ARCHIVE)
             hasher.update(block)
     if left_out_finding:

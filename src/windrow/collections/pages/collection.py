@@ -5,7 +5,7 @@ from __future__ import annotations
 from windrow.collections.pages.code import ASSET, DAY, CrawlType
 from windrow.collections.pages.settings import CONFIGURATION
 from windrow.contract import Collection, ColumnType, Crawl, Derive, Settle, TypedColumn, later
-from windrow.formats import pdf as portable
+from windrow.formats import pdf as pdf_format
 from windrow.formats import sniff
 
 _READERS_VERSION = "5"
@@ -13,7 +13,7 @@ _READERS_VERSION = "5"
 
 def version() -> str:
     """Return the version of the document readers, followed by the names of the installed extras that they use."""
-    extras = (("pdf", portable.is_installed()), ("language", sniff.is_detector_installed()))
+    extras = (("pdf", pdf_format.is_installed()), ("language", sniff.is_detector_installed()))
     return "+".join([_READERS_VERSION, *(name for name, is_installed in extras if is_installed)])
 
 

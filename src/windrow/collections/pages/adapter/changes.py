@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -318,7 +319,7 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
         if (old, old_gone) == (new, new_gone) and not (since and until):
             period = f"up to {until}" if until else "so far"
             problem = f"has not changed since {since}" if since else f"has only one version {period}"
-            raise WindrowError(f"{url} {problem}", hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
+            raise WindrowError(f"{url} {problem}", hint=f"windrow why {shlex.quote(url)}", reason=Reason.NOT_FOUND)
         difference = compare_versions(
             VersionContents() if old_gone else _read_contents(reader, old),
             VersionContents() if new_gone else _read_contents(reader, new),
@@ -342,7 +343,7 @@ def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageV
         candidates = [version for version in versions if period is None or version.first_seen < period.end]
         if not candidates:
             message = f"{url} was not known yet at {text}"
-            raise WindrowError(message, hint=f"windrow why {url}", reason=Reason.NOT_FOUND)
+            raise WindrowError(message, hint=f"windrow why {shlex.quote(url)}", reason=Reason.NOT_FOUND)
     version = candidates[-1]
     is_gone = version.end is not None and not (text and period and version.end >= period.end)
     return version, from_unix_time(version.end) if is_gone else None

@@ -36,9 +36,9 @@ from windrow.content.charset import decode
 from windrow.content.head import PageHead
 from windrow.content.page import read_page as read_html
 from windrow.errors import MissingExtra, StepError
-from windrow.formats import feed as news
-from windrow.formats import markdown as marked
-from windrow.formats import pdf as portable
+from windrow.formats import feed as feed_format
+from windrow.formats import markdown as markdown_format
+from windrow.formats import pdf as pdf_format
 from windrow.formats.sniff import detect_language, normalise_tag, root_name, sniff
 from windrow.formats.text import first_paragraph, paragraphs, replace_controls
 from windrow.model import Finding, Level, Limits
@@ -105,9 +105,9 @@ _HTML_TYPE = "text/html; charset=utf-8"
 def read_markdown(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:
     """Read Markdown at the address `url`; a document that is too long is read as plain text."""
     text = decode(raw, headers.content_type)
-    if len(text.text) > marked.MAX_CHARACTERS:
+    if len(text.text) > markdown_format.MAX_CHARACTERS:
         return read_plain_text(raw, url, headers, limits)
-    converted = marked.read_markdown("\n".join(map(replace_controls, text.text.splitlines())))
+    converted = markdown_format.read_markdown("\n".join(map(replace_controls, text.text.splitlines())))
     page = read_html(f"<main>{converted.html}</main>".encode(), url, _HTML_TYPE)
     outline = page.outline
     is_main = [True] * len(outline.blocks.text)
@@ -143,7 +143,7 @@ _MAX_BIG_LEVEL = 1  # the lowest level of big headlines in the table of contents
 
 def read_pdf(raw: bytes, url: str, headers: ContentHeaders, limits: Limits) -> PageDocument:
     """Read a PDF at the address `url`; raise StepError if it is broken, MissingExtra if the extra is not installed."""
-    file = portable.read_pdf(raw, limits)
+    file = pdf_format.read_pdf(raw, limits)
     lines = [line for page in file.pages for line in paragraphs(page)]
     text = "\n".join(lines)
     links = (make_link(url, annotation.url, annotation.text) for annotation in file.links)
@@ -181,7 +181,7 @@ def _clean_title(metadata: str) -> str:
 
 def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) -> PageDocument:
     """Read a feed at the address `url`; return a document without text if it is other XML or JSON."""
-    channel = news.read_feed(raw)
+    channel = feed_format.read_feed(raw)
     if channel is None:
         return blank_document()
     entry_links: list[Link] = []
@@ -203,7 +203,7 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
     )
     columns = zip(*(part.fields() for part in piles), strict=True)
     text_pile = Pile(*("\n".join(filter(None, column)) for column in columns))
-    is_capped = len(channel.entries) >= news.MAX_ENTRIES
+    is_capped = len(channel.entries) >= feed_format.MAX_ENTRIES
     findings = []
     if channel.left_out and not is_capped:
         message = f"{channel.left_out:,} entries of the feed cannot be read"
@@ -214,7 +214,7 @@ def read_feed(raw: bytes, url: str, headers: ContentHeaders, _limits: Limits) ->
     )  # fmt: skip
 
 
-def _read_entry(entry: news.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
+def _read_entry(entry: feed_format.FeedEntry, url: str) -> tuple[Pile, list[Link]]:
     title = escape(entry.title)
     if entry.url:
         title = f'<a href="{escape(entry.url)}">{title}</a>'
