@@ -298,7 +298,7 @@ def test_a_moment_of_absence_is_no_reason_to_give_a_source_up(make_workspace, af
     files = {f"add/{name}": content for name, content in (drop("H", DAY, number) for number in range(10, 30))}
     with rogue_server(files=files) as own:
         after_listing(own, absent=3)
-        workspace.add_source("own", own.url(), "H", attempts=2, connections=3, **SECRET)
+        workspace.add_source("own", own.url(), "H", attempts=3, connections=3, **SECRET)
         assert workspace.run().code == 0
         assert own.closed == 3
     workspace.assert_complete(*files)
