@@ -34,7 +34,10 @@ MAX_PER_HOST = 128
 """The maximum number of addresses of a host that a fetcher has at a time."""
 
 MAX_IN_HAND = 32_768
-"""About the maximum number of addresses that all fetchers have at a time. If there are many hosts, each gets fewer."""
+"""The approximate maximum number of addresses that all fetchers have together.
+
+If there are many hosts, each gets fewer.
+"""
 
 MIN_PER_HOST = 8
 """The number of addresses that a host gets at a time if there are very many hosts."""
@@ -68,7 +71,7 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active sources in `sources`, by default the sources of the harvest that have an address."""
+        """Crawl the active sources among `sources` (None: those sources of the harvest that have an address)."""
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
@@ -134,7 +137,7 @@ class CrawlDispatcher:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the sources' tasks, as failed after an error. If the run was stopped at once, they stay open."""
+        """Close the sources' tasks: as failed after an error, and not at all if the run was stopped at once."""
         self._shared_answers.leave_for_later(self._sources.values())
         closers: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
@@ -142,7 +145,10 @@ class CrawlDispatcher:
         close_all(closers, error)
 
     def _await_services(self) -> bool:
-        """Return whether a request to a busy service is due within MAX_SERVICE_WAIT; send the requests due now."""
+        """Return whether the run goes on because a request to a service is due within MAX_SERVICE_WAIT.
+
+        Services with requests that are due now are marked, so that the requests are sent next.
+        """
         current_time, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
             if not host.is_given_up and service_of(host.source) is not None:
@@ -155,7 +161,7 @@ class CrawlDispatcher:
         return is_below_limit and soonest is not None and soonest - current_time <= MAX_SERVICE_WAIT
 
     def sources_given_up(self) -> set[str]:
-        """Return the names of the sources that have an origin which was given up for this run."""
+        """Return the names of the sources of which an origin was given up for this run."""
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
