@@ -33,7 +33,11 @@ from windrow.reasons import Reason
 
 
 class FetchBounds(NamedTuple):
-    """What to fetch: at most `limit` items (None: all), files dated from `since` on (None: all), done items `again`."""
+    """What to fetch: which items, and how many.
+
+    At most `limit` items (None: all), files that are dated `since` or later (None: all), and items that are done too if
+    `again` is true.
+    """
 
     limit: int | None = None
     since: datetime | None = None
@@ -144,7 +148,10 @@ class FileFrontier:
         return [self._choose(file) for file in files.values()]
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the files that `act` can retry or cancel, of a source and with a reason (empty: any)."""
+        """Return the files to which `act` (RETRY or CANCEL) can be applied.
+
+        If `source` or `reason` is not empty, only files of this source or with this reason of failure are returned.
+        """
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
             self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason)
@@ -200,7 +207,7 @@ class FileFrontier:
         return []
 
     def activity(self, phase: int) -> str:
-        """Return what a task of a phase does at a source: "fetching" or "listing", or "" if the phase is a step."""
+        """Return what a task of a phase does at a source: "fetching" or "listing", or "" if a step has this phase."""
         if phase in {self._collection.phase(step.phase) for step in self._collection.steps}:
             return ""
         return "fetching" if phase == self._collection.fetch_phase else "listing"
@@ -291,13 +298,16 @@ class AddressFrontier:
         return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the addresses that `act` can retry or cancel, of a source and with a reason (empty: any)."""
+        """Return the addresses to which `act` (RETRY or CANCEL) can be applied.
+
+        If `source` or `reason` is not empty, only addresses of this source or with this reason of failure are returned.
+        """
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
         return self._choose(find_addresses(self._collection.name, source, reason), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Let addresses be requested and their unread attempts be read again (`act` is RETRY), or not (CANCEL)."""
+        """Let addresses be requested, and their unread attempts be read, again (`act` is RETRY) or never (CANCEL)."""
         del session  # the session itself is the record of the decision
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
         writer.addresses.set_due(self._collection.name, addresses, 1 if act == RETRY else None)
@@ -427,7 +437,10 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Return the estimate, or None if the source has not sent anything yet."""
+    """Return the estimated time to fetch `count` files of `size` bytes in all, in seconds.
+
+    Return None if the source has not sent anything yet.
+    """
     if not count:
         return 0.0
     if counts is None or not counts.received:
@@ -442,11 +455,13 @@ MAX_NAMED = 20
 def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:
     """Let the next run fetch items or addresses again (`act` is RETRY), or cancel them (CANCEL). Return their number.
 
-    Retry: an item's loaded records stay. Its unfinished documents are ended, since the next attempt has new ones.
-    Cancelled items are fetched again too. Attempts that a step could not read are read again at once. Cancel: items end
-    in their present phase with their unfinished documents, and addresses are never requested again. Kept captures stay.
+    If an item is retried, its loaded records stay, and its unfinished documents are ended, since the next attempt has
+    new ones. Cancelled items can be retried too. The next run reads attempts again that a step could not read. If an
+    item is cancelled, it ends in its present phase, with its unfinished documents; a cancelled address is not requested
+    again. Kept captures stay.
 
-    This is one transaction in a session of its own, which takes the lease. Its command names the first MAX_NAMED items.
+    Everything is written in one transaction, in a session of its own, which takes the lease. The session's command
+    names the first MAX_NAMED items.
     """
     and_more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
     names = " ".join(choice.key for choice in chosen[:MAX_NAMED]) + and_more

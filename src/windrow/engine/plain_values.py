@@ -66,9 +66,10 @@ def pack_values(values: list[Any]) -> bytes:
 
 
 def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> list[Any]:
-    """Receive and return the values of the next message. Raises MessageRefused, and EOFError or OSError at the end.
+    """Receive and return the values of the next message.
 
-    `packages` is explained at `unpack_values`. A message of more than `max_bytes` bytes is refused.
+    Raises MessageRefused if the message has more than `max_bytes` bytes or anything but values, and EOFError or OSError
+    if the other end is closed. `packages` is explained at `unpack_values`.
     """
     try:
         message = pipe.recv_bytes(max_bytes)

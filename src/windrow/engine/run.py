@@ -54,7 +54,10 @@ class VersionStore(Protocol):
         """Return the number of the last attempt that was settled, or 0."""
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """If the store has no session yet, record the last attempt of each earlier one, as the function returns it."""
+        """If the store has no session yet, record the last attempt of each earlier session.
+
+        The function returns the numbers of these attempts, by session.
+        """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
         """Write entries that the Settle step made, as changes of a session (0: of none), and set the checkpoint."""
@@ -161,7 +164,10 @@ If a call is killed, the next call completes its work.
 
 
 class WarcFile(NamedTuple):
-    """A WARC file of another program: its path, its name, the source that it is imported as, and why it cannot be."""
+    """A WARC file of another program, and the source for which it is imported.
+
+    `name` is recorded as the name of the file. `problem` is why the file cannot be imported, or empty.
+    """
 
     path: Path
     name: str
@@ -242,7 +248,10 @@ class HarvestRun:
         return self.ledger.captures.place_of(attempt)
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, update the projection and show progress, once a second unless `force`. Raises Stopped."""
+        """Renew the lease, update the projection and show progress, at most once a second unless `force`.
+
+        Raises Stopped if the run must stop at once.
+        """
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run continues from here")
         started = time.monotonic()

@@ -138,10 +138,11 @@ def start_process(process: BaseProcess) -> None:
 
 
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
-    """Start the fork server, so that it imports in the background. A server that runs already imports nothing more.
+    """Start the fork server, so that it imports modules in the background.
 
-    The transports of the URL `schemes` are imported once, in the server, and not in every fetcher. `modules` are the
-    modules that define a collection's functions, which readers and fetchers run.
+    A server that runs already imports nothing more. The transports of the URL `schemes` are imported once, in the
+    server, and not in every fetcher. `modules` are the modules that define a collection's functions, which readers and
+    fetchers run.
     """
     _needed_modules.update(modules := set(modules))
     preloaded = {TRANSPORTS[scheme].module for scheme in schemes if scheme in TRANSPORTS} | modules

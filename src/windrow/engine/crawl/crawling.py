@@ -313,7 +313,10 @@ class CrawlDispatcher:
         run.progress.step(1, is_failed)
 
     def _final_failures(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Return how many failures in a row a service declares final; 0 if this one is not final."""
+        """Return how many attempts in a row, from this one back, failed for reasons that a service declares final.
+
+        The result is 0 if the source is not a service, or if the reason of this attempt is not final.
+        """
         service = service_of(source)
         if service is None or attempt.reason not in service.final:
             return 0

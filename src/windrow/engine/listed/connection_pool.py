@@ -73,7 +73,10 @@ Entries = list[ListingEntry] | None
 """The entries of a folder, or None if the folder does not exist."""
 
 MAX_IDLE_SECONDS = 10.0
-"""The time after which an idle connection is closed, in seconds. A login takes time, but idle ones burden servers."""
+"""The time after which an idle connection is closed, in seconds.
+
+Opening one takes time, but idle ones burden servers.
+"""
 
 
 class RemainingJobs(deque[FetchJob]):

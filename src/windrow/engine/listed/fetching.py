@@ -32,7 +32,7 @@ GATHER_SECONDS = 0.25
 """The time for which events are gathered into one transaction, in seconds. The end of a batch is recorded at once."""
 
 MAX_NAMED = 5
-"""The maximum number of files that a message on resting files names."""
+"""The maximum number of files that a message about resting files names."""
 
 
 @dataclass(slots=True)

@@ -50,7 +50,10 @@ class _Listings:
     down: set[str] = field(default_factory=set)
 
     def take_due(self, now: float) -> list[_SourceListing]:
-        """Return the listings that are due at `now` (time.monotonic). A source that asked for a long pause is down."""
+        """Return the listings that are due at `now` (time.monotonic).
+
+        A source that asked for a long pause is marked as down.
+        """
         due_listings = []
         for listing in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
             wait = self.pauses.remaining(listing.source.site)
@@ -198,8 +201,8 @@ def _record_gone(
 ) -> tuple[int, Counter[str], Counter[str]]:
     """Record that files are gone from a source, unless their folder is missing or has unreadable lines.
 
-    Returns the number of files recorded as gone. For the other files, it returns their numbers by folder: first for
-    missing folders, then for folders with unreadable lines.
+    Returns the number of files recorded as gone. For the other files, it returns two counts by folder: of files in
+    missing folders, and of files in folders with unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():
@@ -216,7 +219,7 @@ def _record_gone(
 def _retry_renewed(
     run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
 ) -> None:
-    """Retry failed files that were changed after their failure, or whose checksum files were."""
+    """Retry failed files if they, or their checksum files, were changed after the failure."""
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
     failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}

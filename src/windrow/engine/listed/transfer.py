@@ -164,7 +164,7 @@ async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at a job; if it fails, the attempt has the error.
+    """Make one attempt at a job, and return it. If it fails, it has the reason and a message.
 
     The first of `later_jobs` may be requested early.
     """
@@ -244,7 +244,10 @@ class _Rate:
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a function of the number of bytes received so far. It reports a long transfer, and checks its rate."""
+    """Return a function that is called with the number of bytes received so far.
+
+    It reports a transfer that takes longer than REPORT_INTERVAL, and checks the rate of the batch.
+    """
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
@@ -355,7 +358,10 @@ _MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
 
 
 async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
-    """Return the checksum in the file at `path` and "", or "" and a message on why there is no checksum."""
+    """Return the checksum in the file at `path` and "", or "" and a message on why there is no checksum.
+
+    Raises TransportError if another attempt may succeed.
+    """
     sink = _ChecksumSink(site.address(path), site.timeout)
     try:
         await connection.get(path, sink)

@@ -57,8 +57,9 @@ class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`.
 
     `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise it may
-    have a `reason` with a `message`; a redirect or a failed attempt does not. `left_out` counts the addresses of the
-    response that are not requested. `drift` says what the response lacks that earlier ones had, or is empty.
+    have a `reason` with a `message`; a redirect that is followed, or a failed attempt, does not. `left_out` counts the
+    addresses of the response that are not requested. `drift` says what the response lacks that earlier ones had, or is
+    empty.
     """
 
     source: str
@@ -165,7 +166,7 @@ class AnswerFollower:
                 self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
 
     def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
-        """Return a result of the pool; a failed reading if it has a request that its discovery cannot have made."""
+        """Return a result of the pool, or a failed reading if it has a request that its discovery cannot have made."""
         if isinstance(result, Reading):
             return result
         forged = find_forged_request(self._run.collection, self._sources[source], result)
@@ -306,7 +307,10 @@ class AnswerFollower:
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [unread])
 
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
-        """Store where a complete listing begins and ends. A skipped response, unless it is a retried one, ends it."""
+        """Store where a complete listing begins and ends.
+
+        A skipped response ends it as incomplete. A response that earlier runs could not follow changes nothing.
+        """
         if recorded.seq in self._retried:
             return
         name, old_start = self._run.collection.name, self._listing_starts[recorded.source]

@@ -343,7 +343,10 @@ class Pool:
         return self._size + MAX_EXTRA_WORKERS if would_wait else self._size
 
     def _receive(self, timeout: float) -> Iterator[_Batch]:
-        """Wait for results for up to `timeout` seconds. Yield complete batches, and queue incomplete ones first."""
+        """Wait for results for up to `timeout` seconds.
+
+        Yield complete batches, and put incomplete ones at the front of the queue.
+        """
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
         for pipe in wait(list(self._workers), timeout):
