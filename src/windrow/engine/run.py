@@ -28,7 +28,10 @@ MAX_COMMENT_LENGTH = 2000
 TICK_SECONDS = 1.0
 """The time between two updates of the lease, the projection and the progress line, in seconds."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""The pause after a projection's update: 20 times its duration, but at most 2 seconds, and none during transfers."""
+"""The pause after an update of a projection, as a multiple of its duration, and the longest pause in seconds.
+
+While transfers are in progress, there is no pause.
+"""
 
 
 class Store(Protocol):
@@ -63,7 +66,10 @@ class VersionStore(Protocol):
         """Write entries that the Settle step made, as changes of a session (0: of none), and set the checkpoint."""
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do the work that needs all attempts, at the UNIX time `at`. It ends early if `pulse` returns False."""
+        """Do the work that needs all attempts, at the UNIX time `at`, and return the number of changes.
+
+        It ends early if `pulse` returns False.
+        """
 
     def close(self) -> None:
         """Close the connections."""
@@ -113,9 +119,9 @@ class ValueStore(VersionStore, Protocol):
     """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None if they are gone.
+        """Return the latest values of records by key: None for a record that is gone, no entry for an unknown key.
 
-        Attempts from `before` on are ignored unless it is 0.
+        Attempts from `before` on are ignored, unless `before` is 0.
         """
 
 

@@ -13,7 +13,10 @@ from windrow.ledger.typed.requests import TypedRequests, UnarchivedAnswer, Whole
 from windrow.model import HttpRequest
 
 _ADDRESS_NAME, _LISTING_NAME = "windrow.address", "windrow.listing"
-"""Learned values that discoveries are not given: a source's address, and the attempt that began its open listing."""
+"""Names of learned values that are not passed to discoveries.
+
+The first value is a source's address, the second the attempt that began the listing under way.
+"""
 
 
 class RequestQueries(TypedRequests):

@@ -1,4 +1,7 @@
-"""Parse the ledger's .sql files. The tool that generates `typed` runs this module alone, so it imports no other one."""
+"""Parse the ledger's .sql files.
+
+The tool that generates `typed` runs this module alone, so it imports no other module of windrow.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +61,7 @@ def read_blocks(files: Mapping[str, str]) -> list[SqlBlock]:
 
 
 def _number_values(block: SqlBlock, shared_sql: Mapping[str, str]) -> SqlBlock:
-    """Replace `{NAME}` in a block by the shared SQL of this name, and the names of values by numbers."""
+    """Replace `{NAME}` in a block with the shared SQL of this name, and the names of values with numbers."""
     numbers: dict[str, int] = {}
     text = re.sub(r"\{(\w+)\}", lambda part: shared_sql.get(part[1], part[0]), block.text)
     text = _PLACEHOLDER.sub(lambda placeholder: f"?{numbers.setdefault(placeholder[1], len(numbers) + 1)}", text)

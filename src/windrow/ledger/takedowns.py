@@ -58,7 +58,10 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], process: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that `process` takes down a target (name, address, host), make it never due, and return the number."""
+        """Record that `process` takes down a target (name, address, host), and make it never due.
+
+        Return the number of the tombstone.
+        """
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
         _, address, host = target

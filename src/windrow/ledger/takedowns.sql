@@ -3,7 +3,8 @@
 -- and when the bytes of an answer that is not archived are deleted.
 
 -- row: TombstoneRow
--- A takedown of a target: when, by which process and why, and when it was done and lifted.
+-- A takedown of a target: when, by which process and why it was ordered.
+-- `done` and `lifted` are when it was done and when it was lifted (None: not yet).
 
 -- def of(address: int, host: int) -> list[TombstoneRow]
 -- Return the tombstones of an address and of its host, in order.

@@ -225,7 +225,7 @@ def _is_small(file: ListedFile) -> bool:
 
 
 class _Rate:
-    """Counts the bytes that a batch receives, and checks the minimum rate over each `window` of seconds."""
+    """Counts the bytes that a batch receives, and checks the rate at which they arrive every `window` seconds."""
 
     def __init__(self, site: Site) -> None:
         self._address = site.address()

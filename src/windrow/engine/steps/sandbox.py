@@ -177,7 +177,7 @@ class SandboxTrial(NamedTuple):
 
 
 def try_sandbox() -> SandboxTrial:
-    """Restrict a child process as a worker is restricted, and let it try what a worker must not do."""
+    """Restrict a child process like a worker, let it try what a worker must not do, and return the result."""
     ours, theirs = CONTEXT.Pipe()
     with tempfile.TemporaryDirectory(prefix="windrow-sandbox-") as folder, ours:
         process = CONTEXT.Process(target=_try_acts, args=(theirs, Path(folder)), daemon=True)

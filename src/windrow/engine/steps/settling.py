@@ -276,7 +276,7 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """If services must not be asked about an attempt's records, return answers for it that only have a reason."""
+        """Return answers with only a reason, for attempts about whose records services must not be asked."""
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {
