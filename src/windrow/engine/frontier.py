@@ -173,7 +173,10 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Let the files that these sources list be fetched again, unless refused or waiting. Return their number."""
+        """Let the files that these sources list be fetched again, except refused and waiting ones.
+
+        Return their number.
+        """
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -307,7 +310,10 @@ class AddressFrontier:
         return self._choose(find_addresses(self._collection.name, source, reason), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Let addresses be requested, and their unread attempts be read, again (`act` is RETRY) or never (CANCEL)."""
+        """If `act` is RETRY, let addresses be requested, and their unread attempts be read, again.
+
+        If it is CANCEL, they are not requested or read any more.
+        """
         del session  # the session itself is the record of the decision
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
         writer.addresses.set_due(self._collection.name, addresses, 1 if act == RETRY else None)

@@ -57,7 +57,10 @@ class RenumberingStore:
     """A store that replaces the numbers of documents on the scratch ledger with their numbers on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass calls on to `inner`. A document that `real` lacks is added there, in `session`, and waits for `step`."""
+        """Pass calls on to `inner`.
+
+        A document that is not in `real` is added there, in `session`, and waits for `step`.
+        """
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -104,8 +107,8 @@ class RenumberingStore:
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read every capture again, and yield the documents whose states changed. `run.ledger` is the scratch copy.
 
-    `states` returns the state of each item of a ledger, by its number, as the collection's projection shows it. If the
-    run is stopped, no reading is written to the real ledger.
+    `states` returns, by the item's number, the state that the collection's projection shows for each item of a ledger.
+    If the run is stopped, no reading is written to the real ledger.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):

@@ -63,7 +63,10 @@ class VersionStore(Protocol):
         """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write entries that the Settle step made, as changes of a session (0: of none), and set the checkpoint."""
+        """Write entries that the Settle step made, and set the checkpoint.
+
+        The changes belong to `session`, or if it is 0, to the next session that writes.
+        """
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
         """Do the work that needs all attempts, at the UNIX time `at`, and return the number of changes.
@@ -103,7 +106,7 @@ class WaitingStore(VersionStore, Protocol):
         """Return the next attempts with numbers above `after` that wait for answers, with the asks of each attempt."""
 
     def count_waiting(self) -> tuple[int, int]:
-        """Return how many attempts wait, and the number of the first waiting attempt, or 0."""
+        """Return how many attempts wait, and the number of the first waiting attempt (0: none waits)."""
 
 
 @runtime_checkable
@@ -152,8 +155,8 @@ class Projection(Protocol):
 class Derived(NamedTuple):
     """What a derivation did, as one line, and its errors by source, with an empty name for errors of no source.
 
-    `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what it
-    leaves out of what is derived, by source and rule.
+    `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what is
+    left out of the result, by source and rule.
     """
 
     message: str

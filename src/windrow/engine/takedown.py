@@ -30,11 +30,11 @@ from windrow.model import ArchivePlace
 
 
 class TakedownTarget(NamedTuple):
-    """An address or a host to take down: its name, and its number on the ledger as `address` or `host`.
+    """An address or a host to take down: its name, and its number on the ledger.
 
-    A host whose name is its origin is taken down for all sources. A host with another name is taken down only for the
-    source that has it. If `shared`, the address has other content too: its captures are removed, and it is requested
-    again.
+    The number is in `address` or in `host`; the other one is 0. A host whose name is its origin is taken down for
+    all sources. A host with another name is taken down only for the source that has it. If `shared`, the address has
+    other content too: its captures are removed, and it is requested again.
     """
 
     name: str

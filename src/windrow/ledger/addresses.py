@@ -1,7 +1,7 @@
 """Hosts and addresses that crawls may request, and when each address is due.
 
-A host is an origin as one source of a collection requests it, given by its number. An address is given by its host and
-its digest, a 64-bit hash of the request. Times are UNIX times.
+A host is an origin as one source of a collection requests it, and is identified by its number. An address is identified
+by its host and its digest, a 64-bit hash of the request. Times are UNIX times.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts that are due later due now, but after new ones. Return their number."""
+        """Make addresses of hosts due now if they are due later, after new addresses. Return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 

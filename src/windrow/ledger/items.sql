@@ -60,7 +60,7 @@ SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :k
 ORDER BY i.seq LIMIT 1;
 
 -- row: ReadItem
--- An item that steps have read.
+-- A member, or a file that a step has read.
 
 -- def read_items(collection: str) -> list[ReadItem]
 -- Return the members of a collection, and its files for which a step has a result.

@@ -17,7 +17,8 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for a reason. `compared` is true if they had a checksum file.
+-- The number of files that were fetched, or failed for a reason.
+-- `compared` is true if they were compared with a checksum file.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
 -- Count the files with an attempt that ended between two facts, each once for each reason.

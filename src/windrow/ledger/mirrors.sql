@@ -52,7 +52,7 @@ SELECT o.source, count(*) AS "number: int" FROM failed f JOIN mirror o ON o.list
 WHERE o.present = 1 GROUP BY o.source;
 
 -- row: RefusalRow
--- An entry of a listing that was refused because its name cannot be stored in the tables of its standard.
+-- An entry of a listing that was refused, for example because of its name.
 
 -- def refused(name: str) -> list[RefusalRow]
 -- Return refused entries whose path, last part of the path, or source and path are `name`.
@@ -76,7 +76,7 @@ SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
 -- listing it (gone), or the file was compared with that of another source.
 
 -- def listings(file: int) -> list[ListingRow]
--- Return what listings showed of a file, in order.
+-- Return the events of a file at its sources, in order.
 SELECT seq, at, session, source, path, event, size, modified FROM listing WHERE listed_file = :file ORDER BY seq;
 
 -- row: InconsistentMirror

@@ -95,5 +95,8 @@ class RequestWriter:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due, unless it is taken down or was requested in this session. Pages may link in a circle."""
+        """Make an address due, unless it is taken down or was requested in this session.
+
+        Without the second condition, pages that link in a circle would be requested without end.
+        """
         self._batch.row("asked_when_named", digest, host, session)

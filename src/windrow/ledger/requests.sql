@@ -29,7 +29,7 @@ GROUP BY 1 ORDER BY 1;
 
 -- def daily_captures(collection: str, source: str, before: int, since: datetime) -> list[DailyYield]
 -- Return for each day the fewest captures that one session took for a source.
--- Only sessions before `before` count in which the task of the source did not fail.
+-- Only sessions before `before` count, and only those in which the source's task did not fail.
 SELECT substr(t.at, 1, 10) AS "day: str", min((SELECT count(*) FROM captured c
     WHERE c.attempt BETWEEN t.seq AND e.seq AND c.collection = t.collection AND c.source = t.source)) AS "fewest: int"
 FROM task t JOIN task_end e ON e.task = t.seq

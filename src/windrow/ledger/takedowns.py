@@ -1,7 +1,7 @@
 """Record takedowns of addresses and origins, and delete the rows of what is taken down.
 
-A target is an address, given by the digest of its request, or all addresses of a host, given by its number. `host` is 0
-if the target is an address.
+A target is an address, identified by the digest of its request, or all addresses of a host, identified by its number.
+`host` is 0 if the target is an address.
 """
 
 from __future__ import annotations

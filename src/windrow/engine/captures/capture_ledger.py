@@ -44,7 +44,7 @@ def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | Non
 
 
 class IndexProgress(NamedTuple):
-    """How far an index was read: the new position, the number of lines read since the last one, and their rules.
+    """The progress in reading an index: the new position, and the number of lines read since the last one.
 
     `left_out` has how many of these lines each rule left out.
     """

@@ -132,7 +132,7 @@ class Capturing:
                 run.tick()
 
     def _is_document(self, recorded: RecordedAttempt) -> bool:
-        """Return whether a response answers a plain GET, and has new bytes unless the collection wants repeats too."""
+        """Return whether a response answers a plain GET and, unless the collection wants repeats too, has new bytes."""
         attempt = recorded.attempt
         return hash64(attempt.url) == attempt.target and (
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)

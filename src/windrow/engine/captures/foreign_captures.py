@@ -56,7 +56,10 @@ RETRIED_REASONS = (
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Reasons of failure after which each run tries again to read a record. After others, an operator must retry it."""
+"""Reasons of failure after which each run tries again to read a record.
+
+After a failure for another reason, a record is only read again if an operator orders a retry.
+"""
 
 BATCH_RECORDS = 128
 """The maximum number of records that are fetched, copied and stored together."""
@@ -369,7 +372,7 @@ class ForeignCapturing:
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
         """Fetch records from other machines, and set their paths.
 
-        Return a failed reading for each that was not received. Does nothing if the source has no remote folder.
+        Return a failed reading for each record that was not received. Does nothing if the source has no remote folder.
         """
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:

@@ -269,7 +269,7 @@ class RecordJob(NamedTuple):
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read a record.
+        """Read a record, and compare it with its index line.
 
         Raises ArchiveError if it is missing or broken, or contradicts its index line or its own digest. Unless the
         record is a revisit, the digest `payload` of the result was verified.

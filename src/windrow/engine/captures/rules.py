@@ -90,7 +90,7 @@ class Selection(NamedTuple):
 
 
 class IndexRules:
-    """Runs the rules of one source on lines, and counts the lines that they leave out, by Skip."""
+    """Runs the rules of one source on lines, and counts for each Skip the lines that are left out."""
 
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
         self._rules = captures.select(source, options)

@@ -307,7 +307,7 @@ def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: boo
 
 
 def _content_codings(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields that are needed to decode the archived body. It is not chunked any more."""
+    """Return the header fields that are needed to decode the archived body, which is not chunked."""
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 

@@ -43,7 +43,10 @@ MIN_PER_HOST = 8
 """The number of addresses that a host gets at a time if there are very many hosts."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The longest time that a run waits for a busy service, in seconds. Later requests are left to the next run."""
+"""The longest time that a run waits for a busy service, in seconds.
+
+Requests that are due later than that are left to the next run.
+"""
 
 _NEVER_CAPTURED = KnownCapture()
 

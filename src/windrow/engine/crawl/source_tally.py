@@ -66,7 +66,7 @@ class SourceTally:
             self._check_usable(crawl, event)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count a response and whether it is usable, and note why a required one is not.
+        """Count a response and whether it is usable, and note why a required response is not.
 
         Required are the responses to seeds and to the targets of their redirects; in a discovery by requests, all are.
         """

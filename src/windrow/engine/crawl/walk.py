@@ -53,7 +53,7 @@ REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 class OriginCrawler:
     """Walks an origin.
 
-    A method that may return a BatchBroken returns it if the walk must end, to say why, and otherwise None.
+    Methods that can end the walk return a BatchBroken that says why it ends, or None if it goes on.
     """
 
     def __init__(

@@ -116,7 +116,7 @@ class Fetching:
             self._recorded_at = time.monotonic()
 
     def _record_pauses(self) -> None:
-        """Record which files rest, and which failed so that they are only fetched if an operator retries them."""
+        """Record which files rest, and which failed for good, so that only an operator's retry fetches them."""
         run = self._run
         phase = run.collection.fetch_phase
         failed_sessions = run.ledger.attempts.failed_sessions(list(self._given_up))

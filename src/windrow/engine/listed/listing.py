@@ -154,8 +154,8 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """Record the files that a source offers now, and the files that it does not offer any more.
 
-    If a folder that had files is missing or has unreadable lines, which may be about these files, the missing files are
-    not recorded as gone, and the listing has failed.
+    If a folder that had files is missing, or if its listing has unreadable lines (which may be about missing files),
+    its missing files are not recorded as gone, and the listing has failed.
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}

@@ -216,5 +216,8 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
 
 
 def describe_choice(key: str, source: str) -> str:
-    """Return how to fetch a file from a certain source. After a retry alone, the best source is requested again."""
+    """Return which commands fetch a file from a certain source.
+
+    A retry alone would request the file from the best source again.
+    """
     return f"to fetch the file of {source}: windrow retry {key}, then: windrow run {source}"

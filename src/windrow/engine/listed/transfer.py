@@ -95,7 +95,10 @@ async def _run_jobs(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List folders, fetch files, return the connection's state. Raises TerminalFailure if all folders are missing."""
+    """List folders, fetch files, and return the connection's state.
+
+    Raises TerminalFailure if all folders are missing.
+    """
     missing_folders = 0
     for folder in batch.folders:
         try:
@@ -225,7 +228,7 @@ def _is_small(file: ListedFile) -> bool:
 
 
 class _Rate:
-    """Counts the bytes that a batch receives, and checks the rate at which they arrive every `window` seconds."""
+    """Counts the bytes that a batch receives, and checks their rate over each period of `window` seconds."""
 
     def __init__(self, site: Site) -> None:
         self._address = site.address()

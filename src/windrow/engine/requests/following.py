@@ -1,7 +1,7 @@
 """Following: let the discovery turn each stored response into further requests and offers of documents.
 
-They are stored in one transaction with the fact that the response was followed, so the run after a killed one continues
-there.
+The requests and offers are stored in one transaction with the fact that the response was followed. So the run after a
+killed one continues with the next response.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ class FollowOutcome(NamedTuple):
 
 
 class _Follow(NamedTuple):
-    """A response, and the discovery's result or a failed reading; None if the attempt failed or kept no response."""
+    """A response, and the result of following it.
+
+    `followed` is a failed reading if the discovery failed, and None if the attempt failed or kept no response.
+    """
 
     recorded: RecordedAttempt
     followed: FollowedAnswer | Reading | None = None

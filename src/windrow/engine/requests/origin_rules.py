@@ -34,7 +34,7 @@ _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
 
 
 class OriginRules:
-    """`windrow.contract.CrawlRules` for an origin whose responses the discovery follows, and not the crawl."""
+    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows."""
 
     def __init__(self, source: Source, origin: str) -> None:
         """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""

@@ -29,7 +29,10 @@ Subject = TypeVar("Subject")
 BATCH_SIZE = 16
 """The number of jobs that are sent to a worker together. It is doubled if the jobs of all workers are quick."""
 STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Reasons for which a step is repeated if it allows that. It is given the failed reading, so that it can do less."""
+"""Reasons of failure after which a step is repeated, if the step allows that.
+
+The step gets the failed reading, so that it can do less.
+"""
 MAX_BATCHES_AHEAD = 4
 """The maximum number of batches that a worker has at a time, which bounds memory."""
 QUICK_SECONDS = 0.2
