@@ -99,13 +99,13 @@ def why_not_requested(source: Source) -> str:
 
 
 RETRY, CANCEL = "retry", "cancel"
-"""The decisions that an operator may make (`act`)."""
+"""The names of the decisions that an operator can make (`act`)."""
 
 MAX_PREVIEWED = 50
 """The maximum number of addresses that a preview names one by one."""
 
 ROBOTS = ("robots.txt",)
-"""The file that is requested from a host before any other address."""
+"""The name of the file that is requested from a host before any other address."""
 
 FAR_FUTURE = 2**62
 """A UNIX time that is later than the due time of every address."""
@@ -239,7 +239,10 @@ class FileFrontier:
         return Chosen(file.file, file.key, done_state, children, is_done)
 
     def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
-        """Return the files that are due at the `active` sources (by name), each with the source to request first."""
+        """Return the files that a run would fetch at the `active` sources (by name).
+
+        Each is returned with the source to request first.
+        """
         if not active:
             return ()
         phase = self._listing.fetch_phase
@@ -280,7 +283,10 @@ class FileFrontier:
 
 
 class AddressFrontier:
-    """The addresses of a collection, each due at its own time, in the phase `fetch_phase` (number `task_phase`)."""
+    """The addresses of a collection, each due at its own time.
+
+    They are requested in the phase `fetch_phase`, whose number is `task_phase`.
+    """
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
         self._ledger = ledger
@@ -417,7 +423,10 @@ class AddressFrontier:
         return first_requests(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
-        """Return whether an address is on the ledger: a plain GET for any source, another request for this source."""
+        """Return whether an address is on the ledger.
+
+        A plain GET counts if it is known for any source, another request only if it is known for this source.
+        """
         known_addresses = self._ledger.addresses.of_sources(source.collection, address.digest)
         return any(address.request is None or known_address.source == source.name for known_address in known_addresses)
 
@@ -462,9 +471,9 @@ def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Seq
     """Let the next run fetch items or addresses again (`act` is RETRY), or cancel them (CANCEL). Return their number.
 
     If an item is retried, its loaded records stay, and its unfinished documents are ended, since the next attempt has
-    new ones. Cancelled items can be retried too. The next run reads attempts again that a step could not read. If an
-    item is cancelled, it ends in its present phase, with its unfinished documents; a cancelled address is not requested
-    again. Kept captures stay.
+    new ones. Cancelled items can be retried too. The next run reads again the attempts that a step could not read. If
+    an item is cancelled, it ends in its present phase, with its unfinished documents; a cancelled address is not
+    requested again. Kept captures stay.
 
     Everything is written in one transaction, in a session of its own, which takes the lease. The session's command
     names the first MAX_NAMED items.

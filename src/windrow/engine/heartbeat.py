@@ -83,7 +83,11 @@ _BEATS, _BATCH, _TARGET = range(3)  # the indexes of the numbers on a board
 
 
 def board() -> Any:
-    """Return an array that a fetcher shares with the engine: number of beats, batch being read (or 0), its target."""
+    """Return an array that a fetcher shares with the engine.
+
+    It has the number of beats, the number of the batch whose response is being read (0: none), and the target of this
+    response.
+    """
     return CONTEXT.RawArray(c_longlong, 3)
 
 

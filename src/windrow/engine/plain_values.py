@@ -38,7 +38,7 @@ class MessageRefused(WindrowError):
 
 
 def step_modules(collection: Collection) -> set[str]:
-    """Return the modules of the functions that readers and fetchers run for a collection."""
+    """Return the names of the modules of the functions that readers and fetchers run for a collection."""
     modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
     for discovery in collection.discoveries:
         match discovery:
@@ -155,7 +155,7 @@ def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factor
 
 
 _CALLED_METHODS = ("add", "append", "extend", "__setitem__")
-"""The methods of a new object that unpickling may call."""
+"""The names of the methods of a new object that unpickling may call."""
 
 
 def _is_value_class(kind: type) -> bool:

@@ -34,7 +34,7 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
 
 SCRATCH = ("ledger.sqlite", "store")
-"""The files in the scratch folder of a replay of items."""
+"""The names of the files in the scratch folder of a replay of items."""
 
 
 class ReplayChange(NamedTuple):

@@ -89,7 +89,10 @@ class ContentStore(VersionStore, Protocol):
         """Return whether the content of these bytes at this address was valid for a limited time only."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
-        """Return the content checks of each address, the oldest first. Its first attempt with content has no check."""
+        """Return the content checks of each address, the oldest first.
+
+        The first attempt with content at an address has no check.
+        """
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return up to `limit` attempts whose bytes must be read again."""
@@ -278,7 +281,7 @@ class HarvestRun:
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
-        """Record the start of a phase, for a source unless it is "". Return the number of the task."""
+        """Record that a phase begins for a source ("": for the collection). Return the number of the task."""
         with self.ledger.writing() as writer:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 

@@ -88,7 +88,10 @@ CONTEXT.set_forkserver_preload([*PRELOADED_MODULES])
 
 
 _needed_modules: set[str] = set()
-"""The modules of the collections' functions. `__main__` is one of them if a script defines these functions."""
+"""The names of the modules of the collections' functions.
+
+`__main__` is one of them if a script defines these functions.
+"""
 
 _start_lock = threading.Lock()
 

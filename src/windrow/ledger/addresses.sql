@@ -139,7 +139,7 @@ WHERE (:source = '' OR h.source = :source) AND (:host_name = '' OR h.origin IN (
 GROUP BY h.seq ORDER BY h.origin;
 
 -- row: ChosenAddress
--- An address, the time when it is due (0: never requested; 1: next), and its failures in a row.
+-- An address, the time when it is due (0: never requested; 1: next; None: never), and its failures in a row.
 
 -- def chosen(collection: str, digests: Sequence[int]) -> list[ChosenAddress]
 -- Return the addresses with these digests that a collection knows and that are not taken down.
@@ -196,7 +196,8 @@ AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
 -- row: InconsistentAddress
--- An address whose due time or last `capture` contradicts its `attempts`, or their last capture (`last`).
+-- An address whose due time or `capture` does not agree with its attempts.
+-- `attempts` is the number of its attempts, `last` the number of the last one that captured it.
 
 -- def inconsistent() -> Iterator[InconsistentAddress]
 -- Yield addresses whose due time or last capture does not agree with their attempts.

@@ -137,7 +137,7 @@ FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- row: FailedRow
--- A wanted index line, as JSON, whose record could not be read. `address` is the digest of its address.
+-- A wanted index line, as JSON, whose record could not be read. `address` is the digest of the line's address.
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]

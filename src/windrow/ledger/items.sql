@@ -79,7 +79,8 @@ LEFT JOIN intake w ON w.seq = r.item WHERE r.seq BETWEEN :facts[0] AND :facts[1]
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- row: NamedCount
--- The number of items of a kind whose names were refused for the same reason, or (None) are valid.
+-- The number of items of a kind whose names were refused for the same reason, or accepted.
+-- `reason` is None for accepted names.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
 -- Count the items of a collection that were first seen between two facts, by kind and reason.

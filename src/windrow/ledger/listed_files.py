@@ -46,7 +46,7 @@ class ListedFileWriter:
 
 
 class MirrorWriter:
-    """Writes mirrors, and what listings show of them."""
+    """Writes mirrors, and the events of files at them."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch

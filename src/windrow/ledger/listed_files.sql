@@ -2,8 +2,8 @@
 
 -- row: KnownFile
 -- A listed file.
--- `failed_step` is the step at which it failed, "" if its name was refused, or None. `attempt` is its last attempt, or
--- 0.
+-- `failed_step` is the step at which it failed, "" if its name was refused, or None if it has not failed. `attempt` is
+-- its last attempt, or 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
 -- Return the listed files of a collection with these keys, by key.

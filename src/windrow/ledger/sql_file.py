@@ -31,10 +31,10 @@ class SqlBlock(NamedTuple):
 
 
 def read_blocks(files: Mapping[str, str]) -> list[SqlBlock]:
-    r"""Return the blocks of files, given as content by stem.
+    r"""Return the blocks of .sql files. `files` has the content of each file, by its stem.
 
-    SQL that several statements share begins with `-- part: NAME`, and replaces `{NAME}` in a statement. A value has
-    a name in the file and a number in the returned SQL, because SQLite binds tuples faster than dictionaries.
+    SQL that several statements share begins with `-- part: NAME`, and replaces `{NAME}` in a statement. A value has a
+    name in the file and a number in the returned SQL, because SQLite binds tuples faster than dictionaries.
 
     >>> text = "-- def url(host: int) -> str\n-- Return its address.\nSELECT url FROM host WHERE seq = :host;"
     >>> (block,) = read_blocks({"hosts": text})

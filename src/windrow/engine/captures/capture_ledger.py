@@ -30,7 +30,7 @@ MAX_ERRORS_SHOWN = 5
 If there are more, the comment has their number too.
 """
 
-_MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
+_MAX_HOSTS = 10_000  # the maximum number of origins whose numbers on the ledger are remembered
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:

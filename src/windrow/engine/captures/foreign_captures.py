@@ -58,7 +58,8 @@ RETRIED_REASONS = (
 )
 """Reasons of failure after which each run tries again to read a record.
 
-After a failure for another reason, a record is only read again if an operator orders a retry.
+After a failure for another reason, a record is read again only if an operator orders a retry, or if its index line was
+wrong and has changed.
 """
 
 BATCH_RECORDS = 128

@@ -334,7 +334,10 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt with `pause` as its `wait`, or without a `wait` if `pause` is short. None changes nothing."""
+    """Return an attempt with `pause` as its `wait`, or without a `wait` if `pause` is short.
+
+    If `pause` is None, the `wait` stays.
+    """
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 

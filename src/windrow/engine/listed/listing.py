@@ -138,7 +138,7 @@ def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline:
 
 
 def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken) -> bool:
-    """Return whether to list a source again, and set when; if not, close its task as failed."""
+    """Return whether to list a source again, and set the time for that. If not, close its task as failed."""
     listing.attempts += 1
     may_retry = broken.retry and worth_waiting(broken.wait) and not run.stopping()
     if may_retry and listing.attempts < listing.source.attempts:

@@ -63,10 +63,10 @@ class WantedFile:
 
 @dataclass(slots=True)
 class FetchQueue:
-    """The files in memory: by the source that is requested next (`ready`), or waiting for another attempt (`later`).
+    """The files in memory that are to be fetched.
 
-    `later` is a heap of (due time by time.monotonic, number of the file, file). Sources named in `down` are not
-    requested.
+    `ready` has files by the source that is requested next. `later` has files that wait for another attempt, as a heap
+    of (due time by time.monotonic, number of the file, file). Sources named in `down` are not requested.
     """
 
     run: HarvestRun

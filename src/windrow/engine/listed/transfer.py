@@ -249,7 +249,7 @@ class _Rate:
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
     """Return a function that is called with the number of bytes received so far.
 
-    It reports a transfer that takes longer than REPORT_INTERVAL, and checks the rate of the batch.
+    It reports a transfer that takes longer than REPORT_INTERVAL, and checks the rate at which the batch receives bytes.
     """
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False

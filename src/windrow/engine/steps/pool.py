@@ -109,8 +109,6 @@ def _make_failure(reason: Reason, message: str, seconds: float) -> Done:
 
 
 class _Sent(NamedTuple):
-    """A batch that was sent to a worker."""
-
     batch: _Batch
     jobs: list[int]  # the indexes of its jobs that were sent
     first: int  # the number of jobs that were sent to the worker before them

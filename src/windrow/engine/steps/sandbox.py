@@ -199,7 +199,7 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "run a program": lambda _folder: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-V"], {}), 0),
     "signal another process": lambda _folder: os.kill(os.getppid(), 0),
 }
-"""What a worker must not be able to do, by name."""
+"""Functions that do what a worker must not be able to do, by the name of the act."""
 
 
 def _try_acts(pipe: Pipe, folder: Path) -> None:
