@@ -92,7 +92,7 @@ def board() -> Any:
 
 
 class Overdue(StepError):
-    """Reading a document took longer than it may."""
+    """Reading a document took more CPU time than it may."""
 
     def __init__(self) -> None:
         super().__init__(f"stopped after {_READING_CPU:g} seconds of CPU time", Reason.TIME_LIMIT)

@@ -114,7 +114,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make addresses of hosts due now if they are due later, after new addresses. Return their number."""
+        """If addresses of hosts are due later, make them due now, but after new addresses. Return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 

@@ -270,7 +270,7 @@ class ForeignCapturing:
     ) -> _WantedRecord:
         """Return a line of `index` with the WARC file of its record.
 
-        This is `path` or, if `path` is None, the file that the line names.
+        This is `path` or, if `path` is None, the file that the line names, if it is found.
         """
         index_path = Path(index.name)
         elsewhere = line.warc

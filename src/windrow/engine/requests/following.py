@@ -285,7 +285,7 @@ class AnswerFollower:
         return FollowedAnswer(result)
 
     def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, with a finding if it is the answer of a list and offers far less than earlier answers."""
+        """Return `followed`, with a finding if it is the answer of a list and has far fewer offers than usual."""
         result, attempt = followed.result, recorded.attempt
         is_list = recorded.seq in self._lists
         self._lists.discard(recorded.seq)

@@ -42,7 +42,7 @@ MAX_EXTRA_WORKERS = 6
 MAX_PIPE_BYTES = 1 << 15
 """The maximum number of bytes of jobs sent to a busy worker. Its pipe buffers them, so sending does not block."""
 END_SECONDS = 10.0
-"""The time in which a worker that has closed its pipe must end, in seconds. It is then killed."""
+"""The time in which a worker that has closed its pipe must end, in seconds. After this time it is killed."""
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
 
