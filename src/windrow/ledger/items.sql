@@ -182,8 +182,7 @@ AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.item = s.item AND r.seq > s.seq)
 -- row: ItemEvent
 -- An event that changed the state of an item.
 -- `event` is attempt (its beginning), end (of an attempt), start (of a step), reading or decision. `reason` is why the
--- attempt or the reading failed, or what was decided. `checksum` is empty if the bytes were not compared with a
--- side-car.
+-- attempt or the reading failed, or what was decided. `checksum` is empty if no side-car was compared with the bytes.
 
 -- def events(items: Sequence[int]) -> list[ItemEvent]
 -- Return the events that changed the states of items, in order for each item.
