@@ -59,7 +59,10 @@ def _remove_outdated(folder: Path) -> None:
 
 
 def index_lines(ledger: Ledger, *sessions: int) -> Iterator[str]:
-    """Yield the index lines of sessions, sorted. Responses 304 have no line, since viewers would show empty pages."""
+    """Yield the index lines of sessions, sorted.
+
+    Responses with status 304 have no line, since viewers would show empty pages.
+    """
     with closing(sqlite3.connect("", isolation_level=None)) as database:
         database.execute("BEGIN")
         database.execute("CREATE TABLE line (text TEXT NOT NULL)")
@@ -91,13 +94,16 @@ class Fault(NamedTuple):
 
 
 def check_values(ledger: Ledger) -> list[Fault]:
-    """Return a fault for each column of the ledger that has values of a wrong type, which no query expects."""
+    """Return a fault for each column of the ledger that has values of a wrong type."""
     hint = "restore a copy of the ledger"
     return [Fault("the ledger", problem, hint) for problem in ledger.wrong_values()]
 
 
 def check_archive(ledger: Ledger, folder: Path) -> Iterator[Fault | int]:
-    """Compare the digest of every capture with the ledger. Yield a fault, or the size in bytes if they agree."""
+    """Compare the digest and size of every capture with the ledger.
+
+    Yield for each a fault, or its size in bytes if both agree.
+    """
     for warc, offset, length, digest, size, key in ledger.captures.held():
         hasher = Hasher()
         location, hint = f"the record at byte {offset:,} of {warc}", f"restore {warc} from a backup: it contained {key}"
@@ -136,7 +142,10 @@ def _has_lines(path: Path, expected_lines: Iterable[str]) -> bool:
 
 
 def check_states(ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each mirror that contradicts its listings, and each address that contradicts its attempts."""
+    """Yield a fault for each mirror whose state contradicts its listings.
+
+    Yield one too for each address whose state contradicts its attempts.
+    """
     for mirror in ledger.mirrors.inconsistent():
         recorded = "listed" if mirror.present else "not listed"
         message = f"is recorded as {recorded}, but the last event of its listings is {mirror.event!r}"
@@ -152,7 +161,7 @@ ITEMS_PER_QUERY = 1_000
 """The maximum number of items that are looked up in one query."""
 
 PendingState = tuple[str, Status] | None
-"""The step that an item waits for, failed at or was cancelled before, and its status, or None if all steps are done.
+"""The step that an item waits for, failed at or was cancelled before, and its status; None if all steps are done.
 
 The step is "" if the item was refused for its name.
 """

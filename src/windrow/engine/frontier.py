@@ -33,7 +33,11 @@ from windrow.reasons import Reason
 
 
 class FetchBounds(NamedTuple):
-    """What to fetch: at most `limit` items (None: all), files dated from `since` on (None: all), done items `again`."""
+    """What to fetch: which items, and how many.
+
+    At most `limit` items (None: all), files that are dated `since` or later (None: all), and items that are done too if
+    `again` is true.
+    """
 
     limit: int | None = None
     since: datetime | None = None
@@ -95,13 +99,13 @@ def why_not_requested(source: Source) -> str:
 
 
 RETRY, CANCEL = "retry", "cancel"
-"""The decisions that an operator may make (`act`)."""
+"""The names of the decisions that an operator can make (`act`)."""
 
 MAX_PREVIEWED = 50
 """The maximum number of addresses that a preview names one by one."""
 
 ROBOTS = ("robots.txt",)
-"""The file that is requested from a host before any other address."""
+"""The name of the file that is requested from a host before any other address."""
 
 FAR_FUTURE = 2**62
 """A UNIX time that is later than the due time of every address."""
@@ -144,7 +148,10 @@ class FileFrontier:
         return [self._choose(file) for file in files.values()]
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the files that `act` can retry or cancel, of a source and with a reason (empty: any)."""
+        """Return the files to which `act` (RETRY or CANCEL) can be applied.
+
+        If `source` or `reason` is not empty, only files of this source or with this reason of failure are returned.
+        """
         statuses = (Status.FAILED, Status.CANCELLED) if act == RETRY else (Status.PENDING, Status.PENDING)
         return self.find_named(
             self._ledger.listed_files.keys_by_status(self._collection.name, statuses, source, reason)
@@ -166,7 +173,10 @@ class FileFrontier:
                 writer.items.end(session, file.number, reason, message)
 
     def fetch_again(self, session: int, sources: Iterable[Source]) -> int:
-        """Let the files that these sources list be fetched again, unless refused or waiting. Return their number."""
+        """Let the files that these sources list be fetched again, except refused and waiting ones.
+
+        Return their number.
+        """
         files = sorted({mirror.file for mirror in self._finished_mirrors(source.name for source in sources)})
         with self._ledger.writing() as writer:
             for file in files:
@@ -200,7 +210,7 @@ class FileFrontier:
         return []
 
     def activity(self, phase: int) -> str:
-        """Return what a task of a phase does at a source: "fetching" or "listing", or "" if the phase is a step."""
+        """Return what a task of a phase does at a source: "fetching" or "listing", or "" if a step has this phase."""
         if phase in {self._collection.phase(step.phase) for step in self._collection.steps}:
             return ""
         return "fetching" if phase == self._collection.fetch_phase else "listing"
@@ -229,7 +239,10 @@ class FileFrontier:
         return Chosen(file.file, file.key, done_state, children, is_done)
 
     def _waiting_files(self, active: Mapping[str, Source], bounds: FetchBounds) -> tuple[Waiting, ...]:
-        """Return the files that are due at the `active` sources (by name), each with the source to request first."""
+        """Return the files that a run would fetch at the `active` sources (by name).
+
+        Each is returned with the source to request first.
+        """
         if not active:
             return ()
         phase = self._listing.fetch_phase
@@ -270,7 +283,10 @@ class FileFrontier:
 
 
 class AddressFrontier:
-    """The addresses of a collection, each due at its own time, in the phase `fetch_phase` (number `task_phase`)."""
+    """The addresses of a collection, each due at its own time.
+
+    They are requested in the phase `fetch_phase`, whose number is `task_phase`.
+    """
 
     def __init__(self, ledger: Ledger, collection: Collection, crawl: Crawl) -> None:
         self._ledger = ledger
@@ -291,13 +307,19 @@ class AddressFrontier:
         return self._choose(rows, self._ledger.unread.addresses(self._collection.name, among=digests))
 
     def find_undone(self, act: str, source: str, reason: str) -> list[Chosen]:
-        """Return the addresses that `act` can retry or cancel, of a source and with a reason (empty: any)."""
+        """Return the addresses to which `act` (RETRY or CANCEL) can be applied.
+
+        If `source` or `reason` is not empty, only addresses of this source or with this reason of failure are returned.
+        """
         find_addresses = self._ledger.addresses.failing if act == RETRY else self._ledger.addresses.waiting
         unread = self._ledger.unread.addresses(self._collection.name, source, reason)
         return self._choose(find_addresses(self._collection.name, source, reason), unread)
 
     def decide(self, writer: LedgerWriter, session: int, act: str, chosen: Sequence[Chosen]) -> None:
-        """Let addresses be requested and their unread attempts be read again (`act` is RETRY), or not (CANCEL)."""
+        """If `act` is RETRY, let addresses be requested, and their unread attempts be read, again.
+
+        If it is CANCEL, they are not requested or read any more.
+        """
         del session  # the session itself is the record of the decision
         addresses = [address.number for address in chosen if address.state[0] == self.task_phase]
         writer.addresses.set_due(self._collection.name, addresses, 1 if act == RETRY else None)
@@ -401,7 +423,10 @@ class AddressFrontier:
         return first_requests(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
-        """Return whether an address is on the ledger: a plain GET for any source, another request for this source."""
+        """Return whether an address is on the ledger.
+
+        A plain GET counts if it is known for any source, another request only if it is known for this source.
+        """
         known_addresses = self._ledger.addresses.of_sources(source.collection, address.digest)
         return any(address.request is None or known_address.source == source.name for known_address in known_addresses)
 
@@ -427,7 +452,10 @@ def offering_source(source: Source, counts: SourceCounts | None) -> OfferingSour
 
 
 def _estimate_seconds(source: Source, counts: SourceCounts | None, count: int, size: int) -> float | None:
-    """Return the estimate, or None if the source has not sent anything yet."""
+    """Return the estimated time to fetch `count` files of `size` bytes in all, in seconds.
+
+    Return None if the source has not sent anything yet.
+    """
     if not count:
         return 0.0
     if counts is None or not counts.received:
@@ -442,11 +470,13 @@ MAX_NAMED = 20
 def write_decision(ledger: Ledger, collection: Collection, act: str, chosen: Sequence[Chosen]) -> int:
     """Let the next run fetch items or addresses again (`act` is RETRY), or cancel them (CANCEL). Return their number.
 
-    Retry: an item's loaded records stay. Its unfinished documents are ended, since the next attempt has new ones.
-    Cancelled items are fetched again too. Attempts that a step could not read are read again at once. Cancel: items end
-    in their present phase with their unfinished documents, and addresses are never requested again. Kept captures stay.
+    If an item is retried, its loaded records stay, and its unfinished documents are ended, since the next attempt has
+    new ones. Cancelled items can be retried too. The next run reads again the attempts that a step could not read. If
+    an item is cancelled, it ends in its present phase, with its unfinished documents; a cancelled address is not
+    requested again. Kept captures stay.
 
-    This is one transaction in a session of its own, which takes the lease. Its command names the first MAX_NAMED items.
+    Everything is written in one transaction, in a session of its own, which takes the lease. The session's command
+    names the first MAX_NAMED items.
     """
     and_more = f" and {len(chosen) - MAX_NAMED} more" if len(chosen) > MAX_NAMED else ""
     names = " ".join(choice.key for choice in chosen[:MAX_NAMED]) + and_more

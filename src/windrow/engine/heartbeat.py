@@ -1,9 +1,9 @@
 """Heartbeats: measure how long a process has been reading one document, and find a process that hangs.
 
-A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine the address of these bytes.
-A reading that takes too long is ended by a signal if Python code or `re` is running. A library cannot be interrupted
-like this: the beats of the process stop, and the engine ends the process, which loses only the jobs in progress. CPU
-time is measured, so that a busy or suspended machine does not end a reading.
+A fetcher reads untrusted bytes in its only event loop. While it reads, it shows the engine whose response it reads: the
+numbers of the batch and of the address. A reading that takes too long is ended by a signal if Python code or `re` is
+running. A library cannot be interrupted like this: the beats of the process stop, and the engine ends the process,
+which loses only the jobs in progress. CPU time is measured, so that a busy or suspended machine does not end a reading.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from windrow.errors import StepError
 from windrow.reasons import Reason
 
 SLEEP_FACTOR = 10
-"""A reading process may sleep for at most this multiple of its limit of CPU time."""
+"""A reading process may sleep for at most this multiple of its CPU time limit."""
 
 _LOOK_INTERVAL = 1.0  # the maximum time counted between two looks: the looking process may have been suspended
 _WORKING_SHARE = 0.02  # the minimum share of a core that a working process uses, however busy the machine is
@@ -83,12 +83,16 @@ _BEATS, _BATCH, _TARGET = range(3)  # the indexes of the numbers on a board
 
 
 def board() -> Any:
-    """Return an array that a fetcher shares with the engine: number of beats, batch being read (or 0), its target."""
+    """Return an array that a fetcher shares with the engine.
+
+    It has the number of beats, the number of the batch whose response is being read (0: none), and the target of this
+    response.
+    """
     return CONTEXT.RawArray(c_longlong, 3)
 
 
 class Overdue(StepError):
-    """Reading a document took longer than it may."""
+    """Reading a document took more CPU time than it may."""
 
     def __init__(self) -> None:
         super().__init__(f"stopped after {_READING_CPU:g} seconds of CPU time", Reason.TIME_LIMIT)

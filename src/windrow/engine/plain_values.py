@@ -38,7 +38,7 @@ class MessageRefused(WindrowError):
 
 
 def step_modules(collection: Collection) -> set[str]:
-    """Return the modules of the functions that readers and fetchers run for a collection."""
+    """Return the names of the modules of the functions that readers and fetchers run for a collection."""
     modules = {step.run.__module__ for step in collection.steps if not isinstance(step, Summarise | Derive)}
     for discovery in collection.discoveries:
         match discovery:
@@ -66,9 +66,10 @@ def pack_values(values: list[Any]) -> bytes:
 
 
 def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> list[Any]:
-    """Receive and return the values of the next message. Raises MessageRefused, and EOFError or OSError at the end.
+    """Receive and return the values of the next message.
 
-    `packages` is explained at `unpack_values`. A message of more than `max_bytes` bytes is refused.
+    Raises MessageRefused if the message has more than `max_bytes` bytes or anything but values, and EOFError or OSError
+    if the other end is closed. `packages` is explained at `unpack_values`.
     """
     try:
         message = pipe.recv_bytes(max_bytes)
@@ -154,7 +155,7 @@ def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factor
 
 
 _CALLED_METHODS = ("add", "append", "extend", "__setitem__")
-"""The methods of a new object that unpickling may call."""
+"""The names of the methods of a new object that unpickling may call."""
 
 
 def _is_value_class(kind: type) -> bool:

@@ -1,8 +1,8 @@
 """Read the kept captures again, into new stores, which replace the old stores at the end.
 
-In a replay of items, the steps run on a scratch copy of the ledger and write to a new store, session after session, at
-the time of each session. The readings of items that now end in another state are then written to the real ledger, and
-`rebuild` replaces the old store by the new one.
+In a replay of items, the steps run on a scratch copy of the ledger and write to a new store, session after session, as
+if it were the time of the session. The readings of items that now end in another state are then written to the real
+ledger, and `rebuild` replaces the old store with the new one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from windrow.reasons import Reason
 from windrow.stores.sqlite import close_into_file, empty_wal, make_scratch, remove_scratch
 
 SCRATCH = ("ledger.sqlite", "store")
-"""The files in the scratch folder of a replay of items."""
+"""The names of the files in the scratch folder of a replay of items."""
 
 
 class ReplayChange(NamedTuple):
@@ -54,10 +54,13 @@ class _RenumberedDocument(NamedTuple):
 
 
 class RenumberingStore:
-    """A store that replaces the numbers of documents on the scratch ledger by their numbers on the real ledger."""
+    """A store that replaces the numbers of documents on the scratch ledger with their numbers on the real ledger."""
 
     def __init__(self, inner: Store, real: Ledger, scratch: Ledger, session: int, step: str) -> None:
-        """Pass calls on to `inner`. A document that `real` lacks is added there, in `session`, and waits for `step`."""
+        """Pass calls on to `inner`.
+
+        A document that is not in `real` is added there, in `session`, and waits for `step`.
+        """
         self._inner = inner
         self._real = real
         self._scratch = scratch
@@ -104,8 +107,8 @@ class RenumberingStore:
 def replay(run: HarvestRun, real: Ledger, states: Callable[[Ledger], Mapping[int, State]]) -> Iterator[ReplayChange]:
     """Read every capture again, and yield the documents whose states changed. `run.ledger` is the scratch copy.
 
-    `states` returns the state of each item of a ledger, by its number, as the collection's projection shows it. If the
-    run is stopped, no reading is written to the real ledger.
+    `states` returns, by the item's number, the state that the collection's projection shows for each item of a ledger.
+    If the run is stopped, no reading is written to the real ledger.
     """
     first_step = run.collection.step_after(run.collection.listing.kind)
     for captured_at, captures in _captures_by_session(run):
@@ -168,7 +171,7 @@ def rebuild(
     session: Session, old: Path, new: Path, build: Callable[[], object], compare: Callable[[], Compared],
     *, scratch: Sequence[str] = (),
 ) -> Compared:  # fmt: skip
-    """Let `build` make the database file `new`, call `compare`, and replace `old` by `new`.
+    """Let `build` make the database file `new`, call `compare`, and replace `old` with `new`.
 
     Return the result of `compare`. The folder of `new` is made for this and removed at the end. `scratch` names other
     files that `build` makes in it. Until `old` is replaced, it stays unchanged, also after an error or a kill. Raises

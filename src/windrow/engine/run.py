@@ -28,7 +28,10 @@ MAX_COMMENT_LENGTH = 2000
 TICK_SECONDS = 1.0
 """The time between two updates of the lease, the projection and the progress line, in seconds."""
 PROJECTION_RATIO, MAX_PROJECTION_DELAY = 20, 2.0
-"""The pause after a projection's update: 20 times its duration, but at most 2 seconds, and none during transfers."""
+"""The pause after an update of a projection, as a multiple of its duration, and the longest pause in seconds.
+
+While transfers are in progress, there is no pause.
+"""
 
 
 class Store(Protocol):
@@ -54,13 +57,22 @@ class VersionStore(Protocol):
         """Return the number of the last attempt that was settled, or 0."""
 
     def note_earlier_sessions(self, read_last_attempts: Callable[[], Mapping[int, int]]) -> None:
-        """If the store has no session yet, record the last attempt of each earlier one, as the function returns it."""
+        """If the store has no session yet, record the last attempt of each earlier session.
+
+        The function returns the numbers of these attempts, by session.
+        """
 
     def settle(self, entries: Sequence[Any], checkpoint: int, session: int = 0) -> None:
-        """Write entries that the Settle step made, as changes of a session (0: of none), and set the checkpoint."""
+        """Write entries that the Settle step made, and set the checkpoint.
+
+        The changes belong to `session`, or if it is 0, to the next session that writes.
+        """
 
     def finish(self, at: int, pulse: Callable[[], bool]) -> int:
-        """Do the work that needs all attempts, at the UNIX time `at`. It ends early if `pulse` returns False."""
+        """Do the work that needs all attempts, at the UNIX time `at`, and return the number of changes.
+
+        It ends early if `pulse` returns False.
+        """
 
     def close(self) -> None:
         """Close the connections."""
@@ -77,7 +89,10 @@ class ContentStore(VersionStore, Protocol):
         """Return whether the content of these bytes at this address was valid for a limited time only."""
 
     def changes(self, urls: Iterable[str]) -> Mapping[str, list[ContentCheck]]:
-        """Return the content checks of each address, the oldest first. Its first attempt with content has no check."""
+        """Return the content checks of each address, the oldest first.
+
+        The first attempt with content at an address has no check.
+        """
 
     def to_read_again(self, limit: int) -> list[int]:
         """Return up to `limit` attempts whose bytes must be read again."""
@@ -94,7 +109,7 @@ class WaitingStore(VersionStore, Protocol):
         """Return the next attempts with numbers above `after` that wait for answers, with the asks of each attempt."""
 
     def count_waiting(self) -> tuple[int, int]:
-        """Return how many attempts wait, and the number of the first waiting attempt, or 0."""
+        """Return how many attempts wait, and the number of the first waiting attempt (0: none waits)."""
 
 
 @runtime_checkable
@@ -110,9 +125,9 @@ class ValueStore(VersionStore, Protocol):
     """A version store that returns the current values of records."""
 
     def latest(self, keys: Sequence[str], before: int = 0) -> Mapping[str, Mapping[str, Any] | None]:
-        """Return the values of records by key, None if they are gone.
+        """Return the latest values of records by key: None for a record that is gone, no entry for an unknown key.
 
-        Attempts from `before` on are ignored unless it is 0.
+        Attempts from `before` on are ignored, unless `before` is 0.
         """
 
 
@@ -143,8 +158,8 @@ class Projection(Protocol):
 class Derived(NamedTuple):
     """What a derivation did, as one line, and its errors by source, with an empty name for errors of no source.
 
-    `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what it
-    leaves out of what is derived, by source and rule.
+    `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what is
+    left out of the result, by source and rule.
     """
 
     message: str
@@ -161,7 +176,10 @@ If a call is killed, the next call completes its work.
 
 
 class WarcFile(NamedTuple):
-    """A WARC file of another program: its path, its name, the source that it is imported as, and why it cannot be."""
+    """A WARC file of another program, and the source for which it is imported.
+
+    `name` is recorded as the name of the file. `problem` is why the file cannot be imported, or empty.
+    """
 
     path: Path
     name: str
@@ -242,7 +260,10 @@ class HarvestRun:
         return self.ledger.captures.place_of(attempt)
 
     def tick(self, *, force: bool = False) -> None:
-        """Renew the lease, update the projection and show progress, once a second unless `force`. Raises Stopped."""
+        """Renew the lease, update the projection and show progress, at most once a second unless `force`.
+
+        Raises Stopped if the run must stop at once.
+        """
         if self.stopping() > 1:
             raise Stopped("stopped at once; the next run continues from here")
         started = time.monotonic()
@@ -260,7 +281,7 @@ class HarvestRun:
         self.progress.show()
 
     def open_task(self, phase: int, source: str = "") -> int:
-        """Record the start of a phase, for a source unless it is "". Return the number of the task."""
+        """Record that a phase begins for a source ("": for the collection). Return the number of the task."""
         with self.ledger.writing() as writer:
             return writer.sessions.open_task(self.session, self.collection.name, source, phase)
 

@@ -88,7 +88,10 @@ CONTEXT.set_forkserver_preload([*PRELOADED_MODULES])
 
 
 _needed_modules: set[str] = set()
-"""The modules of the collections' functions. `__main__` is one of them if a script defines these functions."""
+"""The names of the modules of the collections' functions.
+
+`__main__` is one of them if a script defines these functions.
+"""
 
 _start_lock = threading.Lock()
 
@@ -138,10 +141,11 @@ def start_process(process: BaseProcess) -> None:
 
 
 def warm_up(schemes: Iterable[str] = (), modules: Iterable[str] = ()) -> None:
-    """Start the fork server, so that it imports in the background. A server that runs already imports nothing more.
+    """Start the fork server, so that it imports modules in the background.
 
-    The transports of the URL `schemes` are imported once, in the server, and not in every fetcher. `modules` are the
-    modules that define a collection's functions, which readers and fetchers run.
+    A server that runs already imports nothing more. The transports of the URL `schemes` are imported once, in the
+    server, and not in every fetcher. `modules` are the modules that define a collection's functions, which readers and
+    fetchers run.
     """
     _needed_modules.update(modules := set(modules))
     preloaded = {TRANSPORTS[scheme].module for scheme in schemes if scheme in TRANSPORTS} | modules

@@ -24,7 +24,7 @@ NOT_REQUESTED = frozenset(
         Reason.BAD_ADDRESS, Reason.ADDRESS_TOO_LONG,
     )
 )  # fmt: skip
-"""Reasons for which an address is not requested. Other reasons are failures."""
+"""Reasons for which an address is not requested. All other reasons are those of failures."""
 
 GONE = frozenset({404, 410})
 """HTTP statuses which mean that an address has no content any more."""
@@ -46,7 +46,7 @@ class FrontierCount(NamedTuple):
     by_address: bool = False
 
     def unchanged(self, found_same: int, other: int) -> int:
-        """Return how many have not changed: `found_same` addresses, or all files that it has except `other` files."""
+        """Return how many have not changed: `found_same` addresses, or all files of the source except `other` files."""
         return found_same if self.by_address else max(0, self.had - other)
 
     def next_request(self, next_run: datetime | None) -> datetime | None:

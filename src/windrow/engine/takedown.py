@@ -30,11 +30,11 @@ from windrow.model import ArchivePlace
 
 
 class TakedownTarget(NamedTuple):
-    """An address or a host to take down: its name, and its number on the ledger as `address` or as `host` (or 0).
+    """An address or a host to take down: its name, and its number on the ledger.
 
-    A host whose name is its origin is taken down for all sources. A host with another name is taken down only for the
-    source that has it. If `shared`, the address has other content too: its captures are removed, and it is requested
-    again.
+    The number is in `address` or in `host`; the other one is 0. A host whose name is its origin is taken down for
+    all sources. A host with another name is taken down only for the source that has it. If `shared`, the address has
+    other content too: its captures are removed, and it is requested again.
     """
 
     name: str
@@ -64,7 +64,7 @@ class CollectionStores(NamedTuple):
 
     `remove` removes the records of a target that the given attempts fetched, and returns their number. It may be
     repeated. `clean` overwrites removed records in the files of the stores, and returns a message for each file in
-    which some bytes remain. It often calls its argument, which renews the lease.
+    which some bytes remain. While it works, it often calls its argument, which renews the lease.
     """
 
     remove: Callable[[TakedownTarget, Sequence[int]], int]
@@ -90,7 +90,10 @@ class _Takedown(NamedTuple):
 def take_down_targets(
     session: Session, targets: Iterable[TakedownTarget], reason: str, stores: Mapping[str, CollectionStores]
 ) -> list[TakedownResult]:
-    """Take down targets, and continue interrupted takedowns. `stores` has the stores of each collection by name."""
+    """Take down targets, and continue interrupted takedowns. Return a result for each takedown.
+
+    `stores` has the stores of each collection by name.
+    """
     ledger = session.ledger
     _record_tombstones(session, targets, reason)
     ledger.takedowns.overwrite_what_is_deleted()
@@ -198,7 +201,10 @@ def lift(session: Session, targets: Iterable[TakedownTarget]) -> int:
 def _remove_target(
     session: Session, takedown: _Takedown, removed: set[int], stores: Mapping[str, CollectionStores]
 ) -> TakedownResult:
-    """Remove a target from archive, stores and ledger. `removed` has the attempts that any takedown removes."""
+    """Remove a target from archive, stores and ledger. `removed` has the attempts that any takedown removes.
+
+    If some bytes cannot be erased, its captures stay on the ledger, and the result is not `done`.
+    """
     ledger, target = session.ledger, takedown.target
     captures = ledger.takedowns.captures(takedown.all_attempts)
     kept_ids, errors = _find_shared_bytes(ledger, takedown.all_attempts, removed, captures)

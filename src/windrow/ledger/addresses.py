@@ -1,7 +1,7 @@
 """Hosts and addresses that crawls may request, and when each address is due.
 
-A host is an origin as one source of a collection requests it, given by its number. An address is given by its host and
-its digest, a 64-bit hash of the request. Times are UNIX times.
+A host is an origin as one source of a collection requests it, and is identified by its number. An address is identified
+by its host and its digest, a 64-bit hash of the request. Times are UNIX times.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ from windrow.ledger.typed.addresses import DueAddress, TypedAddresses
 from windrow.model import FoundUrl, HttpRequest, RecordedAttempt
 
 NEVER_REQUESTED = 0
-"""The due time of an address that was never requested; 1 means next (`windrow retry`), greater ones are UNIX times."""
+"""The due time of an address that was never requested.
+
+The due time 1 means next, as after `windrow retry`; greater ones are UNIX times.
+"""
 
 ABOVE_EVERY_ORDER = 2**62
 """A number that is greater than the order number of every address."""
 
 ELSEWHERE = -1
-"""The interval of an address that is only known from a WARC file of another program, and so is never due."""
+"""The interval of an address that is known only from captures of others, as in WARC files, and is not requested."""
 
 
 class AddressQueries(TypedAddresses):
@@ -63,15 +66,15 @@ class AddressWriter:
         return number
 
     def assign_host(self, host: int, source: str) -> None:
-        """Assign a host that was known only from WARC files of other programs to a source that found its origin."""
+        """Assign a host that was known only from captures of others to a source that found its origin."""
         self._batch.row("host_taken", source, host)
 
     def add(self, host: int, via: int, urls: Iterable[FoundUrl], *, page: int = 0, beside: int | None = None) -> None:
         """Add addresses that were found at the address with the digest `via` (0: seeds).
 
         A known address changes in two cases. An address of the kind `beside` (a file kept beside a page) that is found
-        with the kind `page` becomes a page and due, unless it is never due. An address that was known only from a WARC
-        file of another program becomes due.
+        with the kind `page` becomes a page and due, unless it is never due. An address that was known only from
+        captures of others becomes due.
         """
         found_urls = [*urls]
         rows = [
@@ -93,11 +96,17 @@ class AddressWriter:
                 self._batch.row("request", url.digest, host, *request_columns)
 
     def add_known(self, host: int, url: FoundUrl) -> None:
-        """Record an address from a WARC file of another program, which is never due. A known address is not changed."""
+        """Record an address that is known only from captures of others, and is not due.
+
+        A known address is not changed.
+        """
         self._batch.row("known", url.digest, host, url.url, url.order, url.kind)
 
     def apply_hints(self, host: int, urls: Iterable[FoundUrl], min_pause: int) -> None:
-        """Make each address whose hint is later than its last attempt due, at most `min_pause` seconds after it."""
+        """Make addresses due if their hints are later than their last attempts.
+
+        Each is then due at most `min_pause` seconds after its last attempt.
+        """
         self._batch.rows("hinted", [(url.digest, host, min_pause, spell(url.hinted)) for url in urls if url.hinted])
 
     def record_pause(self, origin: str, until: int) -> None:
@@ -105,7 +114,7 @@ class AddressWriter:
         self._batch.row("rest", origin, until)
 
     def make_due_again(self, hosts: Iterable[int]) -> int:
-        """Make the addresses of hosts that are due later due now, after new addresses. Return their number."""
+        """If addresses of hosts are due later, make them due now, but after new addresses. Return their number."""
         self._batch.flush()
         return sum(self._batch.database.execute("addresses_due_again", host) for host in hosts)
 
@@ -123,7 +132,10 @@ class AddressWriter:
         self._batch.database.execute("begun_never_again", kind, collection, source, *json_lists)
 
     def set_interval(self, recorded: RecordedAttempt, interval: int) -> None:
-        """Make an address due `interval` seconds after its last attempt `recorded`, unless it is due before."""
+        """Set the interval of an address, and make it due so many seconds after its attempt `recorded`.
+
+        Nothing is changed if the address has a later attempt, is failing, or is due before its old interval has passed.
+        """
         self._batch.flush()
         self._batch.database.execute("address_paced", int(recorded.attempt.started.timestamp()), interval, recorded.seq)
 

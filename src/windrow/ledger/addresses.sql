@@ -8,7 +8,7 @@
 SELECT seq, source, origin FROM host WHERE collection = :collection ORDER BY seq;
 
 -- def hosts_crawled(collection: str) -> list[HostRow]
--- Return the hosts of a collection that are not known only from WARC files of other programs.
+-- Return the hosts of a collection, except those known only from captures of others.
 SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AND (
     EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
     OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
@@ -70,7 +70,8 @@ SELECT coalesce(max(rowid), 0) FROM address;
 -- `next_due` is the next time when one of them is due. Addresses that were never requested do not count for it.
 
 -- def by_source(now: int) -> list[AddressCount]
--- Count the addresses of each source by kind. Those due at the time `now` are counted as due.
+-- Count the addresses of each source by kind.
+-- Those that are due at the time `now` or before are counted as due.
 SELECT h.collection, h.source, a.kind, count(*) AS "known: int",
        sum(a.capture <> 0 AND a.failures = 0) AS "pages: int", sum(a.failures > 0) AS "failing: int",
        sum(coalesce(a.due <= :now, 0)) AS "due: int", min(CASE WHEN a.due > 0 THEN a.due END) AS "next_due: int | None"
@@ -103,8 +104,8 @@ SELECT 1 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collec
 -- row: AddressRow
 -- An address with its origin and source.
 -- `via` is the digest of the address at which it was found, or 0 for a seed. `due` is 0 if it was never requested, 1 if
--- it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is only known from a
--- WARC file of another program.
+-- it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is known only from
+-- captures of others.
 
 -- part: address
 SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
@@ -138,7 +139,7 @@ WHERE (:source = '' OR h.source = :source) AND (:host_name = '' OR h.origin IN (
 GROUP BY h.seq ORDER BY h.origin;
 
 -- row: ChosenAddress
--- An address, the time when it is due (0: never requested; 1: next), and its failures in a row.
+-- An address, the time when it is due (0: never requested; 1: next; None: never), and its failures in a row.
 
 -- def chosen(collection: str, digests: Sequence[int]) -> list[ChosenAddress]
 -- Return the addresses with these digests that a collection knows and that are not taken down.
@@ -157,7 +158,8 @@ AND (:reason = '' OR (SELECT v.reason FROM attempt v
 ORDER BY a.host, a.url;
 
 -- def waiting(collection: str, source: str, reason: str) -> list[ChosenAddress]
--- Return the next and never requested addresses of a source (empty: any), or those that failed for `reason`.
+-- Return the addresses of a source (empty: any) that are requested next or were never requested.
+-- If `reason` is not empty, the addresses whose last attempt failed for it are returned instead.
 SELECT a.digest, a.url, a.due, a.failures FROM address a JOIN host h ON h.seq = a.host
 WHERE h.collection = :collection AND (:source = '' OR h.source = :source) AND a.due IS NOT NULL
 AND ((:reason = '' AND a.due <= 1) OR (:reason <> '' AND a.failures > 0 AND
@@ -194,7 +196,8 @@ AND due > ?1
 AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.address = address.digest AND v.host = address.host AND v.seq > ?2);
 
 -- row: InconsistentAddress
--- An address whose due time or last `capture` contradicts its `attempts`, or their last capture (`last`).
+-- An address whose due time or `capture` does not agree with its attempts.
+-- `attempts` is the number of its attempts, `last` the number of the last one that captured it.
 
 -- def inconsistent() -> Iterator[InconsistentAddress]
 -- Yield addresses whose due time or last capture does not agree with their attempts.

@@ -113,7 +113,7 @@ SELECT h.source, sum(v.number) AS "attempts: int", sum(v.failures) AS "failures:
 -- The number of sessions that failed to fetch a file, and when the last failed attempt ended.
 
 -- def failed_sessions(files: Sequence[int]) -> dict[int, FailedSessions]
--- Count by file the sessions that failed to fetch it since an operator last ordered a retry.
+-- Count by file the sessions that failed to fetch it since the last decision to retry it.
 SELECT v.listed_file AS "file: int", count(DISTINCT v.session) AS "number: int", max(v.ended) AS "last: datetime"
 FROM attempt v
 WHERE v.listed_file IN (SELECT value FROM json_each(:files)) AND v.reason IS NOT NULL
@@ -124,7 +124,7 @@ GROUP BY v.listed_file;
 -- A complete capture of a file, and the session that made it.
 
 -- def captures_by_session(collection: str) -> list[SessionCapture]
--- Return the complete captures of a collection's listed files, by session, without cancelled files.
+-- Return the complete captures of a collection's listed files, by session. Cancelled files are left out.
 SELECT v.session, s.at AS opened, v.listed_file AS "file: int", v.seq AS attempt, v.checksum FROM attempt v
 JOIN session s ON s.seq = v.session JOIN listed_file f ON f.seq = v.listed_file
 LEFT JOIN pending_step p ON p.item = f.seq

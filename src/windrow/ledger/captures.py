@@ -55,11 +55,11 @@ class CaptureWriter:
         self._batch.row("capture_failed", collection, source, *columns, attempt)
 
     def remove_failure(self, collection: str, place: tuple[str, int]) -> None:
-        """Record that the WARC record at a place (file, offset) was read, which could not be read before."""
+        """Remove the record of a failure to read the WARC record at a place (file, offset)."""
         self._batch.database.execute("capture_mended", collection, *place)
 
     def record_taken(self, attempt: int, collection: str, source: str, row: CapturedRow, index: int) -> None:
-        """Record that an attempt took the capture `row`, found in an index (0: in none)."""
+        """Record that an attempt took the capture `row`, found in the index with this number (0: in none)."""
         line = json.dumps([*row.line]) if row.line else ""
         self._batch.row("captured", attempt, collection, source, row.original, index, row.warc, row.offset, line)
 
@@ -81,7 +81,7 @@ class ImportWriter:
         self._batch.row("intake_at", offset, intake)
 
     def add_name(self, intake: int, name: str) -> None:
-        """Add another name of an imported file, cut to 1,024 characters."""
+        """Add a name under which a file was imported, cut to 1,024 characters."""
         self._batch.row("intake_named", intake, name[:1024])
 
     def add_payload(self, spelled: str, kept: KeptResponse) -> None:

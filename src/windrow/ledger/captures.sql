@@ -1,7 +1,7 @@
 -- Queries on captures: where kept bytes are in the archive. Attempts, addresses and sessions are given by numbers.
 
 -- def of_digest(digest: str) -> ArchivePlace | None
--- Return the place of a fetched file's bytes with this digest, or None.
+-- Return the place of the bytes of a listed file with this digest, or None.
 SELECT warc, place_offset AS offset, place_length AS length FROM attempt
 WHERE listed_file IS NOT NULL AND digest = :digest AND revisit = 0 AND reason IS NULL ORDER BY end_seq LIMIT 1;
 
@@ -137,7 +137,7 @@ FROM captured c LEFT JOIN attempt o ON o.seq = c.original LEFT JOIN host h ON h.
 LEFT JOIN capture_index i ON i.id = c.capture_index WHERE c.attempt = :attempt;
 
 -- row: FailedRow
--- A wanted index line, as JSON, whose record could not be read. `address` is the digest of its address.
+-- A wanted index line, as JSON, whose record could not be read. `address` is the digest of the line's address.
 
 -- def failed(collection: str, source: str, after: tuple[str, int], reasons: Iterable[str], limit: int)
 --     -> list[FailedRow]
@@ -167,7 +167,8 @@ SELECT coalesce((SELECT line FROM capture_failed
 -- An index line, as JSON, whose record could not be read, with the reason and the message.
 
 -- def failed_of_digest(collection: str, digest: str, limit: int) -> list[FailedClaim]
--- Return unreadable index lines that contain a digest, or whose failure's message contains it.
+-- Return index lines about a digest whose records could not be read.
+-- The digest is in the line, or in the message of the failure.
 SELECT f.line, f.reason, v.message FROM capture_failed f JOIN attempt v ON v.seq = f.attempt
 WHERE f.collection = :collection AND (instr(f.line, :digest) OR instr(v.message, :digest))
 ORDER BY f.attempt LIMIT :limit;

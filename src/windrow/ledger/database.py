@@ -49,7 +49,10 @@ _RowValue = TypeVar("_RowValue")
 
 
 class LedgerDatabase:
-    """The ledger's SQLite file, in which `queries()` are run by name. SQLite's errors are raised as LedgerError."""
+    """The ledger's SQLite file, in which `queries()` are run by name.
+
+    SQLite's errors are raised as LedgerError or DiskFull.
+    """
 
     def __init__(self, path: Path) -> None:
         """Open the file, for reading if it cannot be written. Create its tables, or upgrade them after copying it."""

@@ -1,6 +1,6 @@
 """Record what happens to items: readings of steps, decisions and findings, and the step that each item waits for.
 
-An item is a listed file, a member of a listed file, or an imported WARC file, given by its number.
+An item is a listed file, a member of a listed file, or an imported WARC file, and is identified by its number.
 """
 
 from __future__ import annotations

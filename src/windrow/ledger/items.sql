@@ -60,7 +60,7 @@ SELECT i.seq FROM {items} i WHERE i.collection = :collection AND i.item_key = :k
 ORDER BY i.seq LIMIT 1;
 
 -- row: ReadItem
--- An item that steps have read.
+-- A member, or a file that a step has read.
 
 -- def read_items(collection: str) -> list[ReadItem]
 -- Return the members of a collection, and its files for which a step has a result.
@@ -79,7 +79,8 @@ LEFT JOIN intake w ON w.seq = r.item WHERE r.seq BETWEEN :facts[0] AND :facts[1]
 GROUP BY 1, 2, 3, 4 ORDER BY 1, 2, 3, 4;
 
 -- row: NamedCount
--- The number of items of a kind whose names were refused for the same reason, or (None) are valid.
+-- The number of items of a kind whose names were refused for the same reason, or accepted.
+-- `reason` is None for accepted names.
 
 -- def named_between(collection: str, facts: tuple[int, int]) -> list[NamedCount]
 -- Count the items of a collection that were first seen between two facts, by kind and reason.
@@ -101,7 +102,7 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
        level ORDER BY 3 DESC, 1;
 
 -- row: ReasonCountRow
--- The number of items that failed or were ended for a reason.
+-- The number of items that failed or were ended, or of entries that were refused, for a reason.
 
 -- def by_reason() -> list[ReasonCountRow]
 -- Count failed and ended items, and refused entries, by reason. A reason may be returned twice.
@@ -144,7 +145,7 @@ SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:own
 SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 
 -- def leaving_out(name: str, limit: int) -> list[ItemKey]
--- Return the files from which a member was left out by rule, if the finding begins with `name`.
+-- Return the files from which a member was left out by rule, if the finding's message begins with `name`.
 SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.item
 WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
 
@@ -180,8 +181,8 @@ AND NOT EXISTS (SELECT 1 FROM reading r WHERE r.item = s.item AND r.seq > s.seq)
 
 -- row: ItemEvent
 -- An event that changed the state of an item.
--- `event` is attempt, end (of an attempt), start (of a step), reading or decision. `reason` is why the attempt or the
--- reading failed, or the decision. `checksum` is empty if the bytes were not compared with a side-car.
+-- `event` is attempt (its beginning), end (of an attempt), start (of a step), reading or decision. `reason` is why the
+-- attempt or the reading failed, or what was decided. `checksum` is empty if no side-car was compared with the bytes.
 
 -- def events(items: Sequence[int]) -> list[ItemEvent]
 -- Return the events that changed the states of items, in order for each item.

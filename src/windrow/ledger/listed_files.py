@@ -46,13 +46,13 @@ class ListedFileWriter:
 
 
 class MirrorWriter:
-    """Writes mirrors, and what listings show of them."""
+    """Writes mirrors, and the events of files at them."""
 
     def __init__(self, batch: LedgerBatch) -> None:
         self._batch = batch
 
     def add(self, session: int, source: str, file: int, offer: Offer, event: str) -> int:
-        """Record what a listing shows of a file, `event`, and return the number of the fact.
+        """Record an `event` of a file at a source, and return the number of the fact.
 
         The event is `listed` or, if the name is refused, `refused` (the source began to list the file), `changed`,
         `gone` (the source stopped listing it), or `compared` (the file was compared with the one fetched from another
@@ -64,5 +64,5 @@ class MirrorWriter:
         return self._batch.fact("listing", session, source, file, offer.path, event, *columns)
 
     def refuse(self, session: int, source: str, path: str, digest: str, reason: Reason) -> int:
-        """Record that an entry's name does not fit the tables, once for a source, `digest` (of `path`) and reason."""
+        """Record that an entry of a listing was refused, once for each source, `digest` (of `path`) and reason."""
         return self._batch.fact("refusal", session, source, path, digest, reason)

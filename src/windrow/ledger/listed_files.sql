@@ -2,8 +2,8 @@
 
 -- row: KnownFile
 -- A listed file.
--- `failed_step` is the step at which it failed, "" if its name was refused, or None. `attempt` is its last attempt, or
--- 0.
+-- `failed_step` is the step at which it failed, "" if its name was refused, or None if it has not failed. `attempt` is
+-- its last attempt, or 0.
 
 -- def known(collection: str, keys: Sequence[str]) -> dict[str, KnownFile]
 -- Return the listed files of a collection with these keys, by key.
@@ -17,7 +17,8 @@ WHERE f.collection = :collection AND f.file_key IN (SELECT value FROM json_each(
 SELECT seq FROM listed_file WHERE collection = :collection ORDER BY seq;
 
 -- row: ArrivalCount
--- The number of files that were fetched, or failed for a reason. `compared` is true if they had a checksum file.
+-- The number of files that were fetched, or failed for a reason.
+-- `compared` is true if they were compared with a checksum file.
 
 -- def fetched_between(collection: str, facts: tuple[int, int]) -> list[ArrivalCount]
 -- Count the files with an attempt that ended between two facts, each once for each reason.

@@ -13,8 +13,9 @@ AND r.seq > coalesce((SELECT max(s.seq) FROM session s JOIN session_end e ON e.s
     WHERE s.command = 'replay' AND e.outcome = 0), 0) ORDER BY r.item;
 
 -- row: PassedCount
--- The number of files of which all members passed a step, or of which a member failed.
--- `failed` is true only if no member of the file failed before. An empty step is the check of names.
+-- The number of files with the same result of a step.
+-- `passed` is true if all members of a file have passed the step, `failed` if a member failed at it and none had failed
+-- before. An empty step is the check of names.
 
 -- def passed_between(collection: str, facts: tuple[int, int]) -> list[PassedCount]
 -- Count the files of which a step read members between two facts, by step and result.

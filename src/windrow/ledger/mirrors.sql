@@ -52,7 +52,7 @@ SELECT o.source, count(*) AS "number: int" FROM failed f JOIN mirror o ON o.list
 WHERE o.present = 1 GROUP BY o.source;
 
 -- row: RefusalRow
--- An entry of a listing that was refused because its name cannot be stored in the tables of its standard.
+-- An entry of a listing that was refused, for example because of its name.
 
 -- def refused(name: str) -> list[RefusalRow]
 -- Return refused entries whose path, last part of the path, or source and path are `name`.
@@ -71,10 +71,12 @@ SELECT seq, at, session, source, path, reason AS "reason: Reason" FROM (
 ) ORDER BY seq DESC LIMIT :limit;
 
 -- row: ListingRow
--- An event of a listing: a source began to list a file (listed or refused), changed it, or stopped (gone).
+-- An event of a file at a source: listed, refused, changed, gone or compared.
+-- The source began to list the file (listed or, if its name was refused, refused), listed it with changes, or stopped
+-- listing it (gone), or the file was compared with that of another source.
 
 -- def listings(file: int) -> list[ListingRow]
--- Return what listings showed of a file, in order.
+-- Return the events of a file at its sources, in order.
 SELECT seq, at, session, source, path, event, size, modified FROM listing WHERE listed_file = :file ORDER BY seq;
 
 -- row: InconsistentMirror
@@ -101,7 +103,8 @@ WHERE l.seq BETWEEN :facts[0] AND :facts[1] AND f.collection = :collection AND l
 -- A source that lists a file which was fetched from `held_from`. `digest` is that of the fetched bytes.
 
 -- def uncompared(collection: str, limit: int) -> list[UncomparedMirror]
--- Return mirrors of fetched files at other sources, with the same size, that must still be compared.
+-- Return mirrors of fetched files at other sources that must still be compared.
+-- They have the same size as the fetched file, or an unknown size.
 SELECT o.listed_file AS file, f.file_key AS key, o.source, o.path, o.size, o.modified, o.sidecar, v.digest,
        h.source AS held_from
 FROM mirror o JOIN listed_file f ON f.seq = o.listed_file JOIN attempt v ON v.seq = (SELECT g.seq FROM attempt g

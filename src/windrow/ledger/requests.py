@@ -13,7 +13,10 @@ from windrow.ledger.typed.requests import TypedRequests, UnarchivedAnswer, Whole
 from windrow.model import HttpRequest
 
 _ADDRESS_NAME, _LISTING_NAME = "windrow.address", "windrow.listing"
-"""Learned values that discoveries are not given: a source's address, and the attempt that began its open listing."""
+"""Names of learned values that are not passed to discoveries.
+
+The first value is a source's address, the second the attempt that began the listing under way.
+"""
 
 
 class RequestQueries(TypedRequests):
@@ -92,5 +95,8 @@ class RequestWriter:
             self._batch.row("asked_again", digest, host)
 
     def ask_when_named(self, host: int, digest: int, session: int) -> None:
-        """Make an address due, unless it is taken down or was requested in this session. Pages may link in a circle."""
+        """Make an address due, unless it is taken down or was requested in this session.
+
+        Without the second condition, pages that link in a circle would be requested without end.
+        """
         self._batch.row("asked_when_named", digest, host, session)

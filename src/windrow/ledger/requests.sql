@@ -16,7 +16,7 @@ WHERE collection = :collection AND source = :source
 ORDER BY attempt DESC LIMIT :limit;
 
 -- row: DailyYield
--- The fewest things that any answer of a list offered on a day (YYYY-MM-DD).
+-- The fewest things that any answer or session gave on a day (YYYY-MM-DD).
 
 -- def daily_yields(collection: str, source: str, address: int, before: int, since: datetime) -> list[DailyYield]
 -- Return the daily yields of a source's list, from its answers before an attempt.
@@ -28,7 +28,8 @@ AND f.source = :source AND f.reason IS NULL AND instr(f.findings, '["Drift", ') 
 GROUP BY 1 ORDER BY 1;
 
 -- def daily_captures(collection: str, source: str, before: int, since: datetime) -> list[DailyYield]
--- Return for each day the fewest captures that a session before `before` took for a source, without failing.
+-- Return for each day the fewest captures that one session took for a source.
+-- Only sessions before `before` count, and only those in which the source's task did not fail.
 SELECT substr(t.at, 1, 10) AS "day: str", min((SELECT count(*) FROM captured c
     WHERE c.attempt BETWEEN t.seq AND e.seq AND c.collection = t.collection AND c.source = t.source)) AS "fewest: int"
 FROM task t JOIN task_end e ON e.task = t.seq
@@ -36,8 +37,9 @@ WHERE t.collection = :collection AND t.source = :source AND t.phase = 1 AND t.se
 AND e.failed = 0 GROUP BY 1 ORDER BY 1;
 
 -- def daily_shares(source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]
--- Return for each day the least percentage, of a session, of a source's responses of a kind with a document.
--- Only sessions before `before` that did not fail and got at least `least` responses from the source count.
+-- Return for each day the lowest percentage, in a session, of a source's responses that have a document.
+-- Only responses of the `kind` count, and only sessions before `before` that did not fail and got at least `least`
+-- responses from the source.
 SELECT substr(began, 1, 10) AS "day: str", min(100 * pages / responses) AS "fewest: int" FROM (
     SELECT t.at AS began, count(*) AS responses,
            sum(v.reason IS NULL AND (v.status BETWEEN 200 AND 299 OR v.status = 304)) AS pages
@@ -69,7 +71,7 @@ ORDER BY v.seq LIMIT :limit;
 SELECT name, part_offset, part_length, url FROM offered WHERE attempt = :attempt ORDER BY ordinal;
 
 -- def known(collection: str, source: str, keys: Sequence[str]) -> set[str]
--- Return the `keys` that a source has ever offered.
+-- Return those of the `keys` that a source has ever offered.
 SELECT name FROM offer_known WHERE collection = :collection AND source = :source
 AND name IN (SELECT value FROM json_each(:keys));
 
@@ -146,5 +148,5 @@ UPDATE attempt SET warc = '', place_offset = NULL, place_length = NULL WHERE seq
 UPDATE address SET capture = 0 WHERE digest = ? AND host = ?;
 
 -- def files_needed(files: Sequence[str]) -> set[str]
--- Return the `files` of the archive with bytes that the ledger refers to.
+-- Return those `files` of the archive that have bytes to which the ledger refers.
 SELECT DISTINCT warc FROM attempt WHERE warc IN (SELECT value FROM json_each(:files));

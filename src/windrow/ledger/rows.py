@@ -26,7 +26,7 @@ from windrow.reasons import Reason
 
 
 class SourceCounts(NamedTuple):
-    """The numbers of all attempts at a source and of failed ones.
+    """The numbers of all attempts at a source's listed files, and of the failed ones.
 
     `received` is the number of bytes received in the successful attempts, `seconds` the time that they took.
     """
@@ -145,8 +145,8 @@ class ItemKey(NamedTuple):
 class Followed(NamedTuple):
     """The result of following the response of an attempt: numbers of requests, offers and new (`fresh`) offers.
 
-    `reason` is why it was not followed. `ending` is the message of the discovery, or "". `findings` are JSON. `seconds`
-    is how long following took.
+    `reason` is why it was not followed, or not used. `ending` is the message of the discovery, or "". `findings` are
+    JSON. `seconds` is how long following took.
     """
 
     attempt: int

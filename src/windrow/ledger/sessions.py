@@ -78,7 +78,7 @@ class SessionWriter:
         return self._batch.fact("session_end", session, outcome)
 
     def open_task(self, session: int, collection: str, source: str, phase: int) -> int:
-        """Record that a task begins, one phase of one source. Return the number of the task."""
+        """Record that a task begins: a phase of a source (empty: of the collection). Return the number of the task."""
         return self._batch.fact("task", session, collection, source, phase)
 
     def close_task(self, task: int, reason: Reason | None, comment: str, *, failed: bool) -> int:

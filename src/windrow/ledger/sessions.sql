@@ -58,7 +58,8 @@ SELECT coalesce((SELECT at || ' ' || holder FROM session ORDER BY seq LIMIT 1), 
 SELECT max(seq) FROM session;
 
 -- row: TaskRow
--- A task: one phase of one source. The fields about its end are None while it runs.
+-- A task: one phase of one source, or of the collection if `source` is empty.
+-- The fields about its end are None while it runs.
 
 -- def tasks(facts: tuple[int, int]) -> list[TaskRow]
 -- Return the tasks that began between two facts (first, last), in order. Later ends are left out.

@@ -1,4 +1,7 @@
-"""Parse the ledger's .sql files. The tool that generates `typed` runs this module alone, so it imports no other one."""
+"""Parse the ledger's .sql files.
+
+The tool that generates `typed` runs this module alone, so it imports no other module of windrow.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +31,10 @@ class SqlBlock(NamedTuple):
 
 
 def read_blocks(files: Mapping[str, str]) -> list[SqlBlock]:
-    r"""Return the blocks of files, given as content by stem.
+    r"""Return the blocks of .sql files. `files` has the content of each file, by its stem.
 
-    SQL that several statements share begins with `-- part: NAME`, and replaces `{NAME}` in a statement. A value has
-    a name in the file and a number in the returned SQL, because SQLite binds tuples faster than dictionaries.
+    SQL that several statements share begins with `-- part: NAME`, and replaces `{NAME}` in a statement. A value has a
+    name in the file and a number in the returned SQL, because SQLite binds tuples faster than dictionaries.
 
     >>> text = "-- def url(host: int) -> str\n-- Return its address.\nSELECT url FROM host WHERE seq = :host;"
     >>> (block,) = read_blocks({"hosts": text})
@@ -58,7 +61,7 @@ def read_blocks(files: Mapping[str, str]) -> list[SqlBlock]:
 
 
 def _number_values(block: SqlBlock, shared_sql: Mapping[str, str]) -> SqlBlock:
-    """Replace `{NAME}` in a block by the shared SQL of this name, and the names of values by numbers."""
+    """Replace `{NAME}` in a block with the shared SQL of this name, and the names of values with numbers."""
     numbers: dict[str, int] = {}
     text = re.sub(r"\{(\w+)\}", lambda part: shared_sql.get(part[1], part[0]), block.text)
     text = _PLACEHOLDER.sub(lambda placeholder: f"?{numbers.setdefault(placeholder[1], len(numbers) + 1)}", text)

@@ -1,7 +1,7 @@
 """Record takedowns of addresses and origins, and delete the rows of what is taken down.
 
-A target is an address, given by the digest of its request, or all addresses of a host, given by its number. `host` is 0
-if the target is an address.
+A target is an address, identified by the digest of its request, or all addresses of a host, identified by its number.
+`host` is 0 if the target is an address.
 """
 
 from __future__ import annotations
@@ -58,7 +58,10 @@ class TakedownWriter:
     def begin(
         self, session: int, collection: str, target: tuple[str, int, int], process: str, reason: str
     ) -> int:  # fmt: skip
-        """Record that `process` takes down a target (name, address, host), make it never due, and return the number."""
+        """Record that `process` takes down a target (name, address, host), and make it never due.
+
+        Return the number of the tombstone.
+        """
         seq = self._batch.fact("tombstone", session, collection, *target, process, reason)
         self._batch.flush()
         _, address, host = target

@@ -3,7 +3,8 @@
 -- and when the bytes of an answer that is not archived are deleted.
 
 -- row: TombstoneRow
--- A takedown of a target: when, by which process and why, and when it was done and lifted.
+-- A takedown of a target: when, by which process and why it was ordered.
+-- `done` and `lifted` are when it was done and when it was lifted (None: not yet).
 
 -- def of(address: int, host: int) -> list[TombstoneRow]
 -- Return the tombstones of an address and of its host, in order.
@@ -66,8 +67,9 @@ FROM attempt v
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> '' ORDER BY v.warc, v.place_offset;
 
 -- def lent(attempts: Iterable[int], gone: Iterable[int]) -> set[str]
--- Return the digests of these attempts' bytes that other attempts need, which have no bytes of their own.
--- Attempts in `gone` do not need bytes, and their bytes do not count.
+-- Return the digests of these attempts' bytes to which other attempts refer.
+-- Those other attempts have no bytes of their own. Attempts in `gone` do not count, neither as those that refer nor as
+-- those with bytes.
 SELECT DISTINCT v.digest FROM attempt v WHERE v.revisit = 1 AND v.digest <> ''
 AND v.digest IN (SELECT digest FROM attempt WHERE seq IN (SELECT value FROM json_each(:attempts)) AND revisit = 0)
 AND v.seq NOT IN (SELECT value FROM json_each(:gone))
@@ -78,7 +80,7 @@ AND NOT EXISTS (SELECT 1 FROM attempt o WHERE o.address = v.address AND o.digest
 -- An attempt whose record is also that of another attempt. `collection` and `source` are those of the other one.
 
 -- def shared(attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]
--- Return the `attempts` whose record in the archive is also that of an attempt not in `gone`.
+-- Return those `attempts` whose record in the archive is also that of an attempt not in `gone`.
 SELECT v.seq AS attempt, v.address = o.address AS "same_address: bool", h.collection, h.source FROM attempt v
 JOIN attempt o ON o.warc = v.warc AND o.place_offset = v.place_offset JOIN host h ON h.seq = o.host
 WHERE v.seq IN (SELECT value FROM json_each(:attempts)) AND v.warc <> ''

@@ -30,9 +30,9 @@ class UnreadWriter:
         self._batch.database.execute_many("unread_put", columns)
 
     def remove(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Record that attempts were read, which are given as (phase, number)."""
+        """Record that attempts, given as (phase, number), were read."""
         self._batch.database.execute_many("unread_remove", attempts)
 
     def ask(self, attempts: Iterable[tuple[int, int]]) -> None:
-        """Let the next run read attempts again at once, which are given as (phase, number)."""
+        """Let the next run read attempts, given as (phase, number), again at once."""
         self._batch.database.execute_many("unread_ask", attempts)

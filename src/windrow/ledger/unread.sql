@@ -27,7 +27,7 @@ AND p.reason IN (SELECT value FROM json_each(:reasons)) ORDER BY p.item;
 
 -- def addresses(collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None)
 --     -> list[UnreadAddress]
--- Return the attempts to read again of a source, for a reason and at some addresses.
+-- Return the attempts that must be read again, of a source, for a reason and at some addresses.
 -- An empty text, or None for `among`, means any.
 SELECT u.attempt, u.phase, v.address AS "address: int", coalesce(a.url, v.url) AS "url: str"
 FROM unread u JOIN attempt v ON v.seq = u.attempt

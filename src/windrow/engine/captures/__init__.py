@@ -1,1 +1,1 @@
-"""Captures: select existing captures, in the archive or in WARC files, for a collection by its rules."""
+"""Captures: select existing captures, in the archive or in WARC files, by the rules of a collection."""

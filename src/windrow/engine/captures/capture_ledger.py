@@ -25,20 +25,29 @@ END_OF_FILE = -1
 """The position of an index or WARC file that was read to its end."""
 
 MAX_ERRORS_SHOWN = 5
-"""The maximum number of errors in the comment of a source's task. Of more errors, the comment has the number too."""
+"""The maximum number of errors in the comment of a source's task.
 
-_MAX_HOSTS = 10_000  # origins whose numbers in the ledger are remembered
+If there are more, the comment has their number too.
+"""
+
+_MAX_HOSTS = 10_000  # the maximum number of origins whose numbers on the ledger are remembered
 
 
 def original_response(ledger: Ledger, payload_digest: str) -> KeptResponse | None:
-    """Return the imported response whose body has this digest, or None. For an empty body it is an empty response."""
+    """Return the imported response whose body has this digest, or None if there is none.
+
+    The digest of an empty body gives an empty response, whose place the caller sets.
+    """
     if payload_digest in EMPTY_DIGESTS:
         return KeptResponse(digest(b""), 0, ArchivePlace("", 0, 0))  # the caller sets the place
     return ledger.imports.payload(payload_digest) if payload_digest else None
 
 
 class IndexProgress(NamedTuple):
-    """How far an index was read: the position, the number of lines read, and how many lines each rule left out."""
+    """The progress in reading an index: the new position, and the number of lines read since the last one.
+
+    `left_out` has how many of these lines each rule left out.
+    """
 
     position: int
     lines: int
@@ -96,7 +105,11 @@ class CaptureLedger:
         return self.run.stopping() > 0 or (self.run.limit is not None and self.taken >= self.run.limit)
 
     def index_row(self, source: Source, name: str, identity: str = "") -> IndexRow:
-        """Return the ledger's row for an index, which is read anew if rules, options or `identity` changed."""
+        """Return the ledger's row for an index.
+
+        If the version of the rules, the options or `identity` (such as the size and time of the file) changed, the row
+        is reset, so that the index is read from its start.
+        """
         run, version = self.run, self.captures.version
         options = sorted((key, str(setting)) for key, setting in source.options.items())
         rules_digest = digest(json.dumps([version, identity, options]).encode())

@@ -57,7 +57,7 @@ class Capturing:
         self._capture_ledger = CaptureLedger(run, captures)
 
     def run(self) -> None:
-        """Read all inputs of the sources, each from where its last run stopped; then follow the captures taken."""
+        """Read all inputs of the sources, each from where the last run stopped; then follow the captures taken."""
         run = self._run
         run.progress.begin("looking through captures", None)
         for source in self._sources:
@@ -76,7 +76,7 @@ class Capturing:
         run.progress.end()
 
     def _note_fall(self, tally: CaptureTally) -> None:
-        """Note if far fewer captures of a source than usual were taken, unless the run was stopped or has a limit."""
+        """Note in the tally if far fewer captures than usual were taken, unless the run was stopped or has a limit."""
         run, today = self._run, now()
         if run.limit is None and not run.stopping():
             since = today - COMPARED_TIME
@@ -103,7 +103,10 @@ class Capturing:
             run.tick()
 
     def _take_kept(self, source: Source, name: str, tally: CaptureTally) -> None:
-        """Take the captures that a collection or one source of it (`collection:source`) made since the last run."""
+        """Take the wanted captures among those that were made since the last run.
+
+        `name` is who made them: a collection, or one source of it (`collection:source`).
+        """
         run = self._run
         index = self._capture_ledger.index_row(source, name)
         collection, _, source_name = name.partition(":")
@@ -129,14 +132,17 @@ class Capturing:
                 run.tick()
 
     def _is_document(self, recorded: RecordedAttempt) -> bool:
-        """Return whether a response answers a plain GET, and has new bytes unless the collection wants repeats too."""
+        """Return whether a response answers a plain GET and, unless the collection wants repeats too, has new bytes."""
         attempt = recorded.attempt
         return hash64(attempt.url) == attempt.target and (
             self._captures.unchanged or (attempt.kept is not None and not attempt.kept.revisit)
         )
 
     def _select_pages(self, source: Source, pages: Sequence[Sequence[CdxLine]]) -> list[Selection]:
-        """Run the rules in the pool on pages of lines. A line at which the rules fail is left out."""
+        """Run the rules in the pool on pages of lines, and return a selection for each page.
+
+        A line at which the rules fail is left out.
+        """
 
         def run_rules(pages: Sequence[Sequence[CdxLine]]) -> list[Selection | Reading]:
             jobs = [SelectJob(self._captures, source, self._run.harvest.options, tuple(lines)) for lines in pages]

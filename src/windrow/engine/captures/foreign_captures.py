@@ -56,7 +56,11 @@ RETRIED_REASONS = (
     *(Reason.SERVER_ERROR, Reason.RATE_LIMITED, Reason.SITE_GIVEN_UP),
     *(Reason.LOGIN_FAILED, Reason.NO_SECRET, Reason.POLICY_DENIED, Reason.PRIVATE_ADDRESS),
 )
-"""Reasons of failure for which each run tries again to read a record. For other reasons, an operator must retry it."""
+"""Reasons of failure after which each run tries again to read a record.
+
+After a failure for another reason, a record is read again only if an operator orders a retry, or if its index line was
+wrong and has changed.
+"""
 
 BATCH_RECORDS = 128
 """The maximum number of records that are fetched, copied and stored together."""
@@ -73,10 +77,11 @@ PARALLEL_FILES = 8
 class _WantedRecord:
     """A wanted line of an index, and where its record is.
 
-    `warc_path` is the WARC file that the line names, None if no folder of the source has it. `source_path` is the file
-    from which the record is copied, at `offset`: the WARC file, or a file with this record only that was fetched from
-    another machine. `key` identifies the record in the ledger: a WARC file in no folder of the source is `elsewhere`.
-    `failed_key` is the (file, offset) under which its earlier failure is stored, None if it did not fail before.
+    `warc_path` is the WARC file that the line names, or None if it is in no folder of the source or if several files
+    may be meant. `source_path` is the file from which the record is copied, at `offset`: the WARC file, or a file with
+    this record only that was fetched from another machine. `key` identifies the record in the ledger; if `warc_path` is
+    None, it has `elsewhere` instead of the path. `failed_key` is the (file, offset) under which the ledger has the
+    failure that is retried, or None if the record is not retried.
     """
 
     __slots__ = ("failed_key", "key", "line", "offset", "source_path", "warc_path")
@@ -95,7 +100,7 @@ class ForeignCapturing:
     """Reads the WARC files of one source, or their indexes.
 
     An `index` is the ledger's row for an index file or a WARC file. Its `place` is how far the file was read: a line
-    number in an index file, an offset in a WARC file.
+    number in an index file, an offset in a WARC file, or END_OF_FILE.
     """
 
     def __init__(self, capture_ledger: CaptureLedger, tally: CaptureTally) -> None:
@@ -114,7 +119,10 @@ class ForeignCapturing:
             self._archive.close()
 
     def run(self, inputs: Inputs) -> None:
-        """Retry records that failed before; then read new lines of indexes, or new WARC files if there is no index."""
+        """Retry records that failed before; then read new lines of indexes.
+
+        If the source has no indexes, new records of its WARC files are read instead.
+        """
         files = [*self._find_files(inputs.warc, WARC_SUFFIXES)]
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
@@ -191,7 +199,10 @@ class ForeignCapturing:
             self._tally.errors.append(str(error))
 
     def _choose(self, job: BlockJob, chosen: ChosenLines | Reading) -> ChosenLines:
-        """Return the lines that a job chose. If its rules failed, only the lines at which they fail are left out."""
+        """Return the lines that a job chose.
+
+        If the job failed, it is run again on parts of its lines, so that only the lines at which it fails are left out.
+        """
         if isinstance(chosen, ChosenLines):
             return chosen
         lines, wanted, left_out, count = job.content.split(b"\n"), list[CdxLine](), list[LeftOutLines](), 0
@@ -238,8 +249,8 @@ class ForeignCapturing:
     def _take_chosen(self, index: IndexRow, position: int, chosen: ChosenLines, path: Path | None = None) -> bool:
         """Copy the records of the chosen lines, and store that the index was read up to `position`.
 
-        Returns False, without storing the position, if the run is stopped or reaches its limit before. `path` is the
-        WARC file if it is read without an index, otherwise None.
+        Returns False, without storing the position, if the run is stopped or reaches its limit before all are copied.
+        `path` is the WARC file if it is read without an index, otherwise None.
         """
         capture_ledger = self._capture_ledger
         for batch in _batches(chosen.wanted):
@@ -257,7 +268,10 @@ class ForeignCapturing:
     def _locate(
         self, line: CdxLine, index: IndexRow, path: Path | None, failed_key: tuple[str, int] | None = None
     ) -> _WantedRecord:
-        """Return a line of `index` with the WARC file of its record: `path` or, if that is None, the one it names."""
+        """Return a line of `index` with the WARC file of its record.
+
+        This is `path` or, if `path` is None, the file that the line names, if it is found.
+        """
         index_path = Path(index.name)
         elsewhere = line.warc
         if self._remote is None:  # another index may name another file that is missing under the same name
@@ -274,7 +288,7 @@ class ForeignCapturing:
         self._run.tick()
 
     def _retry_failed(self) -> None:
-        """Try again to copy records that failed for one of RETRIED_REASONS, or that an operator retries."""
+        """Try again to copy records that failed for one of RETRIED_REASONS, or whose retry an operator ordered."""
         run, last_place = self._run, ("", -1)
         indexes = {row.id: row for row in run.ledger.captures.indexes(run.collection.name, self._source.name)}
         while not self._capture_ledger.must_stop():
@@ -343,7 +357,10 @@ class ForeignCapturing:
         return [*new_records.values()]
 
     def _failed_before(self, record: _WantedRecord) -> bool:
-        """Return whether a record failed before; False if it is retried now, or if its line was wrong and changed."""
+        """Return whether a record failed before.
+
+        Return False if it is retried now, or if it differed from its index line and the line has changed since.
+        """
         if record.failed_key is not None:
             return False
         name, key = self._run.collection.name, (record.key.warc, record.key.offset)
@@ -354,7 +371,10 @@ class ForeignCapturing:
         return checked_fields(CdxLine(*json.loads(line))) == checked_fields(record.line)
 
     def _fetch_records(self, records: Sequence[_WantedRecord]) -> dict[_WantedRecord, Any]:
-        """Fetch records from other machines, and return a failed reading for each record that was not fetched."""
+        """Fetch records from other machines, and set their paths.
+
+        Return a failed reading for each record that was not received. Does nothing if the source has no remote folder.
+        """
         failures: dict[_WantedRecord, Any] = {}
         if self._remote is None or not records:
             return failures
@@ -370,11 +390,12 @@ class ForeignCapturing:
     def _copy_record(
         self, index: IndexRow, record: _WantedRecord, outcome: Any, payloads: dict[str, KeptResponse]
     ) -> Attempt | None:
-        """Copy a verified record into the archive and return its attempt, or None if it is not wanted.
+        """Copy a record into the archive if it was verified and is wanted, and return its attempt.
 
-        `outcome` is a VerifiedRecord, a failed reading with the reason for the attempt, or None if the record has no
-        file or no offset. `payloads` has the responses that were copied before, by the digest of their body; this one
-        is added.
+        Returns a failed attempt if the record cannot be used, or None if it is left out, which is counted. `outcome` is
+        a VerifiedRecord, a failed reading with the reason for the attempt, or None if the record has no file or no
+        offset. `payloads` has the responses that were copied before, by the digest of their body; the response of this
+        record is added.
         """
         if not isinstance(outcome, VerifiedRecord):
             return self._failed_attempt(index, record, outcome)

@@ -30,11 +30,11 @@ _DIGITS = re.compile(r"\d{14}")
 
 
 class ImportedRecord(NamedTuple):
-    """A record as windrow interprets it: one of `attempt`, `skipped` and `wrong` is set.
+    """A record as windrow interprets it: exactly one of `attempt`, `skipped` and `wrong` is set.
 
-    `skipped` is the kind of a record that is ignored, such as "warcinfo". `wrong` is why a record cannot be imported;
-    `finding` explains it. `payload` is the digest of the body and `url` the address, both as the file states them.
-    `refers` is true for a revisit whose bytes are in another record.
+    `skipped` describes a record that is ignored, such as "warcinfo" or "answer to POST". `wrong` is why a record cannot
+    be imported; `finding` explains it. `payload` is the digest of the body and `url` the address, both as the file
+    states them. `refers` is true for a revisit whose bytes are in another record.
     """
 
     attempt: Attempt | None = None
@@ -47,7 +47,10 @@ class ImportedRecord(NamedTuple):
 
 
 def with_methods(records: Iterable[WarcRecord]) -> Iterator[tuple[WarcRecord, str]]:
-    """Yield each record with the HTTP method of its request, or "" if no request stands just before or after it."""
+    """Yield each record with the HTTP method of its request.
+
+    The method is "" if the record is not a response, or if its request is not just before or after it.
+    """
     preceding: WarcRecord | None = None
     response: WarcRecord | None = None
     for record in records:
@@ -75,9 +78,10 @@ def _request_method(response: WarcRecord, request: WarcRecord | None) -> str:
 
 
 def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "") -> ImportedRecord:
-    """Interpret a record of the WARC file `warc` as an attempt of the `kind` of addresses, such as CAPTURED.
+    """Interpret a record of the WARC file `warc` as an attempt at an address.
 
-    `method` is the HTTP method of its request, or "" if it is not known.
+    `kind` is the kind of the address, such as CAPTURED. `method` is the HTTP method of the record's request, or "" if
+    it is not known.
     """
     if record.reason is not None and record.reason is not Reason.TOO_LARGE:
         return _report_fault(record, record.reason, record.message)
@@ -102,7 +106,7 @@ def interpret_record(record: WarcRecord, warc: str, kind: int, method: str = "")
 
 
 def _why_skipped(record: WarcRecord, address: str, method: str) -> str:
-    """Return the kind of a record that is ignored, such as "warcinfo", or "" if the record is not ignored."""
+    """Describe a record that is ignored, such as "warcinfo" or "answer to POST". Return "" if it is not ignored."""
     if method not in {"", "GET"}:
         return f"answer to {method[:10]}"
     if record.kind not in _IMPORTED_KINDS and not _is_not_modified(record):
@@ -206,7 +210,7 @@ class BlockJob(NamedTuple):
 
 
 class ScanJob(NamedTuple):
-    """A job that makes index lines of the records in a WARC file, from the offset `start` on, and selects lines."""
+    """A job that makes index lines for the records of a WARC file, from the offset `start` on, and selects lines."""
 
     captures: Captures
     source: Source
@@ -215,7 +219,10 @@ class ScanJob(NamedTuple):
     start: int
 
     def run(self, limits: Limits) -> ChosenLines:
-        """Make index lines of at least SCAN_RECORDS records, if the file has as many, and run the rules on them."""
+        """Make index lines for at least SCAN_RECORDS records, or for all if fewer are left, and run the rules on them.
+
+        Records that cannot be used get no line, and are counted as left out.
+        """
         rules = IndexRules(self.captures, self.source, self.options)
         wanted: list[CdxLine] = []
         count, position = 0, self.start
@@ -239,7 +246,7 @@ class ScanJob(NamedTuple):
 
 
 class ChosenLines(NamedTuple):
-    """The wanted lines of a job, the lines that rules left out, and the number of all lines that it read."""
+    """The result of a job: the wanted lines, how many lines each rule left out, and the number of all lines read."""
 
     wanted: tuple[CdxLine, ...]
     left_out: tuple[LeftOutLines, ...]
@@ -262,7 +269,7 @@ class RecordJob(NamedTuple):
     line: CdxLine
 
     def run(self, limits: Limits) -> VerifiedRecord:
-        """Read a record.
+        """Read a record, and compare it with its index line.
 
         Raises ArchiveError if it is missing or broken, or contradicts its index line or its own digest. Unless the
         record is a revisit, the digest `payload` of the result was verified.
@@ -285,7 +292,8 @@ def _compare_line(line: CdxLine, url: str, length: int) -> None:
     """Raise ArchiveError (BAD_LINE) if a record does not have the address or the length that its index line states.
 
     Addresses are equal if they have the same SURT key: `http` or `https`, `www`, default ports and letter case do not
-    matter. The length of a line may lack the line ends after the record. The length 0 means that it is not known.
+    matter. The two lengths may differ by the line ends after the record. A length of 0 or None in the index line means
+    that it is not known.
     """
     if surt(normalise(line.url).url) != surt(url):
         raise ArchiveError("the record's address differs from that of its index line", reason=Reason.BAD_LINE)
@@ -305,7 +313,11 @@ class VerifiedRecord(NamedTuple):
 
 
 def _index_line(record: WarcRecord, imported: ImportedRecord, path: Path) -> CdxLine:
-    """Return the index line of a record; the digest of the body is computed if the record lacks it, as in ARC files."""
+    """Return the index line of a record.
+
+    If the record does not state the digest of its body, as in ARC files, the line has the computed digest, or none if
+    the record is a revisit.
+    """
     attempt = imported.attempt
     assert attempt is not None
     mime = REVISIT if imported.refers else attempt.kept.mime if attempt.kept else ""

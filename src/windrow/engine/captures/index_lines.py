@@ -31,11 +31,11 @@ class IndexedCapture(NamedTuple):
 def explain_all(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], *, url: str, piped: Path
 ) -> list[ExplainedCapture | IndexedCapture]:
-    """Run a source's rules again on the captures and index lines of a normalised address, and return the results.
+    """Return what a source's rules now decide about captures and index lines of a normalised address.
 
-    These are the captures that other collections made, and the first _MAX_LINES lines in indexes. `piped` is the folder
-    of the indexes that were piped into earlier runs. All indexes are read, which takes about a second for a gigabyte.
-    Raises ArchiveError if an index cannot be read.
+    They are run on the captures of this ledger that the source may take, and on the first _MAX_LINES lines about the
+    address in indexes. `piped` is the folder of the indexes that were piped into earlier runs. All indexes are read,
+    which takes about a second for a gigabyte. Raises ArchiveError if an index cannot be read.
     """
     explained: list[ExplainedCapture | IndexedCapture] = [
         *explain_captures(ledger, collection, source, options, hash64(url))

@@ -2,7 +2,8 @@
 
 Records are fetched in parallel into a folder of the archive, verified, and copied from there. A record without a length
 in its index (CDX with 9 fields) is fetched in parts, each larger than the last, until it ends. If a server is busy, the
-request is repeated after a pause. After MAX_FAILURES failures in a row, the run makes no further requests.
+request is repeated after a pause. After MAX_FAILURES failures in a row, the run makes no further requests for the
+source.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class GrowingRecord:
     """Finds the end of a record of unknown length while it is received, and writes the record to a file.
 
     A gzip member ends with its stream, an uncompressed WARC record after its Content-Length. Other records are refused,
-    since only an index has the length of an uncompressed ARC record. `seen` is the number of bytes received.
+    since only an index states the length of an uncompressed ARC record. `seen` is the number of bytes received.
     `has_ended` is true after the last byte of the record.
     """
 
@@ -168,7 +169,7 @@ class RemoteRecords:
         return self._remote_folders[0].site.address()
 
     def __enter__(self) -> Self:
-        """Make an empty folder for the records, since a killed run may have left files in it."""
+        """Make the folder for the records; files that a killed run left in it are removed."""
         shutil.rmtree(self._fetched_folder, ignore_errors=True)
         self._fetched_folder.mkdir(parents=True)
         self._runner.__enter__()

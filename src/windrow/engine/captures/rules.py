@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from windrow.ledger import Ledger
 
 MAX_RULES = 200
-"""The maximum number of rules of an index that are counted one by one. More rules with one reason count as one."""
+"""The maximum number of rules of an index that are counted one by one.
+
+Further rules with the same reason count as one.
+"""
 
 MAX_KINDS = 10_000
 """The maximum number of kinds (pairs of media type and status) for which the rules' result is remembered."""
@@ -33,7 +36,7 @@ _MAX_RULE_LENGTH = 200  # the maximum number of characters of a rule's name that
 
 
 class SelectJob(NamedTuple):
-    """Lines of an index, to be selected for a source."""
+    """A job that runs a source's rules on lines of an index."""
 
     captures: Captures
     source: Source
@@ -41,7 +44,7 @@ class SelectJob(NamedTuple):
     lines: Sequence[CdxLine]
 
     def run(self, _limits: Limits) -> Selection:
-        """Run the rules on the lines, and return which they select."""
+        """Run the rules on the lines, and return which lines they select."""
         return select_lines(self)
 
 
@@ -80,14 +83,14 @@ def search_fault(
 
 
 class Selection(NamedTuple):
-    """The indexes of the wanted lines of a job, and the lines that rules left out."""
+    """The indexes of the wanted lines of a job, and how many lines each rule left out."""
 
     wanted: tuple[int, ...]
     left_out: tuple[LeftOutLines, ...]
 
 
 class IndexRules:
-    """Runs the rules of one source on lines, and counts the lines that they leave out, by Skip."""
+    """Runs the rules of one source on lines, and counts for each Skip the lines that are left out."""
 
     def __init__(self, captures: Captures, source: Source, options: Mapping[str, Any]) -> None:
         self._rules = captures.select(source, options)
@@ -96,7 +99,10 @@ class IndexRules:
         self._counts: dict[Skip, list[Any]] = {}  # [number of lines, address of the first one]
 
     def is_wanted(self, line: CdxLine) -> bool:
-        """Return whether a line is wanted; if not, count it. If a rule fails, its error is counted as the rule."""
+        """Return whether a line is wanted; if it is not, count it.
+
+        If the rules raise an error, the line is counted as left out, with the error as the name of the rule.
+        """
         try:
             skip = self._rules(line)
         except Exception as error:  # noqa: BLE001 an error at one line must be reported, and not lose the other lines
@@ -156,7 +162,7 @@ class IndexRules:
 
 
 def select_lines(job: SelectJob) -> Selection:
-    """Run the rules on each line of a job."""
+    """Run the rules on each line of a job, and return which lines they select."""
     rules = IndexRules(job.captures, job.source, job.options)
     positions = tuple(position for position, line in enumerate(job.lines) if rules.is_wanted(line))
     return Selection(positions, rules.left_out())
@@ -191,7 +197,7 @@ class ExplainedCapture(NamedTuple):
 def explain_captures(
     ledger: Ledger, collection: Collection, source: Source, options: Mapping[str, Any], address: int
 ) -> list[ExplainedCapture]:
-    """Run a source's rules again on the captures that it could take of an address, which is given by its digest."""
+    """Run a source's rules again on the captures of an address that it may take. `address` is the address's digest."""
     explained: list[ExplainedCapture] = []
     if (captures := collection.captures) is None:
         return explained

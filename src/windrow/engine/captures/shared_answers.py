@@ -53,7 +53,7 @@ class SharedAnswers:
         return self._last_requests.get(origin, 0.0)
 
     def robots_answer(self, source: Source, origin: str) -> HeldAnswer | None:
-        """Return the robots.txt of an origin that another collection received in this run, or None."""
+        """Return the robots.txt of an origin that another collection received in this session, or None."""
         if origin not in self._last_requests:
             return None
         run = self._run
@@ -65,7 +65,7 @@ class SharedAnswers:
     def answers_for(
         self, source: Source, origin: str, addresses: Iterable[DueAddress], requests: Mapping[int, HttpRequest]
     ) -> dict[int, HeldAnswer]:
-        """Return the responses that other collections received from addresses, by the address's digest.
+        """Return the responses of this session that other collections received from addresses, by the address's digest.
 
         `requests` has the stored requests of addresses, by the same digest. Only addresses that get a plain GET are
         answered.

@@ -1,4 +1,4 @@
-"""The HTTP client of a walk: send requests within the run's limits, archive the responses, and count redirects."""
+"""The HTTP client of a walk: it sends requests within the run's limits, archives responses, and counts redirects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,10 @@ class Upload:
     """The body of a request that sends kept documents; `size` is its length in bytes. It must be closed after use."""
 
     def __init__(self, folder: Path, request: HttpRequest, limits: Limits) -> None:
-        """Open the documents to send, in the archive's `folder`. Raises StepError if one is missing or too short."""
+        """Open the documents to send, in the archive's `folder`.
+
+        Raises StepError or ArchiveError if one is missing, cannot be read or is too short.
+        """
         self._segments: list[_Segment] = []
         try:
             self._open_segments(folder, request, limits)
@@ -100,7 +103,7 @@ ReadingLimit = Callable[[int], AbstractContextManager[None]]
 
 
 def secrets_of(source: Source, origin: str) -> SentSecrets | None:
-    """Return the secrets of a source, or None if `origin` is not its own origin."""
+    """Return the secrets of a source, or None if it has none or if `origin` is not its own origin."""
     has_password = source.site.secret is not None and source.site.username
     if not (source.credentials or has_password) or parts(source.site.address("/")).origin != origin:
         return None
@@ -120,7 +123,7 @@ class CrawlResult(NamedTuple):
 
     @property
     def status(self) -> int | None:
-        """The status of the response, or None if the response was not complete."""
+        """The status of the response, or None if there was no complete response and a retry may get one."""
         return None if self.attempt.retry else self.attempt.status
 
 
@@ -131,10 +134,11 @@ class ArchivingClient:
         self, archive: ArchiveWriter, robots_kind: int, large: Mapping[int, int], reading: ReadingLimit,
         service: Service | None = None, *, secrets: Callable[[], SentSecrets | None] = lambda: None,
     ) -> None:  # fmt: skip
-        """Write to `archive`. `robots_kind` is the kind of a robots.txt, `large` has byte limits by kind of address.
+        """Write to `archive`.
 
-        A `service`, if it is not None, has its own limits. `secrets` is called once; the secrets that it returns, if
-        any, are sent with all requests except those for robots.txt. `reading` limits the time for reading a response.
+        `robots_kind` is the kind of address of a robots.txt, `large` has byte limits by kind of address. A `service`,
+        if it is not None, has its own limits. `secrets` is called once; the secrets that it returns, if any, are sent
+        with all requests except those for robots.txt. `reading` limits the time for reading a response.
         """
         self._archive = archive
         self._look_up_secrets = secrets
@@ -146,7 +150,10 @@ class ArchivingClient:
         self._limits_by_kind: dict[int, ResponseLimits] = {}
 
     def _reply_limits(self, kind: int, seconds: float) -> ResponseLimits:
-        """Return the limits for responses of a kind. `seconds` limits a service, which declares a time if it is 0."""
+        """Return the limits for responses of a kind.
+
+        `seconds` is the time limit for a response of a service; 0 stands for the time that the service declares.
+        """
         limits = self._archive.limits
         if self._service is not None:
             seconds = seconds or float(self._service.seconds)
@@ -206,7 +213,10 @@ class ArchivingClient:
     async def _request(
         self, client: HttpClient, job: FetchJob, request: HttpRequest, upload: Upload | None
     ) -> CrawlResult:
-        """Send a request, conditional if the address has validators. `upload` is its body if it sends documents."""
+        """Send a request, conditional if it is a GET and the address has validators, and archive the response.
+
+        `upload` is the body of a request that sends documents, otherwise None.
+        """
         started, clock = now(), time.monotonic()
         etag, modified = job.validators
         headers = {"If-None-Match": etag} if etag else {}
@@ -230,7 +240,10 @@ class ArchivingClient:
     def _keep_reply(
         self, attempt: Attempt, sink: CaptureSink, reply: ClientResponse, bounds: ResponseLimits, job: FetchJob
     ) -> CrawlResult:
-        """Archive a response. The result has the decoded body if the status is a success."""
+        """Archive a response, unless it may repeat a secret.
+
+        The result has the decoded body if the status is a success and the body can be used.
+        """
         fields, body, reason, message = reply.fields, b"", None, ""
         if 200 <= reply.status < 300:
             try:
@@ -294,7 +307,7 @@ def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: boo
 
 
 def _content_codings(fields: Mapping[str, str]) -> dict[str, str]:
-    """Return the header fields that are needed to decode the archived body. It is not chunked any more."""
+    """Return the header fields that are needed to decode the archived body, which is not chunked."""
     return {"content-encoding": fields["content-encoding"]} if "content-encoding" in fields else {}
 
 
@@ -321,10 +334,7 @@ class RedirectChains:
         self._hops: dict[int, int] = {}  # redirects in a row, by the address to which the last one leads
 
     def limit_chain(self, event: AttemptEnded) -> AttemptEnded:
-        """Return the event of an attempt.
-
-        If HOPS redirects led to its address, the target of a further one is left out.
-        """
+        """Return the event of an attempt, without the target of its redirect if HOPS redirects led to its address."""
         hops = self._hops.pop(event.attempt.target, 0) + 1
         if not event.attempt.location or not event.found:
             return event

@@ -34,13 +34,19 @@ MAX_PER_HOST = 128
 """The maximum number of addresses of a host that a fetcher has at a time."""
 
 MAX_IN_HAND = 32_768
-"""About the maximum number of addresses that all fetchers have at a time. If there are many hosts, each gets fewer."""
+"""The approximate maximum number of addresses that all fetchers have together.
+
+If there are many hosts, each gets fewer.
+"""
 
 MIN_PER_HOST = 8
 """The number of addresses that a host gets at a time if there are very many hosts."""
 
 MAX_SERVICE_WAIT = 60.0
-"""The longest time that a run waits for a busy service, in seconds. Later requests are left to the next run."""
+"""The longest time that a run waits for a busy service, in seconds.
+
+Requests that are due later than that are left to the next run.
+"""
 
 _NEVER_CAPTURED = KnownCapture()
 
@@ -68,7 +74,7 @@ class CrawlDispatcher:
     """Sends addresses to the fetchers and stores attempts; a host here is an origin (scheme, host name and port)."""
 
     def __init__(self, run: HarvestRun, crawl: Crawl, sources: Sequence[Source] | None = None) -> None:
-        """Crawl the active sources in `sources`, by default the sources of the harvest that have an address."""
+        """Crawl the active sources among `sources` (None: those sources of the harvest that have an address)."""
         self._run = run
         self._crawl = crawl
         harvested = [source for source in run.harvest.sources if source.site.scheme] if sources is None else sources
@@ -134,7 +140,7 @@ class CrawlDispatcher:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the sources' tasks, as failed after an error. If the run was stopped at once, they stay open."""
+        """Close the sources' tasks: as failed after an error, and not at all if the run was stopped at once."""
         self._shared_answers.leave_for_later(self._sources.values())
         closers: list[Close] = [self._run.progress.end]
         if not isinstance(error, KeyboardInterrupt | Stopped):
@@ -142,7 +148,10 @@ class CrawlDispatcher:
         close_all(closers, error)
 
     def _await_services(self) -> bool:
-        """Return whether a request to a busy service is due within MAX_SERVICE_WAIT; send the requests due now."""
+        """Return whether a request to a service is due within MAX_SERVICE_WAIT, and the limit is not reached.
+
+        Services with requests that are due now are marked, so that the requests are sent next.
+        """
         current_time, soonest = int(now().timestamp()), None
         for host in self._hosts.values():
             if not host.is_given_up and service_of(host.source) is not None:
@@ -155,7 +164,7 @@ class CrawlDispatcher:
         return is_below_limit and soonest is not None and soonest - current_time <= MAX_SERVICE_WAIT
 
     def sources_given_up(self) -> set[str]:
-        """Return the names of the sources that have an origin which was given up for this run."""
+        """Return the names of the sources of which an origin was given up for this run."""
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
@@ -307,7 +316,10 @@ class CrawlDispatcher:
         run.progress.step(1, is_failed)
 
     def _final_failures(self, writer: LedgerWriter, source: Source, attempt: Attempt) -> int:
-        """Return how many failures in a row a service declares final; 0 if this one is not final."""
+        """Return how many attempts in a row, from this one back, failed for reasons that a service declares final.
+
+        The result is 0 if the source is not a service, or if the reason of this attempt is not final.
+        """
         service = service_of(source)
         if service is None or attempt.reason not in service.final:
             return 0

@@ -21,7 +21,7 @@ MAX_FAULTS_NAMED = 5
 """The maximum number of failed requests that the comment of a source's task names."""
 
 ENDLESS_RULE = "{}, whose new pages only repeat earlier texts"
-"""The rule under which addresses of an endless origin are counted as left out; the origin is inserted."""
+"""The name of the rule under which addresses of an endless origin are counted as left out; `{}` becomes the origin."""
 
 FIRST_REDIRECT_STATUS = 300
 
@@ -66,7 +66,10 @@ class SourceTally:
             self._check_usable(crawl, event)
 
     def _check_usable(self, crawl: Crawl, event: AttemptEnded) -> None:
-        """Count a response if it is usable. Otherwise note why a seed is not a page, or why it cannot be followed."""
+        """Count a response and whether it is usable, and note why a required response is not.
+
+        Required are the responses to seeds and to the targets of their redirects; in a discovery by requests, all are.
+        """
         attempt = event.attempt
         self.responses += attempt.status is not None
         if not crawl.by_request:
@@ -144,7 +147,10 @@ def close_tallies(
 
 
 def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
-    """Mark a source as failed if nothing usable was returned. If this run made no request, its last attempts decide."""
+    """Mark a source as failed if it has faults and returned nothing usable.
+
+    If this run requested nothing of it, the last attempts at its seeds decide.
+    """
     if not tally.attempts and not tally.handed_out:
         tally.faults = _earlier_faults(run, crawl, tally)
     if tally.faults and not tally.usable:
@@ -154,7 +160,7 @@ def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
-    """Mark a source as failed if far fewer of its responses than usual have a page, as from a site that blocks it."""
+    """Mark a source as failed if far fewer of its responses than usual have a page, as when the site blocks windrow."""
     if crawl.by_request or tally.is_failed or tally.responses < MIN_RESPONSES:
         return
     share = 100 * tally.usable // tally.responses
@@ -167,7 +173,10 @@ def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return why the last attempts at seeds failed; [] if one was usable or is missing, or if the source has pages."""
+    """Return why the last attempts at seeds failed.
+
+    Return [] if one did not fail, if a seed has not been requested yet, or if the source has pages.
+    """
     faults, source = [], tally.source
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
         address = run.ledger.addresses.get(run.collection.name, digest)

@@ -51,7 +51,10 @@ REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 
 
 class OriginCrawler:
-    """Walks an origin. A method that returns BatchBroken says why the walk ends, or returns None if it continues."""
+    """Walks an origin.
+
+    Methods that can end the walk return a BatchBroken that says why it ends, or None if it goes on.
+    """
 
     def __init__(
         self, walk: CrawlOrigin, archiver: ArchivingClient, recent: RecentUrls, report: Callable[[Event], None],
@@ -93,7 +96,10 @@ class OriginCrawler:
         self._report_end(self._end, [job for job in unfinished if job])
 
     async def _work(self) -> FetchJob | None:
-        """Make requests over one connection until the walk ends. Return the last job, which may not have been done."""
+        """Make requests over one connection until the walk ends.
+
+        Return the last job that was taken, which may be unfinished, or None if there was none.
+        """
         job: FetchJob | None = None
         try:
             async with HttpClient(origin_site(self._walk, self._walk.origin)) as client:
@@ -328,7 +334,10 @@ def _with_fault(attempt: Attempt, error: Exception) -> Attempt:
 
 
 def _with_wait(attempt: Attempt, pause: float | None) -> Attempt:
-    """Return an attempt with `pause` as its `wait`, or without a `wait` if `pause` is short. None changes nothing."""
+    """Return an attempt with `pause` as its `wait`, or without a `wait` if `pause` is short.
+
+    If `pause` is None, the `wait` stays.
+    """
     wait = attempt.wait if pause is None else pause if pause >= MIN_RECORDED_PAUSE_SECONDS else None
     return attempt if wait == attempt.wait else attempt._replace(wait=wait)
 

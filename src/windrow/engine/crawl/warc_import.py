@@ -31,7 +31,7 @@ from windrow.model import ArchivePlace, Attempt, Finding, FoundUrl, KeptResponse
 from windrow.reasons import Reason
 
 BATCH_SIZE = 256
-"""About the number of records that are stored in one transaction."""
+"""The approximate number of records that are stored in one transaction."""
 
 MAX_FINDINGS = STORED_FINDINGS.number
 """The maximum number of findings of one file that are stored. Further findings are only counted."""
@@ -75,13 +75,16 @@ class _Tally:
         self.skipped += tally.skipped
 
     def is_fruitless(self) -> bool:
-        """Return whether no capture was imported from a file, unless it has only records about its crawler."""
+        """Return whether no capture was imported from a file, unless all its records are about its crawler."""
         return not self.attempts and not (
             self.skipped and not self.faults and not self.waiting and self.skipped.keys() <= _CRAWLER_RECORDS
         )
 
     def has_omissions(self, waiting: int) -> bool:
-        """Return whether documents are missing. `waiting` is the number of revisits without an original."""
+        """Return whether some documents in the files were not imported for this source.
+
+        `waiting` is the number of revisits without an original.
+        """
         return bool(waiting or self.faults or self.other_sources or self.skipped.keys() - _CRAWLER_RECORDS)
 
     def summary(self, name: str, waiting: int) -> str:

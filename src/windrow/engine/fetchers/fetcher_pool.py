@@ -86,7 +86,7 @@ class _RunningFetcher:
 
     @property
     def load(self) -> int:
-        """The number of batches that run, plus the number of idle connections, whose sites may get batches again."""
+        """The number of running batches, plus that of idle connections, since their sites may get batches again."""
         return len(self.batches) + self.idle_connections.total()
 
     def begin_batch(self, batch: TransferBatch | CrawlOrigin, jobs: Sequence[FetchJob] = ()) -> None:
@@ -237,7 +237,7 @@ class FetcherPool:
         return received
 
     def close(self, *, at_once: bool = False) -> None:
-        """End the processes once they have finished their files; if `at_once`, kill them."""
+        """End the processes once they have finished their files, or after _CLOSE_SECONDS; if `at_once`, kill them."""
         deadline = time.monotonic() + (0.0 if at_once else _CLOSE_SECONDS)
         for member in self._members.values():
             member.send(None)

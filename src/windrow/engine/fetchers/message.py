@@ -97,13 +97,13 @@ class BatchBroken(NamedTuple):
 
     @classmethod
     def of_error(cls, error: WindrowError) -> Self:
-        """Describe an error of a transport or of the archive, which ended a batch."""
+        """Describe an error of a transport or of the archive that ended a batch."""
         wait = error.wait if isinstance(error, TransportError) else None
         return cls(error.reason or Reason.PROTOCOL_ERROR, str(error), error.hint, error.retry, wait)
 
     @classmethod
     def of_fault(cls, error: Exception) -> Self:
-        """Describe a lack of memory or a bug in windrow, which ended a batch."""
+        """Describe a lack of memory, or a bug in windrow, that ended a batch."""
         if isinstance(error, MemoryError):
             return cls(Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning, "", retry=False, wait=None)
         return cls(Reason.STEP_FAILED, f"{type(error).__name__}: {error}"[:1000], "", retry=False, wait=None)
@@ -116,9 +116,9 @@ class BatchBroken(NamedTuple):
 class BatchEnded(NamedTuple):
     """A batch is done, or the walk of an origin has ended. `untouched` has the targets of jobs that were not tried.
 
-    `broken` is None if the batch is done. If the fetcher died while it read a response of this batch, `culprit` is the
-    target of that response, or 0 for a robots.txt. If it died while it read a response of another batch, `spared` is
-    true.
+    When a walk ends, it may also have the last jobs that were tried. `broken` is None if the batch is done. If the
+    fetcher died while it read a response of this batch, `culprit` is the target of that response, or 0 for a
+    robots.txt. If it died while it read a response of another batch, `spared` is true.
     """
 
     batch: int

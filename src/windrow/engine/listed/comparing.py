@@ -1,8 +1,8 @@
 """Compare each file in the archive, once, with the files of the same key and size at other sources.
 
-The last 64 KiB of a file are fetched and compared with the end of the archived file. They are not kept. A zip has its
-table of contents there, with a checksum of every member, so zips that differ anywhere differ there too. A difference is
-recorded as a finding. Files of different sizes are recorded by `listing`.
+The last 64 KiB of a file are fetched and compared with the end of the archived file. The fetched bytes are not kept. A
+zip has its table of contents there, with a checksum of every member, so zips that differ anywhere differ there too. A
+difference is recorded as a finding. Files of different sizes are recorded by `listing`.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class _Comparison:
         writer.mirrors.add(self._run.session, compared.source.name, mirror.file, offer, "compared")
 
     def _held_digest(self, mirror: UncomparedMirror) -> str:
-        """Return "" if the bytes cannot be read."""
+        """Return the digest of the end of the archived file, or "" if it cannot be read."""
         place = self._run.ledger.captures.of_digest(mirror.digest)
         try:
             if place is None:

@@ -73,11 +73,17 @@ Entries = list[ListingEntry] | None
 """The entries of a folder, or None if the folder does not exist."""
 
 MAX_IDLE_SECONDS = 10.0
-"""The time after which an idle connection is closed, in seconds. A login takes time, but idle ones burden servers."""
+"""The time after which an idle connection is closed, in seconds.
+
+Opening a connection takes time, but idle connections burden servers.
+"""
 
 
 class RemainingJobs(deque[FetchJob]):
-    """The remaining jobs of a batch. Once `halted` is set, it is false, since its jobs must not be begun."""
+    """The remaining jobs of a batch.
+
+    Once `halted` is set, the object counts as false even if jobs remain, since they must not be begun.
+    """
 
     halted = False
 

@@ -32,7 +32,7 @@ GATHER_SECONDS = 0.25
 """The time for which events are gathered into one transaction, in seconds. The end of a batch is recorded at once."""
 
 MAX_NAMED = 5
-"""The maximum number of files that a message on resting files names."""
+"""The maximum number of files that a message about resting files names."""
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class Fetching:
             self._recorded_at = time.monotonic()
 
     def _record_pauses(self) -> None:
-        """Record which files rest, and which failed so that they are only fetched if an operator retries them."""
+        """Record which files rest, and which failed for good, so that only an operator's retry fetches them."""
         run = self._run
         phase = run.collection.fetch_phase
         failed_sessions = run.ledger.attempts.failed_sessions(list(self._given_up))

@@ -50,7 +50,10 @@ class _Listings:
     down: set[str] = field(default_factory=set)
 
     def take_due(self, now: float) -> list[_SourceListing]:
-        """Return the listings that are due at `now` (time.monotonic). A source that asked for a long pause is down."""
+        """Return the listings that are due at `now` (time.monotonic).
+
+        A source that asked for a long pause is marked as down.
+        """
         due_listings = []
         for listing in [waiting for waiting in self.waiting if waiting.due <= now and not self.run.stopping()]:
             wait = self.pauses.remaining(listing.source.site)
@@ -135,7 +138,7 @@ def _record_late(run: HarvestRun, late_listings: list[_SourceListing], deadline:
 
 
 def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken) -> bool:
-    """Return whether to list a source again, and set when; if not, close its task as failed."""
+    """Return whether to list a source again, and set the time for that. If not, close its task as failed."""
     listing.attempts += 1
     may_retry = broken.retry and worth_waiting(broken.wait) and not run.stopping()
     if may_retry and listing.attempts < listing.source.attempts:
@@ -151,8 +154,8 @@ def _should_retry(run: HarvestRun, listing: _SourceListing, broken: BatchBroken)
 def _record_offers(run: HarvestRun, listing: _SourceListing) -> None:
     """Record the files that a source offers now, and the files that it does not offer any more.
 
-    If a folder that had files is missing or has unreadable lines, which may be about these files, the missing files are
-    not recorded as gone, and the listing has failed.
+    If a folder that had files is missing, or if its listing has unreadable lines (which may be about missing files),
+    its missing files are not recorded as gone, and the listing has failed.
     """
     offers = run.collection.listing.plan(listing.source, listing.entries, run.harvest.options)
     known_mirrors = {mirror.key: mirror for mirror in run.ledger.mirrors.of_source(listing.source.name)}
@@ -198,8 +201,8 @@ def _record_gone(
 ) -> tuple[int, Counter[str], Counter[str]]:
     """Record that files are gone from a source, unless their folder is missing or has unreadable lines.
 
-    Returns the number of files recorded as gone. For the other files, it returns their numbers by folder: first for
-    missing folders, then for folders with unreadable lines.
+    Returns the number of files recorded as gone. For the other files, it returns two counts by folder: of files in
+    missing folders, and of files in folders with unreadable lines.
     """
     gone, lost, unsure = 0, Counter[str](), Counter[str]()
     for key, mirror in absent_mirrors.items():
@@ -216,7 +219,7 @@ def _record_gone(
 def _retry_renewed(
     run: HarvestRun, writer: LedgerWriter, offers: Mapping[str, Offer], files: Mapping[str, KnownFile]
 ) -> None:
-    """Retry failed files that were changed after their failure, or whose checksum files were."""
+    """Retry failed files if they, or their checksum files, were changed after the failure."""
     step = run.collection.listing.fetch_phase
     failed_files = {files[key].file: offers[key] for key in offers.keys() & files if files[key].failed_step == step}
     failures = run.ledger.attempts.failed_sessions(sorted(failed_files)) if failed_files else {}

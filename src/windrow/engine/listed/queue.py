@@ -29,9 +29,9 @@ PAGE_SIZE = 500
 
 MAX_BATCH_FILES = 256
 MIN_BATCH_FILES = 8
-"""The maximum and the minimum number of files of a batch, if there are enough.
+"""The maximum number of files in a batch, and the minimum if enough files wait.
 
-Between two batches a connection is idle.
+A connection is idle between two batches.
 """
 
 MAX_BATCH_BYTES = 64 << 20
@@ -63,10 +63,10 @@ class WantedFile:
 
 @dataclass(slots=True)
 class FetchQueue:
-    """The files in memory: by the source that is requested next (`ready`), or waiting for another attempt (`later`).
+    """The files in memory that are to be fetched.
 
-    `later` is a heap of (due time by time.monotonic, number of the file, file). Sources named in `down` are not
-    requested.
+    `ready` has files by the source that is requested next. `later` has files that wait for another attempt, as a heap
+    of (due time by time.monotonic, number of the file, file). Sources named in `down` are not requested.
     """
 
     run: HarvestRun
@@ -82,7 +82,7 @@ class FetchQueue:
     _open: dict[int, OpenAttempt] = field(default_factory=dict)
 
     def fill(self) -> None:
-        """Queue delayed files that are due again, and read files from the ledger up to MAX_IN_MEMORY."""
+        """Queue delayed files that are due again, and read files from the ledger until MAX_IN_MEMORY are in memory."""
         while self.later and self.later[0][0] <= time.monotonic():
             self.put(heapq.heappop(self.later)[2])
         if self._due_items is None:
@@ -142,7 +142,10 @@ class FetchQueue:
 
 
 def _read_due_items(run: HarvestRun, resting: list[RestingFile]) -> Iterator[Due]:
-    """Yield the files that are due: new files, then files that failed. Files that rest are added to `resting`."""
+    """Yield the files that are due: new files, then those that failed in an earlier session and are tried again.
+
+    Files that rest are added to `resting`.
+    """
     collection = run.collection
     phase = collection.listing.fetch_phase
     yield from due(run.ledger, collection, phase)
@@ -183,7 +186,7 @@ def _make_wanted_files(run: HarvestRun, due_items: list[Due]) -> list[WantedFile
 
 
 def _make_job(due_item: Due, source: Source, mirror: Mirror, latest: LatestCapture | None) -> FetchJob:
-    """Return the job to fetch a file from a source. `latest` is the latest capture of the file.
+    """Return the job to fetch a file from a source. `latest` is the latest capture of the file, or None.
 
     A partial transfer is kept in a part file, which belongs to one version of one file at one source: its name changes
     with the size, the time or the latest capture. If versions cannot be distinguished, the transfer is not continued.
@@ -213,5 +216,8 @@ def _find_conflict(key: str, source_jobs: list[SourceJob]) -> Finding | None:
 
 
 def describe_choice(key: str, source: str) -> str:
-    """Return how to fetch a file from a certain source. After a retry alone, the best source is requested again."""
+    """Return which commands fetch a file from a certain source.
+
+    A retry alone would request the file from the best source again.
+    """
     return f"to fetch the file of {source}: windrow retry {key}, then: windrow run {source}"

@@ -34,7 +34,7 @@ FIRST_PAUSE = timedelta(hours=6)
 
 
 class RestingFile(NamedTuple):
-    """A file whose transfer failed in `sessions` sessions, and which is not requested until `until`."""
+    """A file whose transfer failed in `sessions` sessions in a row, and which is not requested until `until`."""
 
     file: int
     key: str
@@ -129,7 +129,7 @@ LONGEST_WAIT = 300.0
 def worth_waiting(requested: float | None) -> bool:
     """Return whether a run waits for a pause of `requested` seconds. None is not a pause.
 
-    After a longer pause, the next run continues.
+    If the pause is longer than LONGEST_WAIT, the next run continues.
 
     >>> worth_waiting(None), worth_waiting(7.0), worth_waiting(86400.0)
     (True, True, False)

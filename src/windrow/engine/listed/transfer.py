@@ -95,7 +95,10 @@ async def _run_jobs(
     jobs: deque[FetchJob], batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, was_idle: bool,
 ) -> _ConnectionEnd:  # fmt: skip
-    """List folders, fetch files, return the connection's state. Raises TerminalFailure if all folders are missing."""
+    """List folders, fetch files, and return the connection's state.
+
+    Raises TerminalFailure if all folders are missing.
+    """
     missing_folders = 0
     for folder in batch.folders:
         try:
@@ -164,7 +167,7 @@ async def fetch(
     job: FetchJob, batch: TransferBatch, connection: Connection, archive: ArchiveWriter, report: Report,
     *, rate: _Rate | None = None, later_jobs: Sequence[FetchJob] = (),
 ) -> Attempt:  # fmt: skip
-    """Make one attempt at a job; if it fails, the attempt has the error.
+    """Make one attempt at a job, and return it. If it fails, it has the reason and a message.
 
     The first of `later_jobs` may be requested early.
     """
@@ -225,7 +228,7 @@ def _is_small(file: ListedFile) -> bool:
 
 
 class _Rate:
-    """Counts the bytes that a batch receives, and checks the minimum rate over each `window` of seconds."""
+    """Counts the bytes that a batch receives, and checks their rate over each period of `window` seconds."""
 
     def __init__(self, site: Site) -> None:
         self._address = site.address()
@@ -244,7 +247,10 @@ class _Rate:
 
 
 def _make_reporter(job: FetchJob, started: datetime, report: Report, rate: _Rate) -> Callable[[int], None]:
-    """Return a function of the number of bytes received so far. It reports a long transfer, and checks its rate."""
+    """Return a function that is called with the number of bytes received so far.
+
+    It reports a transfer that takes longer than REPORT_INTERVAL, and checks the rate at which the batch receives bytes.
+    """
     due = time.monotonic() + REPORT_INTERVAL
     is_reported = False
     last_size: int | None = None
@@ -355,7 +361,10 @@ _MAX_CHECKSUM_FILE = CHECKSUM_FILE_BYTES.number
 
 
 async def _fetch_checksum(path: str, connection: Connection, site: Site) -> tuple[str, str]:
-    """Return the checksum in the file at `path` and "", or "" and a message on why there is no checksum."""
+    """Return the checksum in the file at `path` and "", or "" and a message on why there is no checksum.
+
+    Raises TransportError if another attempt may succeed.
+    """
     sink = _ChecksumSink(site.address(path), site.timeout)
     try:
         await connection.get(path, sink)

@@ -83,7 +83,10 @@ class FollowedAnswer(NamedTuple):
 
 
 def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> BinaryIO:
-    """Return a body without the codings that its header `fields` name. Raises StepError if the body exceeds a limit."""
+    """Return a body without the codings that its header `fields` name.
+
+    Raises StepError if it cannot be decoded or exceeds a limit.
+    """
     # Only WARC files of other programs have chunked bodies: our fetchers store bodies without chunks.
     codings = {name: fields[name] for name in ("content-encoding", "transfer-encoding") if name in fields}
     # The size is checked before reading, so that no memory is allocated for a body that is too large.
@@ -96,7 +99,7 @@ def body_of(view: BinaryIO, fields: Mapping[str, str], limits: Limits) -> Binary
 
 
 def context_text(request: Request, hops: int = 0) -> str:
-    """Return as JSON for the ledger: a request's name, context and `every`, and the number of redirects before it."""
+    """Return a request's name, context and `every`, and the number of redirects before it, as JSON for the ledger."""
     context = {"name": request.name, "context": request.context, "every": request.every, "hops": hops}
     return json.dumps({name: field for name, field in context.items() if field})
 
@@ -122,7 +125,7 @@ def found_url(
     """Return a request as an address of the ledger. Raises StepError if the request is not valid.
 
     Its URL may be relative to `base`. `hops` is the number of redirects that led to it. `content` is the body of a
-    step's request.
+    step's request, None for other requests.
     """
     shown_url = request.url[:200]
     if request.method not in METHODS:
@@ -150,8 +153,8 @@ def found_url(
 def request_key(url: str, request: HttpRequest, document: str = "") -> int:
     """Return the number of a request in the ledger. The number of a plain GET is that of its URL.
 
-    `document` has the digest of the document of which it sends parts, so that requests with equal bytes have one
-    number, and what else tells equal requests apart.
+    If the request sends parts of a document, `document` has the digest of the document, so that requests with equal
+    bytes have one number. It may also have a text that distinguishes requests which are otherwise equal.
 
     >>> request_key("https://a.example/", HttpRequest()) == hash64("https://a.example/")
     True
@@ -169,7 +172,7 @@ def request_key(url: str, request: HttpRequest, document: str = "") -> int:
 class RequestContent(NamedTuple):
     """The body of a step's request.
 
-    Parts of the step's document are inserted into its bytes when the request is sent.
+    Parts of the step's document are inserted into `body` when the request is sent.
     """
 
     body: bytes
@@ -215,9 +218,10 @@ def service_request(
 
 
 def form_data(fields: Sequence[FormField], digest: str) -> tuple[str, list[bytes | DocumentPart]]:
-    """Encode a form (RFC 7578). Return its media type, and the pieces of its body. Raises StepError.
+    """Encode a form (RFC 7578). Return its media type, and the pieces of its body.
 
-    The boundary is made of the fields and the `digest` of the document, so that the document cannot contain it.
+    Raises StepError if a media type is not valid. The boundary is made of the fields and the `digest` of the document,
+    so that the document cannot contain it.
     """
     boundary = f"windrow-{hash64(repr((digest, tuple(fields)))) & (1 << 64) - 1:016x}{digest[-16:]}"
     pieces: list[bytes | DocumentPart] = []
@@ -303,8 +307,8 @@ def follow(
 def find_forged_request(collection: Collection, source: Source, followed: FollowedAnswer) -> str:
     """Return a message about a request that `follow` cannot have returned, or an empty text.
 
-    The process that ran it may have been taken over: it must not have windrow send requests to other servers, or parts
-    of other documents.
+    The process that ran it may have been taken over: it must not be able to make windrow send requests to other
+    servers, or parts of other documents.
     """
     allowed = allowed_origins(collection, source)
     for url in (*followed.found, *followed.if_new, *followed.when_named):
@@ -348,12 +352,12 @@ def follow_redirect(collection: Collection, source: Source, answer: KeptAnswer, 
 
 
 def requests_of(collection: Collection, source: Source) -> Requests | None:
-    """Return the collection's discovery by requests, or None if the source has no address and only takes captures."""
+    """Return the collection's discovery by requests, or None if it has none or if the source has no address."""
     return collection.requests if source.site.scheme else None
 
 
 def allowed_origins(collection: Collection, source: Source) -> frozenset[str]:
-    """Return the origins to which the requests of a source may be made. They are empty if it makes no requests."""
+    """Return the origins to which the requests of a source may be made. There are none if it makes no requests."""
     requests = requests_of(collection, source)
     if requests is None:
         return frozenset()
@@ -368,7 +372,10 @@ def source_address(source: Source) -> str:
 
 
 def first_requests(collection: Collection, source: Source, learned: Mapping[str, Any]) -> Sequence[FoundUrl]:
-    """Return the first requests of a source as addresses. `learned` is from earlier runs. Raises StepError."""
+    """Return the first requests of a source as addresses. Raises StepError if one is not valid.
+
+    `learned` has the values that earlier runs learned of the source.
+    """
     if (requests := requests_of(collection, source)) is None:
         return ()
     base = source_address(source)

@@ -1,7 +1,7 @@
 """Following: let the discovery turn each stored response into further requests and offers of documents.
 
-They are stored in one transaction with the fact that the response was followed, so the run after a killed one continues
-there.
+The requests and offers are stored in one transaction with the fact that the response was followed. So the run after a
+killed one continues with the next response.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class FollowOutcome(NamedTuple):
     """The result of following a response of a source from `url`.
 
     `found` is the number of requests that it led to, and `is_usable` is true if the discovery used it. Otherwise it may
-    have a `reason` with a `message`; a redirect or a failed attempt does not. `left_out` counts the addresses of the
-    response that are not requested. `drift` says what the response lacks that earlier ones had, or is empty.
+    have a `reason` with a `message`; a redirect that is followed, or a failed attempt, does not. `left_out` counts the
+    addresses of the response that are not requested. `drift` says what the response lacks that earlier ones had, or is
+    empty.
     """
 
     source: str
@@ -73,7 +74,10 @@ class FollowOutcome(NamedTuple):
 
 
 class _Follow(NamedTuple):
-    """A response, and the discovery's result or a failed reading; None if the attempt failed or kept no response."""
+    """A response, and the result of following it.
+
+    `followed` is a failed reading if the discovery failed, and None if the attempt failed or kept no response.
+    """
 
     recorded: RecordedAttempt
     followed: FollowedAnswer | Reading | None = None
@@ -165,7 +169,7 @@ class AnswerFollower:
                 self._complete.append(_Follow(recorded, self._refuse_forged(recorded.source, result), seconds))
 
     def _refuse_forged(self, source: str, result: FollowedAnswer | Reading) -> FollowedAnswer | Reading:
-        """Return a result of the pool; a failed reading if it has a request that its discovery cannot have made."""
+        """Return a result of the pool, or a failed reading if it has a request that its discovery cannot have made."""
         if isinstance(result, Reading):
             return result
         forged = find_forged_request(self._run.collection, self._sources[source], result)
@@ -281,7 +285,7 @@ class AnswerFollower:
         return FollowedAnswer(result)
 
     def _note_fall(self, recorded: RecordedAttempt, followed: FollowedAnswer) -> FollowedAnswer:
-        """Return `followed`, with a finding if it is the answer of a list and offers far less than earlier answers."""
+        """Return `followed`, with a finding if it is the answer of a list and has far fewer offers than usual."""
         result, attempt = followed.result, recorded.attempt
         is_list = recorded.seq in self._lists
         self._lists.discard(recorded.seq)
@@ -306,7 +310,10 @@ class AnswerFollower:
                 writer.unread.put(self._run.collection.name, self._run.collection.phase(step.phase), [unread])
 
     def _track_listing(self, writer: LedgerWriter, recorded: RecordedAttempt, followed: FollowResult) -> None:
-        """Store where a complete listing begins and ends. A skipped response, unless it is a retried one, ends it."""
+        """Store where a complete listing begins and ends.
+
+        A skipped response ends it as incomplete. A response that earlier runs could not follow changes nothing.
+        """
         if recorded.seq in self._retried:
             return
         name, old_start = self._run.collection.name, self._listing_starts[recorded.source]

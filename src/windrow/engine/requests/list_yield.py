@@ -1,4 +1,4 @@
-"""Notice that a list or source gives far less than usual: its site changed, although it answers."""
+"""Notice that a list or source gives far less than usual, as when its site has changed but still answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from windrow.ledger.typed.requests import DailyYield
 
 COMPARED_TIME = timedelta(days=60)
-"""How far back the earlier answers are with which an answer of a list is compared."""
+"""The maximum age of the earlier answers with which an answer of a list is compared."""
 
 _MIN_DAYS = 5  # with earlier answers
 _MIN_SPAN = timedelta(days=7)  # from the first of them, so that a weekend is among them
@@ -19,7 +19,7 @@ MAX_SHARE_OF_USUAL, _MAX_SHARE_OF_FEWEST = 0.25, 0.5
 
 
 class YieldWords(NamedTuple):
-    """How a message says what is given `now` and was given `before`, with the unit."""
+    """The words of a message about a fall: the verb for what is given `now`, the verb for `before`, and the unit."""
 
     now: str
     before: str
@@ -32,10 +32,11 @@ CAPTURES = YieldWords("gives", "gave", " captures")
 
 
 def describe_fall(offers: int, today: date, earlier: Sequence[DailyYield], words: YieldWords = LISTED) -> str:
-    """Return a message if there are much fewer `offers` than on the `earlier` days, the first of them first, or "".
+    """Return a message if there are far fewer `offers` than on the `earlier` days, otherwise "".
 
-    There are if they are less than a quarter of the median of the days, and less than half of those on the day with
-    the fewest offers, such as a Sunday. There must be enough days, and the median must not be small.
+    In `earlier`, the oldest day is first. Offers are far fewer if they are less than a quarter of the median of the
+    days, and less than half of those on the day with the fewest offers, such as a Sunday. There must be enough days,
+    and the median must not be small.
 
     >>> days = [DailyYield(f"2026-09-{day:02}", 40) for day in range(1, 9)]
     >>> describe_fall(2, date(2026, 9, 9), days)

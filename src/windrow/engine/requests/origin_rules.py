@@ -23,7 +23,7 @@ MAX_UNANSWERED = 8
 """The number of requests in a row without an answer after which a service is given up for the run."""
 
 LAST_ATTEMPTS = 50
-"""The maximum number of attempts at a request, the latest first, in which its answer is searched for."""
+"""The number of latest attempts at a request among which its answer is searched for."""
 
 _MINUTE, _DAY = 60, 86_400
 _REFUSAL_SECONDS = 90  # the pause before a refused request is repeated: longer than a run waits for a service
@@ -34,7 +34,7 @@ _PERMANENT = frozenset({400, 401, 403, 404, 405, 406, 410, 414, 422, 451})
 
 
 class OriginRules:
-    """`windrow.contract.CrawlRules` for an origin whose responses the discovery follows, and not the crawl."""
+    """Implements `windrow.contract.CrawlRules` for an origin whose responses the discovery follows."""
 
     def __init__(self, source: Source, origin: str) -> None:
         """Start with robots.txt due, unless the source is a service, whose robots.txt is not requested."""
@@ -183,10 +183,10 @@ def rules(source: Source, origin: str, options: Mapping[str, Any]) -> OriginRule
 
 
 def retry_at(source: Source, attempt: Attempt, every: int, failures: int) -> tuple[int | None, int]:
-    """Return the UNIX time at which a request is due again, or None if it is not; and `every` unchanged.
+    """Return the UNIX time at which a request is due again (None: never), and `every` unchanged.
 
-    It is due `every` seconds after the attempt (0: not again), or sooner after a failure that may pass. `failures` is
-    the number of failures in a row.
+    It is due `every` seconds after the attempt (0: not again), or sooner after a failure that may pass. A request to a
+    service is due again only until it is answered. `failures` is the number of failures in a row.
     """
     started = int(attempt.started.timestamp())
     if (service := service_of(source)) is not None:

@@ -117,7 +117,7 @@ class ServiceRequests:
     def answers(self, waits: Sequence[PendingAsk]) -> dict[str, KeptAnswer] | None:
         """Return the answers that an attempt waits for, by the names of its requests, or None if one is missing.
 
-        If a service had no address and has one now, the step must ask it. Then answers may be missing.
+        If a service had no address and has one now, the step must ask it; then the answers that exist are returned.
         """
         unsent = {wait.name for wait in waits if not wait.address}  # names of services
         latest_answers = {wait.name: self._find_answer(wait.address) for wait in waits if wait.address}
@@ -127,7 +127,11 @@ class ServiceRequests:
         return answers if is_complete or unsent & self._sources.keys() else None
 
     def _find_answer(self, address: int) -> KeptAnswer | None:
-        """Return the latest answer to a request, given by its number, or None if it has not been answered."""
+        """Return the latest answer to a request, given by its number, or None if it has not been answered.
+
+        A request that failed finally is not made again. A request whose answer was deleted before a step read it is
+        noted, to be made again.
+        """
         ledger, name = self._run.ledger, self._run.collection.name
         attempts = ledger.requests.attempts(name, address, LAST_ATTEMPTS)
         for attempt in attempts:

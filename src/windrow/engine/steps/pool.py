@@ -29,7 +29,10 @@ Subject = TypeVar("Subject")
 BATCH_SIZE = 16
 """The number of jobs that are sent to a worker together. It is doubled if the jobs of all workers are quick."""
 STOPPED_REASONS = frozenset({Reason.TIME_LIMIT, Reason.MEMORY_LIMIT, Reason.WORKER_DIED, Reason.STEP_FAILED})
-"""Reasons for which a step is repeated if it allows that. It is given the failed reading, so that it can do less."""
+"""Reasons of failure after which a step is repeated, if the step allows that.
+
+The step gets the failed reading, so that it can do less.
+"""
 MAX_BATCHES_AHEAD = 4
 """The maximum number of batches that a worker has at a time, which bounds memory."""
 QUICK_SECONDS = 0.2
@@ -39,7 +42,7 @@ MAX_EXTRA_WORKERS = 6
 MAX_PIPE_BYTES = 1 << 15
 """The maximum number of bytes of jobs sent to a busy worker. Its pipe buffers them, so sending does not block."""
 END_SECONDS = 10.0
-"""The time in which a worker that has closed its pipe must end, in seconds. It is then killed."""
+"""The time in which a worker that has closed its pipe must end, in seconds. After this time it is killed."""
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
 
@@ -106,8 +109,6 @@ def _make_failure(reason: Reason, message: str, seconds: float) -> Done:
 
 
 class _Sent(NamedTuple):
-    """A batch that was sent to a worker."""
-
     batch: _Batch
     jobs: list[int]  # the indexes of its jobs that were sent
     first: int  # the number of jobs that were sent to the worker before them
@@ -343,7 +344,10 @@ class Pool:
         return self._size + MAX_EXTRA_WORKERS if would_wait else self._size
 
     def _receive(self, timeout: float) -> Iterator[_Batch]:
-        """Wait for results for up to `timeout` seconds. Yield complete batches, and queue incomplete ones first."""
+        """Wait for results for up to `timeout` seconds.
+
+        Yield complete batches, and put incomplete ones at the front of the queue.
+        """
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
         for pipe in wait(list(self._workers), timeout):

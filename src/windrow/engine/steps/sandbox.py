@@ -96,7 +96,7 @@ def linked_files(folders: Iterable[Path]) -> list[Path]:
 
 
 def restrict_process(readable: Iterable[Path]) -> Sandbox:
-    """Take all rights from this process, except to read the files and folders in `readable` and Python's own files."""
+    """Let this process only read `readable` (files and folders) and Python's own files. Return what restricts it."""
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return Sandbox()
@@ -116,7 +116,7 @@ def _own_folders() -> list[Path]:
 
 
 def _restrict_files(libc: ctypes.CDLL, readable: Iterable[Path]) -> int:
-    """Let Landlock allow only reading of `readable`, and no TCP. Return its version, or 0 if it is missing."""
+    """Let Landlock allow only reading of `readable`, and no TCP. Return its version, or 0 if it does not work."""
     version: int = libc.syscall(_CREATE_RULESET, None, 0, _GET_VERSION)
     if version < 1:
         return 0
@@ -148,7 +148,10 @@ def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
 
 
 def _restrict_calls(libc: ctypes.CDLL, *, signals: bool) -> bool:
-    """Refuse the system calls for network and programs, and if `signals`, for signals. Return whether that works."""
+    """Refuse the system calls of _CALL_NUMBERS and, if `signals`, those that send signals.
+
+    Return whether that works.
+    """
     machine = platform.machine()
     if machine not in _ARCHITECTURES:
         return False
@@ -174,7 +177,7 @@ class SandboxTrial(NamedTuple):
 
 
 def try_sandbox() -> SandboxTrial:
-    """Restrict a child process as a worker is restricted, and let it try what a worker must not do."""
+    """Restrict a child process like a worker, let it try what a worker must not do, and return the result."""
     ours, theirs = CONTEXT.Pipe()
     with tempfile.TemporaryDirectory(prefix="windrow-sandbox-") as folder, ours:
         process = CONTEXT.Process(target=_try_acts, args=(theirs, Path(folder)), daemon=True)
@@ -196,7 +199,7 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "run a program": lambda _folder: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-V"], {}), 0),
     "signal another process": lambda _folder: os.kill(os.getppid(), 0),
 }
-"""What a worker must not be able to do, by name."""
+"""Functions that do what a worker must not be able to do, by the name of the act."""
 
 
 def _try_acts(pipe: Pipe, folder: Path) -> None:

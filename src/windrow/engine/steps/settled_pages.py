@@ -47,7 +47,10 @@ class SettledAttempt(NamedTuple):
 
     @property
     def record_keys(self) -> set[str]:
-        """The keys of the records that the result observes, except gone records. The step must make records."""
+        """The keys of the records that the result observes, except records that are gone.
+
+        The step must make records.
+        """
         observations = (output for output in results_of(self.result) if isinstance(output, Observation))
         return {observation.key for observation in observations if observation.value is not None}
 

@@ -172,7 +172,10 @@ class Settling:
             yield SettledAttempt(recorded, self._run.pool.run_alone(job, self._run.tick).result)
 
     def _due_attempts(self) -> Iterator[RecordedAttempt]:
-        """Yield the attempts after the checkpoint until the run is stopped, without answers to this step's requests."""
+        """Yield the attempts after the checkpoint until the run is stopped.
+
+        If the step takes answers of services, requests to services are left out.
+        """
         run = self._run
         for recorded in due_attempts(run.ledger, run.collection, self._version_store.checkpoint()):
             if run.stopping():
@@ -276,7 +279,10 @@ class Settling:
                 yield settled
 
     def _stored_answers(self, page: list[SettledAttempt]) -> StoredAnswers:
-        """If services must not be asked about an attempt's records, return answers for it that only have a reason."""
+        """Return the answers that steps get if services must not be asked about an attempt's records.
+
+        These answers only have a reason. Attempts about which services may be asked are left out.
+        """
         unasked = self._run.harvest.unasked
         asking = {settled.recorded.seq: settled for settled in page if unasked and settled.asks}
         keys_by_attempt = {

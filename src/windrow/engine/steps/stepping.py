@@ -28,7 +28,7 @@ from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
-"""The number of unusable documents with which a source has failed, if no document was usable."""
+"""The number of unusable documents from which on a source has failed, if no document was usable."""
 
 
 @dataclass(slots=True)
@@ -169,7 +169,7 @@ def _run_step(run: HarvestRun, step: AnyItemStep, unread: list[Due], tasks: Phas
     """Return an iterator over items with the step's results.
 
     The items in `unread` are read one by one. A Read step reads them after the other items, Load and Judge read them
-    before.
+    before. A Summarise step updates the summaries of the store once, and has an empty reading for each item.
     """
     items = due(run.ledger, run.collection, step.phase)
     if isinstance(step, Summarise):
@@ -240,7 +240,10 @@ def _find_unread(run: HarvestRun, step: Read | Load | Judge) -> list[Due]:
 
 
 def _earlier_reading(run: HarvestRun, step: Read, item: Item) -> Reading | None:
-    """Return the step's earlier reading of the same bytes, or None if there is none or windrow was at fault."""
+    """Return the step's earlier reading of the same bytes, if the item is a member.
+
+    Return None if there is none, or if windrow was at fault.
+    """
     if not item.member or not item.digest:
         return None
     earlier = run.ledger.items.reading(item.digest, step.phase, _reading_version(run, step, item))

@@ -19,7 +19,9 @@ LONGEST_PAUSE = timedelta(days=30)
 
 
 def pause_after(failures: int, first: timedelta = timedelta(hours=1)) -> timedelta:
-    """Return the pause after a number of failures in a row: 0 after one, `first` after two, then doubled each time.
+    """Return the pause after a number of failures in a row.
+
+    It is 0 after one failure and `first` after two. It doubles with each further failure, up to LONGEST_PAUSE.
 
     >>> [str(pause_after(failures)) for failures in (1, 2, 4, 99)]
     ['0:00:00', '1:00:00', '4:00:00', '30 days, 0:00:00']
@@ -57,7 +59,7 @@ class UnreadCount(NamedTuple):
 
 
 def count_unread(ledger: Ledger, collection: Collection) -> list[UnreadCount]:
-    """Count the documents that steps could not read, and the responses that could not be followed, by reason."""
+    """Count the documents that steps could not read and the responses not followed, by phase and reason."""
     unread: dict[tuple[str, Reason], list[UnreadDocument]] = {}
     for document in ledger.unread.attempts(collection.name, FOLLOWING_PHASE):
         unread.setdefault((collection.phases[0], document.reason), []).append(document)

@@ -29,7 +29,10 @@ from windrow.reasons import Reason
 
 
 class CaptureJob(Protocol):
-    """A job about captures, such as to run rules on index lines. The worker loads its module when it arrives."""
+    """A job about captures, such as to run rules on index lines.
+
+    The worker loads the job's module when the job arrives.
+    """
 
     def run(self, limits: Limits) -> Any:
         """Run the job, and return its result."""
@@ -110,7 +113,10 @@ class JobRunner:
             return Reading(Reason.STEP_FAILED, (self._finding_of(error),))
 
     def _finding_of(self, error: Exception) -> Finding:
-        """Return the finding of an error. If a right may be missing, the message names the setting that gives it."""
+        """Return a finding that describes an error.
+
+        If the sandbox may have caused it, the message names the setting `run.sandbox`.
+        """
         finding = _finding_of(error)
         is_refusal = isinstance(error, OSError) or isinstance(error.__cause__, PermissionError)
         return replace(finding, message=f"{finding.message}; {REFUSED_RIGHT}") if is_refusal else finding
