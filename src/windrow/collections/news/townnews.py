@@ -30,7 +30,7 @@ _MAX_DEPTH = 10  # of nested texts
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request the page with the newest articles when it is due; with `until`, only until all articles were read."""
+    """Request the page with the newest articles when it is due; with `until` set, only until all articles were read."""
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
@@ -64,7 +64,10 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the rows of a page. Request the next page until the oldest row or, in later runs, until no row is new."""
+    """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
+
+    In later runs, a page without a new row is the last. A response that is not a page of rows is refused.
+    """
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
         not_a_list = RefusedResponse(Reason.NOT_VALID, "the response does not have a list of rows")
@@ -119,7 +122,7 @@ def _time_text(row: Mapping[str, Any], name: str) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article for each row of a response, and a skip for each row that is not a valid article."""
+    """Yield an article for each row of a response, or a skip if it is not a valid article or repeats another row."""
     content = parse_response(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
     zone = task.source.options["timezone"] if task.source else ""
@@ -184,7 +187,7 @@ def _author_name(person: Mapping[str, Any]) -> str:
 
 
 def _timestamp(time: Any) -> int | None:
-    """Convert `utc`, in milliseconds, to seconds since 1970; return None if it is not valid or before 1990."""
+    """Return the `utc` (in milliseconds) of a time in seconds since 1970; None if it is not valid or before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:
