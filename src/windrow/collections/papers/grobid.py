@@ -61,7 +61,7 @@ _EARLIER_RUN, _FINAL, _THIS_RUN = "before", "final", "tei"  # prefixes of the na
 
 
 def earlier_name(name: str) -> str:
-    """Return the name of an answer in later runs.
+    """Return the name that an answer of this run has in later runs.
 
     >>> earlier_name("tei-3")
     'before-3'

@@ -139,7 +139,7 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
 
 
 def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegister, table: WideTable) -> bool:
-    """Return whether the table has none of some rows that earlier runs wrote: it was emptied, dropped or replaced."""
+    """Return whether the table has lost its rows: it has none of the rows of earlier runs that are looked up."""
     keys = store.up_to_date_keys(register.keys(), _LOOKED_UP_ROWS)
     table_keys = [row_key(parse_digest(key), settings.key_form) for key in keys]
     return bool(keys) and not any(table.get_many(table_keys, columns) for columns in SMALL_COLUMNS)
@@ -257,7 +257,9 @@ class _OpenStores(NamedTuple):
 def _write_rows(
     keys: Sequence[str], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
-    """Write the rows of papers; remove rows without a record. Return (counts, refused, undrawn).
+    """Write the rows of papers, and remove what windrow wrote for keys without a record.
+
+    Return (counts, refused, undrawn).
 
     `counts` has the numbers of rows that were `written` and `removed`, and of PDFs that are `unread`. `refused` has, by
     key of a paper, why the table refuses its row. `undrawn` has, by key, why the first page could not be drawn.
@@ -337,7 +339,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the path of a WARC file. If the index line has no folder, the file is below the source's folder."""
+    """Return the name of a capture's WARC file: as in the index line, or else its path below the source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
@@ -348,7 +350,7 @@ def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
-    """Match a paper with the catalogue; return the contents of `match0`, or None without an index or metadata."""
+    """Match a paper with the catalogue; return the contents of `match0`; None if index or metadata are missing."""
     if index is None:
         return None
     metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")

@@ -35,7 +35,7 @@ CREATE INDEX IF NOT EXISTS record_by_file ON record (file);
 CREATE INDEX IF NOT EXISTS record_by_slug ON record (slug) WHERE slug IS NOT NULL;
 """
 _LINES_PER_TRANSACTION = 20_000
-_SHORTENED = "shortened"  # the number of shortened works, stored beside those of refused records
+_SHORTENED = "shortened"  # key of the number of shortened works, which is stored with the numbers of refused records
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
 

@@ -54,7 +54,7 @@ WHERE json_extract(v.json, '$.grobid') IS NOT NULL AND a.attempt NOT IN (SELECT 
 ORDER BY a.attempt
 """
 MAX_FAILED_RUNS = 3
-"""The number of runs that count, in which GROBID fails for a document, until the outcome is final."""
+"""If GROBID failed for a document in so many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
 """If GROBID processed no document in a run, the run counts only if at most this many failed, and each failed before."""
 _OBSERVATIONS_QUERY = """
@@ -226,7 +226,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 
 
 class RowRegister(SqliteStore):
-    """The register of the rows that windrow made, and of the columns that it wrote in rows of other programs.
+    """The register of rows that windrow made or wrote in, and of the columns that it wrote in rows of other programs.
 
     It also stores texts by name (`meta`).
     """
