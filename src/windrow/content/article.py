@@ -110,7 +110,10 @@ def _site_names(head: PageHead) -> set[str]:
 
 
 def _last_title_part(head: PageHead) -> str:
-    """Return the words of the title's last part, mostly the site's name; empty if it is the only part or a title."""
+    """Return the words of the title's last part, which is mostly the site's name.
+
+    The result is empty if the title has only one part, or other metadata names that part as the title.
+    """
     parts = _split_title(head.title)
     other_title = head.property("og:title") or head.linked.headline
     return _fold_words(parts[-1]) if len(parts) > 1 and _fold_words(parts[-1]) != _fold_words(other_title) else ""

@@ -65,7 +65,7 @@ def _is_headline(button: LexborNode) -> bool:
 
 
 def _is_clutter(node: LexborNode) -> bool:
-    """Return whether a class or id names clutter. A likely name counts only with little text, mostly in links."""
+    """Return whether a class or id names clutter, and its text is short; with a likely name, mostly links."""
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):
@@ -144,7 +144,7 @@ class _Writer:
         self._code_count = 0  # open code
         self._link_count = 0  # open links
         self._nested_count = 0  # open lists and quotations
-        self._last_wrapped: tuple[int, str] = (-1, "")  # the last part of the line with delimiters, and the delimiter
+        self._last_wrapped: tuple[int, str] = (-1, "")  # index of the last part with delimiters, and these
 
     def finish(self) -> str:
         """Close all open elements; return the Markdown in NFC."""
@@ -252,7 +252,7 @@ class _Writer:
             line.append(leading)
         delimiter = _DELIMITERS.get(inline.kind)
         if delimiter and not _WORD.search(content):
-            line.append(content)  # bold punctuation looks like other, and its delimiters are often not recognised
+            line.append(content)  # bold punctuation looks the same, and its delimiters are often not recognised
         elif delimiter:
             wrapped_at, last_delimiter = self._last_wrapped
             if line and wrapped_at == len(line) - 1 and last_delimiter == delimiter and line[-1].endswith(delimiter):

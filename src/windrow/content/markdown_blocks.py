@@ -193,7 +193,7 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return a list. After a list of the same type, change its markers, because both would be read as one list."""
+    """Return `new_list`; with other markers if a list of its type is before it, as both would be read as one list."""
     if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", new_list[0])]
     if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):

@@ -106,7 +106,7 @@ def build_outline_from_pieces(markup_pieces: Sequence[bytes]) -> Outline:
             parts.append(text)
     builder.count_tags_left = lambda: -1  # for a block that ends with the body
     outline = builder.finish()
-    last_tag, end_tags = len(tags) - 1, outline.blocks.end_tag  # until here, they are the numbers of tags after them
+    last_tag, end_tags = len(tags) - 1, outline.blocks.end_tag  # so far, the numbers of tags after them
     end_tags[:] = [last_tag - tags_left for tags_left in end_tags]
     return outline
 

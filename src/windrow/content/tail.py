@@ -101,7 +101,7 @@ def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) ->
 
 
 def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return for each block whether it is chosen or a caption of the text, and the range of figures without caption.
+    """Return for each block whether it is chosen or a caption of the text, and the range for figures without captions.
 
     The text's figures are the figures between chosen blocks, between headline and text, and directly after the text in
     its box. If the page is not an article or no block is chosen, the range is None and captions are not added.

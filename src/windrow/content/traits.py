@@ -2,7 +2,7 @@
 
 Authors name the parts of a page with a small vocabulary: `nav`, `site-footer`, `postContent`, `related-items`. Each
 group of these words has a bit, so that the names of an element (its classes, id and the like) become one integer, and
-the names of all elements around it another one.
+the names of all elements around it become another one.
 """
 
 from __future__ import annotations
