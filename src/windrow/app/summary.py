@@ -178,7 +178,7 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return how many addresses rules left out, by source and rule, from the comments of tasks."""
+    """Return how much rules and caps left out, by source and rule, from the comments of tasks."""
     counts = (
         RuleCount.read(task.source, task.reason, task.comment)
         for task in tasks
@@ -198,7 +198,7 @@ def _note_text(task: TaskRow) -> str:
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
     """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name.
 
-    What caps leave out of documents is not counted, because `left_out` has it.
+    Retries are not counted, and what caps left out is not counted, because `left_out` has it.
     """
     counts: Counter[str] = Counter()
     for reason, count in reason_counts:
@@ -244,7 +244,7 @@ def _count_sources(
 def _count_by_content(
     session_counts: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the session's counts by source, with `new`, `changed` and `gone` as counted by content.
+    """Return the session's counts by source, corrected by the counts by content for sources that have them.
 
     `visited` and `written` are results of the functions of `ContentCounts` with these names.
     """
@@ -297,6 +297,6 @@ def _count_phases(stops: Sequence[ReachedCount], phases_by_collection: Phases) -
 
 
 def phase_name(phases_by_collection: Phases, collection: str, phase: int) -> str:
-    """Return the name of a phase, or its number if the collection is not installed."""
+    """Return the name of a phase, or its number if the collection is not installed or has no such phase."""
     phases = phases_by_collection.get(collection, ())
     return phases[phase - 1] if 0 < phase <= len(phases) else str(phase)
