@@ -51,7 +51,8 @@ _BLOX_MARK = re.compile(rb"(?i)tncms|bloximages|townnews")
 class SiteKind(NamedTuple):
     """The functions for one kind of site.
 
-    `begin` returns the first requests of a run, `follow` what a response leads to, and `read` its articles.
+    `begin` returns the first requests of a run, `follow` returns what a response leads to, and `read` returns the
+    articles in it.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -73,7 +74,10 @@ def kind_of(name: str) -> str:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run: by the kind of the site, or for its front page if the kind is not known."""
+    """Return the first requests of a run: those for the kind of the site, or one for its front page if it is unknown.
+
+    A source without an address has no requests.
+    """
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -205,7 +209,7 @@ def read(task: Task) -> list[Observation | Skip]:
 
 
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt: `result`, which is from `read`, or that the article is gone.
+    """Return the observations of an attempt: those of `read` in `result`, or one that the article is gone.
 
     The status of a gone article is in GONE_STATUSES. If there was no article at the address, the observation changes
     nothing, because no record has its name.

@@ -141,7 +141,7 @@ MAX_FILE_SIZE = 64 << 20
 
 
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) for each violation in the file `folder`/`name`; the field may be empty."""
+    """Yield (field, problem) for each violation in the file `folder`/`name`; a whole file has the field ""."""
     try:
         article = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:

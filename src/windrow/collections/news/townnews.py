@@ -40,8 +40,8 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 class _Page(NamedTuple):
     """A page of a search.
 
-    `offset` is its first row, `day` the day of the last row before it, and `until` the last day of the search. A day is
-    empty if it is not known or not limited.
+    `offset` is the number of its first row, `day` is the day of the last row before it, and `until` is the last day of
+    the search. A day is empty if it is not known or not limited.
     """
 
     offset: int = 0
@@ -66,7 +66,8 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
 
-    In later runs, a page without a new row is the last. A response that is not a page of rows is refused.
+    Once all rows were read, later runs end at a page without a new row. A response that is not a page of rows is
+    refused.
     """
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):

@@ -7,8 +7,8 @@ in neither window, because its time of change is its date. So posts with new num
 `wordpress_gone` finds deleted posts.
 
 `learned` is what the ledger remembers of a source. `upto.MODE` is the time up to which posts were read in a mode, `top`
-the highest number, `tries` the number of requests that were refused, `range` the days that were read, and `api` the
-address of the API. It also has blocks of known numbers.
+is the highest number, `tries` is the number of requests that were refused, `range` has the days that were read, and
+`api` is the address of the API. It also has blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -302,7 +302,7 @@ def _post_version(post: Mapping[str, Any]) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article or a skip for each post; for a request by numbers, also that each missing post is gone."""
+    """Yield an observation or a skip for each post; for a request by numbers, also one for each post that is gone."""
     posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:

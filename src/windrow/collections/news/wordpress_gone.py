@@ -54,7 +54,10 @@ def begin(source: Source, api: str) -> Request:
 def _numbers_request(
     base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
 ) -> Request:
-    """Return the request for a page; the page before ended with `last_number` at `previous_time` (Unix time)."""
+    """Return the request for a page of numbers.
+
+    The page before it was requested at `previous_time` (seconds since 1970) and ended with `last_number`.
+    """
     count = f"&count={previous_time}" if previous_time else ""  # the site ignores it; it makes the address new
     url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
     return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)
@@ -140,7 +143,7 @@ def missing_posts(request: Request, fields: Mapping[str, str], posts: Sequence[A
 
 
 def numbers_of(posts: Iterable[Any]) -> set[int]:
-    """Return the numbers of posts."""
+    """Return the numbers (ids) of the posts that have one."""
     return {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
 
 

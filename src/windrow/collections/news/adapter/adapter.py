@@ -66,10 +66,7 @@ class NewsAdapter(RecordAdapter):
                     )
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote: yield its violations of the standard, and the size of each read file.
-
-        Sizes are in bytes.
-        """
+        """Check a tree that any program wrote: yield violations of the standard, and each read file's size in bytes."""
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
@@ -86,7 +83,7 @@ class NewsAdapter(RecordAdapter):
                 yield Fault(name, f"{field}: {problem}" if field else problem)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write the articles, only the newest for "atom", or all responses for "warc"; return the number written."""
+        """Write the articles in a form, or all responses for "warc"; return the number. "atom" has only the newest."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)
@@ -110,7 +107,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address or, if it is not known, the article at another spelling of it; return None without one."""
+        """Explain an address, or else the article at another spelling of it; return None if there is neither."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation

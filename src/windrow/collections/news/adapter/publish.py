@@ -85,7 +85,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the number of the attempt up to which all were read. Requests for robots.txt are never read or counted."""
+    """Return the number of the attempt up to which all were read. Requests for robots.txt do not count."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 

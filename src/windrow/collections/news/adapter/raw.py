@@ -91,7 +91,7 @@ class RawRun:
     def add_response(
         self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add a response to the file of its site or to the manifest. If it is a list that failed, add its error.
+        """Add a successful response to the file of its site or to the manifest; add the error of a list that failed.
 
         If `is_article`, it is the page of an article. `followed` is None if the response was not followed.
         """
