@@ -58,7 +58,7 @@ def media_type(declared: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return a source's rule: a function that returns why a capture is not wanted, or None if it is.
+    """Return a source's rule: a function that returns why a capture is not wanted, or None if it is wanted.
 
     Raise ConfigError if a setting of the rule is not valid.
     """
@@ -70,7 +70,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 
 
 def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the media types that a source's settings select; raise ConfigError if one is not in the list."""
+    """Return the media types that a source's settings select; raise ConfigError if one is not known."""
     names = settings.get("media_types") or (PDF, POSTSCRIPT, JATS)
     for name in names:
         if not media_type(name):

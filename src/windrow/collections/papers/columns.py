@@ -186,7 +186,7 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 STATUS_CODE_COLUMN = "grobid0:status_code"
-"""The column that shows that an outcome of GROBID is stored. All other columns of `grobid0` belong to the outcome."""
+"""The column whose cell shows that an outcome of GROBID is stored. All other columns of `grobid0` belong to it."""
 
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
 """Columns with small cells, which show whether a row exists and what other programs wrote in it.
@@ -265,10 +265,10 @@ def merge_with_foreign(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return (cells to set, columns to clear) for a row that another program made.
 
-    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` the columns
-    that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file` each cell
-    alone, in `grobid0` and `match0` all cells of the family as one. With `replace_foreign`, a new outcome or match
-    replaces the cells of its family.
+    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` are the
+    columns that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file`
+    each cell alone, in `grobid0` and `match0` all cells of the family as one. With `replace_foreign`, a new outcome or
+    match replaces the cells of its family.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}

@@ -70,8 +70,8 @@ _USELESS_TITLE = re.compile(
 class Guess(NamedTuple):
     """The output of the embedded extractor.
 
-    `status` is for `text0:tstatus` and `info` for `text0:tinfo`. `pages` is the text of the pages, with form feeds
-    between them. `left_out` describes what exceeds caps.
+    `status` is the content of `text0:tstatus`, and `info` is that of `text0:tinfo`. `pages` is the text of the pages,
+    with form feeds between them. `left_out` describes what exceeds caps.
     """
 
     status: dict[str, Any]

@@ -185,7 +185,7 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Return the verdict on a paper: the one on the best of the candidates `works`, or ambiguous if it is not clear."""
+    """Return the verdict on a paper: that on the best of its candidates `works`, or ambiguous if none is the best."""
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"

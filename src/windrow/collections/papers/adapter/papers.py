@@ -104,7 +104,7 @@ class PaperAdapter(RecordAdapter):
             return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and of rows: not written yet, missing, or other than windrow wrote."""
+        """Yield the faults of the records, and faults for rows that are not written yet, missing or altered."""
         yield from super().check(workspace, ledger)
         settings = self._paper_settings(workspace)
         if not settings.store.is_file():

@@ -43,8 +43,8 @@ class CatalogueFile(NamedTuple):
     """An imported file: the number of its works, of `refused` records by reason, and of `shortened` works.
 
     A shortened work has more than MAX_AUTHORS authors. `stamp` shows whether the file has changed since its import. If
-    it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` the stamp of the
-    file that failed. `problem_stamp` is empty if the file is to be read again in any case.
+    it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` is the stamp of
+    the file that failed. `problem_stamp` is empty if the file is to be read again in any case.
     """
 
     path: str
