@@ -253,8 +253,8 @@ class Article(NamedTuple):
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
     """Read a page's bytes as an article; raise StepError if the page is too large.
 
-    `content_type` is the value of Content-Type, and `url` the page's address. `drop` has CSS selectors of elements that
-    are not content; invalid selectors are ignored.
+    `content_type` is the value of Content-Type, and `url` is the page's address. `drop` has CSS selectors of elements
+    that are not content; invalid selectors are ignored.
 
     >>> page = read_article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann</a><p>Pour <b>hot</b>")
     >>> page.title, page.authors, page.blocks[-1]

@@ -1,8 +1,8 @@
 """Compute the features of a page and its blocks for the forests, as grades of one byte (see `measures.grade`).
 
-A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). In parameters,
-`steps` is the number of boxes from a block's own box up, `offset` is the number of blocks to a neighbour, and `share`
-is one of `WORD_SHARES` or `PROSE_SHARES`.
+A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). In parameters, `steps` is the
+number of boxes from a block's own box up, `offset` is the number of blocks to a neighbour, and `share` is one of
+`WORD_SHARES` or `PROSE_SHARES`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
 
 
 def _shift_column(column: Sequence[int], offset: int) -> Sequence[int]:
-    """Return a column in which each block has the value of the block `offset` blocks later, or `OUTSIDE_GRADE`."""
+    """Return a column in which each block has the value of the block `offset` blocks later.
+
+    If there is no such block, the value is `OUTSIDE_GRADE`.
+    """
     edge = [OUTSIDE_GRADE] * min(abs(offset), len(column))
     return [*column[offset:], *edge] if offset > 0 else [*edge, *column[: len(column) + offset]]
 
@@ -70,7 +73,7 @@ def _has_path_of_neighbour(page: PageMeasures, offset: int) -> bytes:
 
 
 def _words_so_far(page: PageMeasures) -> bytes:
-    """Return for each block the share of the page's words up to its end, as a grade."""
+    """Return for each block the share of the page's words that are in it or before it, as a grade."""
     words_up_to_end = page.pick(list(accumulate(page.outline.blocks.words)))
     return grade(map(truediv, words_up_to_end, repeat(page.sums.words[0])), SHARE_SCALE)
 
@@ -98,7 +101,7 @@ def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
 
 
 def _since_headline(page: PageMeasures, measure: int) -> bytes:
-    """Return for each block a measure since the last headline, as a grade: item `measure` of `since_headline`."""
+    """Return for each block a measure of `PageMeasures.since_headline`, as a grade: level, blocks or words (0 to 2)."""
     return grade_counts(list(map(itemgetter(measure), page.pick(page.since_headline))))
 
 
@@ -325,7 +328,7 @@ SECOND_FEATURE_NAMES = tuple(LIKELIHOOD_FEATURES)
 
 
 class Features:
-    """The features of one page as grades, each computed at its first use; a `forest.FeatureSource`."""
+    """The features of one page as grades, each computed when it is first used. It is a `forest.FeatureSource`."""
 
     __slots__ = ("_bits", "_block_grades", "_likelihoods", "_page", "_page_grades", "count")
 

@@ -78,7 +78,7 @@ class _Batch:
     __slots__ = ("_end", "_start", "_sums_by_bound", "all_blocks", "count")
 
     def __init__(self, start: int, end: int) -> None:
-        """Judge the blocks from number `start` to `end`, exclusive."""
+        """Take the blocks from number `start` up to, but not including, `end`."""
         self._start, self._end = start, end
         self._sums_by_bound: dict[int, int] = {}  # 256 + bound for each block
         self.count = end - start

@@ -65,7 +65,10 @@ def _is_headline(button: LexborNode) -> bool:
 
 
 def _is_clutter(node: LexborNode) -> bool:
-    """Return whether a class or id names clutter, and its text is short; with a likely name, mostly links."""
+    """Return whether an element's class or id names clutter, and its text is short.
+
+    If the name only makes clutter likely, the text must also be mostly links.
+    """
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):

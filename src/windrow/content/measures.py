@@ -218,7 +218,7 @@ class PageMeasures(NamedTuple):
     headline_levels: list[int]
     """For each box, the level from 1 to 6 if it is a headline, and otherwise 0."""
     path_sums: tuple[list[int], list[int], list[int]]
-    """By path number (`Boxes.path`), for all boxes with the path: the number of blocks, words and linked words."""
+    """The numbers of blocks, words and linked words in all boxes with a path, by the path's number (`Boxes.path`)."""
     word_boxes: dict[float, Sequence[int]]
     """For each of `WORD_SHARES`, the innermost box around each judged block that has this share of the page's words."""
     prose_boxes: dict[float, Sequence[int]]
@@ -273,7 +273,7 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return by path number, for all boxes with the path, the number of blocks, words and linked words."""
+    """Return the numbers of blocks, words and linked words in all boxes with a path, by the path's number."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count

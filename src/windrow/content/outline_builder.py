@@ -212,7 +212,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
     def add_source(self, tag: bytes, _shape: Shape) -> None:
-        """Add the addresses in the `srcset` of a `source` element to the anchors or, without one, that in its `src`."""
+        """Add the addresses in the `srcset` of a `source` element to the anchors, or else the one in its `src`."""
         self.separate_words()
         if _SRCSET in tag:
             self._add_candidates(tag, "")

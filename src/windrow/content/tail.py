@@ -3,7 +3,7 @@
 The tail follows the article's text. It consists of sections such as one about the author, teasers of other articles,
 and readers' comments. A forest that judges single blocks takes some of them for text. Tails are found by the names of
 their sections and by repetition, only after the middle of the article's prose, and only on pages that declare
-themselves articles: in a forum the comments are the main content, and in a list the teasers.
+themselves articles: in a forum the comments are the main content, and in a list the teasers are.
 """
 
 from __future__ import annotations
