@@ -183,9 +183,10 @@ class RunArguments(NamedTuple):
 def run(
     config: Workspace, settings: SessionSettings, arguments: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
-    """Harvest sources or import WARC files in one session; return its summary, which `run.notify` is given, too.
+    """Harvest sources or import WARC files in one session; return its summary.
 
-    `command` is the command line for the ledger. An interrupt ends the session with exit code 130.
+    The command of `run.notify` is given the summary, too. `command` is the command line for the ledger. An interrupt
+    ends the session with exit code 130.
     """
     with TemporaryDirectory(prefix="windrow-wacz-") as folder:
         imports = _import_harvest(config, arguments, Path(folder))

@@ -34,7 +34,7 @@ class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session in which it was requested.
 
     `items` is the number of files that it offers now, of its fetched pages or of its records. `same` is the number of
-    items that are unchanged, and `failed` is the number of those that are failed now. `last_good` is the end of its
+    items that are unchanged, and `failed` is the number of items that have failed now. `last_good` is the end of its
     last session without a failure. `state` is the configured state. `error` is why its last session failed.
     """
 
@@ -181,7 +181,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested from its source, or failed to; False if it only read captures."""
+    """Return whether a session requested something from its source, or failed; False if it only read captures."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
@@ -217,7 +217,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due next: now if its last session has no end, None if its runs are not repeated."""
+    """Return when a source is due next: now if no last session has ended, None if its runs are not repeated."""
     if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None

@@ -46,10 +46,10 @@ _CHANGE_KINDS = (NEW, CHANGED, GONE)
 class SourceCount(NamedTuple):
     """Counts of a session at one source; `received` is in bytes, and `error` is why the source failed.
 
-    For a crawled source, `offered` is the number of addresses that are known now, `redirected` the number of addresses
-    that redirect, and `waiting` the number that is due now. Its pages are compared by content: `changed` counts pages
-    with another text or description, `same_text` counts pages of which only other bytes differ, and `gone` counts a
-    page once, when it is certain.
+    For a crawled source, `offered` is the number of addresses that are known now, `redirected` is the number that
+    redirect, and `waiting` is the number that are due now. Its pages are compared by content: `changed` counts pages
+    with another text or description, `same_text` counts pages whose bytes differ but not their content, and `gone`
+    counts a page once, when it is certain.
     """
 
     source: str
@@ -196,7 +196,7 @@ def _note_text(task: TaskRow) -> str:
 
 
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
-    """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name.
+    """Add up the counts of each reason, given as (reason, count); return the most frequent first, equal counts by name.
 
     Retries are not counted, and what caps left out is not counted, because `left_out` has it.
     """

@@ -1,4 +1,4 @@
-"""Find the WARC and WACZ files that are named in place of sources, also by an index, and prepare them for import."""
+"""Find the WARC and WACZ files that names in place of sources stand for, and prepare them for import."""
 
 from __future__ import annotations
 

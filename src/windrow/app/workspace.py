@@ -278,7 +278,7 @@ class Windrow:
     def changes(
         self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False
     ) -> list[SourceChange]:
-        """Return the changes at the sources in order of time: since a time, or, for None, of the last session.
+        """Return the changes at the sources since a time, or those of the last session if it is None, in order of time.
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes; the next session reports the changes of both. `kind` is new, changed or gone, or empty for
