@@ -178,7 +178,10 @@ _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip. `feed_entry` has the `title` and `published` of its feed, if known."""
+    """Return the article of a page, or a skip.
+
+    `feed_entry` has the `title` and `published` that a feed gives for the article; it is empty without a feed.
+    """
     url = task.request.url if task.request else task.item.key
     if read_media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(task.fields)}, not HTML")

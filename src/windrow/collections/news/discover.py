@@ -212,7 +212,7 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
     """Return the observations of an attempt: those of `read` in `result`, or one that the article is gone.
 
     The status of a gone article is in GONE_STATUSES. If there was no article at the address, the observation changes
-    nothing, because no record has its name.
+    nothing, because no record has its name. The result is None if the attempt was not read.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
