@@ -162,7 +162,7 @@ class Verdict(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A work that may match a paper: its status when it is considered alone, scores by property, and reasons."""
+    """A work that may match a paper: its status considered alone, its scores by property, and the reasons."""
 
     status: str
     parts: dict[str, Any]

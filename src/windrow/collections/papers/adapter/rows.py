@@ -259,10 +259,9 @@ def _write_rows(
 ) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
     """Write the rows of papers, and remove what windrow wrote for keys without a record.
 
-    Return (counts, refused, undrawn).
-
-    `counts` has the numbers of rows that were `written` and `removed`, and of PDFs that are `unread`. `refused` has, by
-    key of a paper, why the table refuses its row. `undrawn` has, by key, why the first page could not be drawn.
+    Return (counts, refused, undrawn). `counts` has the numbers of rows that were `written` and `removed`, and of PDFs
+    that are `unread`. `refused` has, by key of a paper, why the table refuses its row. `undrawn` has, by key, why the
+    first page could not be drawn.
     """
     store, register, table, _, _ = stores
     papers = {key: store.paper(key) for key in keys}

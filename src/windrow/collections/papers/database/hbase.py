@@ -99,7 +99,7 @@ class HbaseTable:
             raise StoreError(f"{gateway}, table {self._name}: {message}") from error
 
     def _call(self, call: Callable[[], T]) -> T:
-        """Return the result of `call`; if the connection breaks, connect again and repeat the call."""
+        """Return the result of `call`; if the connection breaks, connect again and repeat the call once."""
         try:
             with self._guarded():
                 return call()

@@ -155,7 +155,7 @@ class PaperStore(RecordStore):
             run("UPDATE asked SET is_new = 0")
 
     def stale_keys(self, limit: int, after: str = "") -> list[str]:
-        """Return the keys, in order, of the first `limit` papers after the key `after` whose rows are out of date."""
+        """Return the keys of papers whose rows are out of date, in order: the first `limit` keys above `after`."""
         query = "SELECT key FROM touched WHERE key > ? ORDER BY key LIMIT ?"
         with self._guarded():
             return [key for (key,) in self._connection.execute(query, (after, limit))]
