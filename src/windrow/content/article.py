@@ -50,7 +50,9 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 
 
 def find_title(head: PageHead, headline: str) -> str:
-    """Return an article's title: `headline` if the page's title repeats it, or else the page's title without the site.
+    """Return an article's title: `headline` if the page's title repeats it or is missing, or else the page's title.
+
+    The site's name is left out of the page's title, unless the title has nothing else.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -164,7 +166,7 @@ _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the authors' names in texts such as bylines, each once, without "by", roles and addresses.
+    """Return the authors' names in texts such as bylines, each once, at most 10, without "by", roles and addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')

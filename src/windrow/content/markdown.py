@@ -1,7 +1,7 @@
 """Convert HTML to Markdown: CommonMark with GitHub's tables and strike-through, without clutter.
 
 The tree is serialised and its tags are read in order, as for an outline: that is faster than visiting node by node. An
-open block element is a `Frame`, an open inline element is an `_OpenInline`.
+open block element is a `Frame`, and an open inline element is an `_OpenInline`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some syst
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
     """Remove forms, navigation, hidden elements, and elements whose class or id names clutter.
 
-    `html` is the markup of the tree.
+    The content of a form with much text remains, and so do buttons that are headlines. `html` is the tree's markup.
     """
     for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:

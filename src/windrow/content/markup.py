@@ -171,7 +171,7 @@ _CLOSING_ACTION = OutlineBuilder.close
 _BORDER_ACTIONS = _OPENING_ACTIONS | {_CLOSING_ACTION, OutlineBuilder.end_block}
 _FIGURE = int(PageLocation.FIGURE)
 NOT_ARTICLE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
-"""Locations that do not contain an article's text."""
+"""The `PageLocation` flags of elements that do not contain an article's text."""
 _PICTURE_TAG = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
 
@@ -261,7 +261,7 @@ class _Copy:
         self.output.append(b"<%b>" % tag)
 
     def copy_tag(self, number: int, tag: bytes, text: bytes) -> bool:
-        """Copy the tag with this number and the text after it; return whether the tag is a border of a box."""
+        """Copy the tag with this number and the text after it; return whether its action is in `_BORDER_ACTIONS`."""
         action, shape = find_meaning(tag)
         is_border = action in _BORDER_ACTIONS
         if is_border:
