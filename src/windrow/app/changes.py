@@ -74,7 +74,7 @@ def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: W
 
 
 def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return functions that count changes by content, for collections that compare content instead of bytes."""
+    """Return functions that correct the ledger's counts by those of the harvested collections' adapters."""
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
@@ -112,7 +112,7 @@ def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] |
 
 
 def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session reports, at most `MAX_SESSION_CHANGES` + 1."""
+    """Return the first changes that a session reports, at most one more than `MAX_SESSION_CHANGES`."""
     window = Window(facts=ledger.sessions.reported_facts(session))
     return tuple(islice(changes(workspace, ledger, window), MAX_SESSION_CHANGES + 1))
 

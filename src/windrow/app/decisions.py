@@ -85,7 +85,7 @@ def ask_again(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Let the next run ask a service again about the records in `names`, or about all; return the records as waiting.
+    """Let the next run ask a service again about the records in `names`, or about all; return them as pending.
 
     This is a session of its own, which takes the lease. Raise UsageError if no installed collection can ask the service
     again, if a source is given, or if the service has not answered about one of the records.

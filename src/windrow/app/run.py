@@ -185,8 +185,8 @@ def run(
 ) -> SessionSummary:
     """Harvest sources or import WARC files in one session; return its summary.
 
-    The command of `run.notify` is given the summary, too. `command` is the command line for the ledger. An interrupt
-    ends the session with exit code 130.
+    The command of `run.notify` is given the summary, too. `command` is the command line that the ledger records. An
+    interrupt ends the session with exit code 130.
     """
     with TemporaryDirectory(prefix="windrow-wacz-") as folder:
         imports = _import_harvest(config, arguments, Path(folder))

@@ -55,7 +55,10 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The state of a workspace; `holder` is the process that runs there now, or empty, and `last` its last session."""
+    """The state of a workspace.
+
+    `holder` is the process that runs there now, or empty. `last` is the summary of its last session.
+    """
 
     workspace: str
     folder: Path

@@ -1,4 +1,4 @@
-"""Find the WARC and WACZ files that names in place of sources stand for, and prepare them for import."""
+"""Find the WARC and WACZ files that a run is to import instead of harvesting sources, and prepare them."""
 
 from __future__ import annotations
 

@@ -204,8 +204,8 @@ class Windrow:
         their source dates before `since` are skipped. `again` repeats finished work of the chosen sources. `names` may
         be WARC files in place of sources: they are imported under the source `source`, without any request. They may
         also be addresses of pages: each is requested once, now, and pages that it links to are not requested.
-        `progress` shows how far the run is; `command` is the command line for the ledger. The command of `run.notify`
-        is given the summary, too.
+        `progress` shows how far the run is; `command` is the command line that the ledger records. The command of
+        `run.notify` is given the summary, too.
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
@@ -374,11 +374,12 @@ class Windrow:
     def retry(
         self, names: Names = (), *, source: str = "", reason: str = "", service: str = "", dry_run: bool = False
     ) -> list[Chosen]:
-        """Put failed or cancelled items back, so that the next run fetches or reads them again, and return them.
+        """Put failed or cancelled items back, and return them.
 
-        Without names, all failed or cancelled items with this source and reason are put back. With a service, the next
-        run asks it again about the records with these names, or about all; a reason selects records by their last
-        answer. With `dry_run`, items or records are returned and nothing is changed.
+        The next run fetches them again, or reads them if a reader failed. Without names, all failed or cancelled items
+        with this source and reason are put back. With a service, the next run asks it again about the records with
+        these names, or about all; a reason selects records by their last answer. With `dry_run`, items or records are
+        returned and nothing is changed.
         """
         if service:
             from windrow.app.decisions import ask_again
