@@ -1,4 +1,4 @@
-"""Extract the main content of one page, from a file or an address; nothing is stored."""
+"""Extract the main content of one page, given as bytes, a file or an address; nothing is stored."""
 
 from __future__ import annotations
 

@@ -418,7 +418,8 @@ def _add_meta(
 ) -> None:
     """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it names an author.
 
-    If `metas` has the name already, the element is added to `repeated_metas` instead.
+    If `metas` has the name already, the element is added to `repeated_metas` instead; the contents of `robots` are
+    joined in `metas`.
     """
     content = attributes.get("content")
     if not content:

@@ -56,7 +56,7 @@ _END_ACTIONS: dict[Action, Action] = {
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""The action at an end tag, by the action at the start tag. For start actions not in it, it is `separate_words`."""
+"""The action at an end tag, by the action at the start tag. For other start actions, it is `separate_words`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",

@@ -144,8 +144,8 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     """Return what a response leads to, by the type of its document.
 
-    A list leads to requests for its new and changed articles, an index to requests for its sitemaps, and the page of an
-    article to an offer of it. Any other document or status is refused, with a finding.
+    A list leads to requests for its new and changed articles, and an index to requests for its sitemaps. The page of an
+    article is offered. Any other document or status is refused, with a finding.
     """
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url

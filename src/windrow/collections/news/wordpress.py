@@ -78,7 +78,7 @@ class PostList:
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
     """Request all posts until all were read. Then request new and changed posts and the numbers of all posts.
 
-    If `until` is set, request nothing any more when all posts were read.
+    If `until` is set, request nothing once all posts were read.
     """
     path = learned.get("api") or _API_PATH
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
