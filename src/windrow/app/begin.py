@@ -37,7 +37,10 @@ class Prepared(NamedTuple):
 
 @private_files()
 def prepare(folder: Path) -> Prepared:
-    """Make or upgrade a workspace in a folder, overwriting no file; raise ConfigError if it cannot be written."""
+    """Make or upgrade a workspace in a folder, overwriting no file.
+
+    Raise ConfigError if the folder cannot be written.
+    """
     created: list[str] = []
     existing: list[str] = []
     try:
@@ -135,7 +138,7 @@ def add_source(root: Path, new: NewSource) -> Path:
 
 
 def _find_preset(new: NewSource) -> tuple[str, Preset]:
-    """Return the collection of a new source and its preset, an empty one if it names none.
+    """Return the collection and the preset of a new source; the preset is empty if the source names none.
 
     Raises UsageError if there is no such collection or preset, or if neither is named.
     """
@@ -185,8 +188,8 @@ class NewCollection(NamedTuple):
 def add_collection(name: str, into: Path, kept: str = "") -> NewCollection:
     """Write the package of a new collection into a new folder `windrow-NAME` in the folder `into`.
 
-    As written, it harvests an API or, if `kept` names a collection, makes records of what that collection keeps. Raise
-    UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed. Raise
+    As written, it harvests an API or, if `kept` names a collection, makes records from the captures of that collection.
+    Raise UsageError if the name is not valid or in use, if the folder exists, or if `kept` is not installed. Raise
     ConfigError if the package cannot be written.
     """
     _check_name(name)
@@ -246,7 +249,7 @@ _SHARED_FILES = ("pyproject.toml", f"src/windrow_{_NAME_PLACEHOLDER}/__init__.py
 
 
 def _read_template_texts(*, is_captured: bool) -> dict[str, str]:
-    """Return the texts of a template by path: of a collection of captures if `is_captured`, else of an API."""
+    """Return, by path, the texts of the template for captures if `is_captured`, otherwise of the one for an API."""
     folder = files("windrow.app")
     texts = dict(_read_template(folder / "collection_template"))
     if is_captured:

@@ -74,7 +74,7 @@ def _changes_in(collection: str, workspace: Workspace, ledger: Ledger, window: W
 
 
 def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
-    """Return functions that count changes by content, for collections that compare content instead of bytes."""
+    """Return functions that correct the ledger's counts by those of the harvested collections' adapters."""
     harvested = harvested_collections(workspace, ledger)
 
     def count_visited(facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
@@ -101,7 +101,7 @@ def content_counts(workspace: Workspace, ledger: Ledger) -> ContentCounts:
 
 
 def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] | None) -> Mapping[str, int]:
-    """Count by reason the records that no collection could read in the attempts within `facts` (first, last).
+    """Count by reason the records that could not be read in the attempts within `facts` (first, last).
 
     If `facts` is None, count the records that no later attempt has repaired.
     """
@@ -112,7 +112,7 @@ def count_skipped(workspace: Workspace, ledger: Ledger, facts: tuple[int, int] |
 
 
 def session_changes(workspace: Workspace, ledger: Ledger, session: int) -> tuple[SourceChange, ...]:
-    """Return the first changes that a session reports, at most `MAX_SESSION_CHANGES` + 1."""
+    """Return the first changes that a session reports, at most one more than `MAX_SESSION_CHANGES`."""
     window = Window(facts=ledger.sessions.reported_facts(session))
     return tuple(islice(changes(workspace, ledger, window), MAX_SESSION_CHANGES + 1))
 
@@ -146,9 +146,10 @@ def _format_size(size: int | None) -> str:
 def compare(workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison:
     """Compare the versions of a page or record at two times, in the first collection that has `name`.
 
-    `since` and `until` are dates or times. An empty `until` means the latest version, and an empty `since` the version
-    before it. `context` is the number of unchanged lines to show around changed ones. Raise UsageError for an invalid
-    time, and WindrowError if no collection has the page or record.
+    `since` and `until` are times or spans, such as a month, at whose ends the versions were current. An empty `until`
+    means the latest version, and an empty `since` the version before it. `context` is the number of unchanged lines to
+    show around changed ones. Raise UsageError for an invalid time, and WindrowError if no collection has the page or
+    record.
     """
     for option, text in (("--old", since), ("--new", until)):
         if text and read_time_span(text) is None:

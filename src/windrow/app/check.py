@@ -75,7 +75,7 @@ def check_workspace(workspace: Workspace, ledger: Ledger) -> Checkup:
 
 
 def check_tree(arguments: Sequence[str]) -> Iterator[Fault | int]:
-    """Check the files of a folder by a collection's standard; yield each fault, and the size of each file in bytes.
+    """Check the files of a folder by a collection's standard; yield each fault, and each read file's size in bytes.
 
     `arguments` are a collection and a folder. The collection may be omitted if only one installed collection can check
     a folder. Raise UsageError if the arguments are not valid.

@@ -39,9 +39,10 @@ def decide(
 ) -> list[Chosen]:
     """Write a decision (`retry` or `cancel`) on items and addresses; return them with their former states.
 
-    Without `names`, failed items (retry) or waiting items (cancel) with this source and reason are chosen. An empty
-    `source` or `reason` selects all; `names`, `source` or `reason` must be given. With `dry_run` nothing is written.
-    Raise UsageError for an unknown name or reason, without any selection, and if a finished item is to be cancelled.
+    Without `names`, items with this source and reason are chosen: failed or cancelled ones (retry), or waiting ones. An
+    empty `source` or `reason` selects all; `names`, `source` or `reason` must be given. With `dry_run` nothing is
+    written. Raise UsageError for an unknown name or reason, if none of the three is given, and if a finished item would
+    be cancelled.
     """
     if not names and not reason and not source:
         hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
@@ -85,7 +86,7 @@ def ask_again(
     source: str = "",
     dry_run: bool = False,
 ) -> list[Chosen]:
-    """Let the next run ask a service again about the records in `names`, or about all; return the records as waiting.
+    """Let the next run ask a service again about the records in `names`, or about all; return them as pending.
 
     This is a session of its own, which takes the lease. Raise UsageError if no installed collection can ask the service
     again, if a source is given, or if the service has not answered about one of the records.
@@ -114,7 +115,7 @@ def ask_again(
 
 
 def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list[Chosen]:
-    """Return the items to decide on, by source and reason. The ledger may have the reason under an old name."""
+    """Return the items to decide on with this source and reason, which the ledger may have under an old name."""
     old_and_new = all_names(REASONS, reason)
     return [item for spelling in old_and_new for item in frontier.find_undone(decision, source, spelling)]
 

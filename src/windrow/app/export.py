@@ -22,7 +22,10 @@ from windrow.ledger import Ledger
 
 
 def write_captures(workspace: Workspace, form: str, stream: TextIO) -> int:
-    """Write a CDXJ line for each capture, by address and time, or all captures as WACZ; return the capture count."""
+    """Write a CDXJ line for each capture, or all captures as WACZ; return the number of captures.
+
+    Lines are in the order of addresses and times. Raise UsageError for WACZ if there is no ledger.
+    """
     if not workspace.ledger.exists():
         if form == "wacz":
             raise UsageError("there are no captures yet", hint="windrow run")

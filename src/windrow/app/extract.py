@@ -1,4 +1,4 @@
-"""Extract the main content of one page, from a file or an address; nothing is stored."""
+"""Extract the main content of one page, given as bytes, a file or an address; nothing is stored."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def extract_page(workspace: Workspace | None, page: bytes | Path | str, url: str
     """Extract a page, given as bytes, as a file, or as an address (`https://...`); only an address uses `workspace`.
 
     `url` is the address against which relative links in bytes or a file are resolved. Raise UsageError if the file does
-    not exist or is larger than `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an address.
+    not exist, if the page is larger than `MAX_PAGE_SIZE`, if the address is not valid, or if `url` is given with an
+    address.
     """
     if isinstance(page, str) and "://" in page:
         if url:

@@ -1,4 +1,4 @@
-"""The states of items, as a collection's adapter derives them, or else as the ledger stores them."""
+"""The states of items: derived by the collection's adapter or, without one, from the step that each item waits for."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def count_states(ledger: Ledger) -> tuple[StateCount, ...]:
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int], collections: Iterable[str]) -> list[ReachedCount]:
-    """Count the items of these collections that stopped in the range `facts` (first, last), by phase and reason."""
+    """Count the items of these collections that reached each state within `facts` (first, last), by reason."""
     adapters = _state_adapters({*collections})
     counts = [
         ReachedCount(

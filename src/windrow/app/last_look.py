@@ -31,7 +31,7 @@ def look_file(workspace: Workspace, ledger: Ledger, source: str, kind: str) -> P
 
 
 def read_look(path: Path, last_fact: int) -> int:
-    """Return the number of the last fact seen, or 0 without a last look; `last_fact` is the last one of the ledger.
+    """Return the number of the last fact seen, or 0 if there is no last look; `last_fact` is the ledger's last fact.
 
     Raises WindrowError if the file cannot be read or does not contain the number of a fact.
     """

@@ -98,7 +98,9 @@ def preview(
 
 
 def repeat(interval: float, run: Callable[[], int], report: Callable[[str], None]) -> Iterator[int]:
-    """Call `run` every `interval` seconds, or once if it is 0, and yield each exit code. End after 130 (stopped).
+    """Call `run` every `interval` seconds, or once if it is 0, and yield each exit code.
+
+    End after code 130, with which a stopped run ends.
 
     If `run` raises an error, such as a lock or an unreachable database, `report` is called with a message, and the next
     run starts when it is due. Usage and configuration errors, and any error of a single run, are raised.
@@ -135,7 +137,7 @@ MAX_NOTIFY_SECONDS = 60.0
 
 
 def notify(command: Sequence[str], report: Mapping[str, Any], folder: Path) -> str:
-    """Run a command in a folder with `report` as JSON on its input; return an error message, empty if it succeeded.
+    """Run a command in a folder with `report` as JSON on its standard input; return an error message, or "".
 
     The command's output is written to windrow's standard error.
 
@@ -181,9 +183,10 @@ class RunArguments(NamedTuple):
 def run(
     config: Workspace, settings: SessionSettings, arguments: RunArguments, command: str, progress: Progress | None
 ) -> SessionSummary:
-    """Harvest the chosen sources in one session; return its summary, also passed to the command of `run.notify`.
+    """Harvest sources or import WARC files in one session; return its summary.
 
-    `command` is the command line for the ledger. An interrupt ends the session with exit code 130.
+    The command of `run.notify` is given the summary, too. `command` is the command line that the ledger records. An
+    interrupt ends the session with exit code 130.
     """
     with TemporaryDirectory(prefix="windrow-wacz-") as folder:
         imports = _import_harvest(config, arguments, Path(folder))
@@ -281,7 +284,7 @@ def choose_sources(config: Workspace, names: Sequence[str] = ()) -> dict[str, fr
 def adopt_folder(config: Workspace, names: Sequence[str], first_phase: str) -> tuple[Workspace, Sequence[str], str]:
     """Add a folder, named in place of a source, as a source of this run, if a collection adopts at `first_phase`.
 
-    Return configuration, names and first phase, unchanged if no folder is adopted. Raise UsageError for further names.
+    Return configuration, names and first phase, unchanged if no folder is adopted. Raise UsageError for other names.
     """
     declared_names = {*collection_names(), *(source.name for source in config.sources)}
     folders = [name for name in names if name not in declared_names and Path(name).is_dir()]

@@ -22,7 +22,7 @@ from windrow.query.word import address_text, words
 from windrow.reasons import Reason
 
 FACETS = ("collection", "source", "language", "type", "year")
-"""The properties by which `count_facets` counts documents."""
+"""The names of the properties by which `count_facets` counts documents."""
 
 SCORE_WEIGHTS = {"found": 1.0, "title": 0.7, "together": 0.5, "address": 0.3}
 """The weights of the parts of a `MergeScore`."""
@@ -133,7 +133,7 @@ def count_facets(
 
 
 def _correct(text: str, answers: Iterable[SearchAnswer]) -> str:
-    """Return the query with similar words in place of words that no document has; empty if there are none."""
+    """Return the query with similar words in place of words that no document has; empty if none is known."""
     suggestions: dict[str, Suggestion] = {}
     known_words = {word for answer in answers for word, number in answer.frequency.items() if number}
     for answer in answers:

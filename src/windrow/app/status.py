@@ -27,15 +27,15 @@ from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
 HELD = "held"
-"""The state of a source that is on the ledger but not declared, such as the source of imported files."""
+"""The name of the state of a source that is on the ledger but not declared, such as one of imported files."""
 
 
 class SourceState(NamedTuple):
     """The state of a source: its items, and the result of the last session in which it was requested.
 
-    `items` is the number of files that it offers now, or of its fetched pages. `same` is the number of items that are
-    unchanged, and `failed` the number that are failed now. `last_good` is the end of its last session without a
-    failure. `state` is the configured state. `error` is why its last session failed.
+    `items` is the number of files that it offers now, of its fetched pages or of its records. `same` is the number of
+    items that are unchanged, and `failed` is the number of items that have failed now. `last_good` is the end of its
+    last session without a failure. `state` is the configured state. `error` is why its last session failed.
     """
 
     source: str
@@ -55,7 +55,10 @@ class SourceState(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceState:
-    """The state of a workspace; `holder` is the process that runs there now, or empty, and `last` its last session."""
+    """The state of a workspace.
+
+    `holder` is the process that runs there now, or empty. `last` is the summary of its last session.
+    """
 
     workspace: str
     folder: Path
@@ -68,7 +71,7 @@ class WorkspaceState:
     unread: tuple[UnreadCount, ...] = ()  # documents that windrow failed to read
     waits: tuple[ServiceWait, ...] = ()  # documents that wait for answers of services
     left_out: tuple[RuleCount, ...] = ()  # what rules and caps left out, in each source's last session with a count
-    errors: tuple[str, ...] = ()  # of tasks without a source in earlier sessions whose phase no later session ran
+    errors: tuple[str, ...] = ()  # of earlier tasks without a source, if no later session ran their phase
 
 
 def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> WorkspaceState:
@@ -125,7 +128,7 @@ def _attempt_reasons(
 
 
 def running_process(ledger: Ledger) -> str:
-    """Return the holder of the lease; empty if the lease has expired or its process is dead."""
+    """Return the holder of the lease; empty if there is no lease, or it has expired or its process is dead."""
     lease = ledger.sessions.lease()
     return lease.holder if lease and lease.expires > now() and not is_certainly_dead(lease.holder) else ""
 
@@ -181,7 +184,7 @@ def _undeclared_sources(workspace: Workspace, ledger: Ledger) -> list[Source]:
 
 
 def _requested_something(frontier: Frontier | None, session: SourceSession) -> bool:
-    """Return whether a session requested from its source, or failed to; False if it only read captures."""
+    """Return whether a session requested something from its source, or failed; False if it only read captures."""
     return frontier is None or bool(session.failed) or session.first_phase <= frontier.task_phase
 
 
@@ -217,7 +220,7 @@ def _configured_state(source: Source) -> str:
 
 
 def _next_run(workspace: Workspace, sessions: Sequence[SourceSession]) -> datetime | None:
-    """Return when a source is due next: now if it has no sessions, None if its runs are not repeated."""
+    """Return when a source is due next: now if no last session has ended, None if its runs are not repeated."""
     if not workspace.run.every:
         return None
     ended = sessions[-1].ended if sessions else None

@@ -24,7 +24,7 @@ __all__ = ["Event", "Meaning", "Story", "StoryAnswer", "answer_why"]
 
 
 MAX_REFUSALS = 50
-"""The maximum number of refused entries of listings in the story of a source: the latest ones."""
+"""The maximum number of refused entries of listings in the story of a source, which has the latest ones."""
 
 MAX_STORY_DOCUMENTS, MAX_DOCUMENT_FINDINGS = 50, 20
 """The story of a zip has the findings of at most 50 documents, and at most 20 findings of each document."""

@@ -46,10 +46,10 @@ _CHANGE_KINDS = (NEW, CHANGED, GONE)
 class SourceCount(NamedTuple):
     """Counts of a session at one source; `received` is in bytes, and `error` is why the source failed.
 
-    For a crawled source, `offered` is the number of addresses that are known now, `redirected` the number of addresses
-    that redirect, and `waiting` the number that is due now. Its pages are compared by content: `changed` counts pages
-    with another text or description, `same_text` counts pages of which only other bytes differ, and `gone` counts a
-    page once, when it is certain.
+    For a crawled source, `offered` is the number of addresses that are known now, `redirected` is the number that
+    redirect, and `waiting` is the number that are due now. Its pages are compared by content: `changed` counts pages
+    with another text or description, `same_text` counts pages whose bytes differ but not their content, and `gone`
+    counts a page once, when it is certain.
     """
 
     source: str
@@ -178,7 +178,7 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return how many addresses rules left out, by source and rule, from the comments of tasks."""
+    """Return how much rules and caps left out, by source and rule, from the comments of tasks."""
     counts = (
         RuleCount.read(task.source, task.reason, task.comment)
         for task in tasks
@@ -196,9 +196,9 @@ def _note_text(task: TaskRow) -> str:
 
 
 def count_reasons(reason_counts: Iterable[tuple[str, int]]) -> tuple[ReasonCount, ...]:
-    """Add up the counts of each reason, given as (reason, count); return the most frequent first, then by name.
+    """Add up the counts of each reason, given as (reason, count); return the most frequent first, equal counts by name.
 
-    What caps leave out of documents is not counted, because `left_out` has it.
+    Retries are not counted, and what caps left out is not counted, because `left_out` has it.
     """
     counts: Counter[str] = Counter()
     for reason, count in reason_counts:
@@ -244,7 +244,7 @@ def _count_sources(
 def _count_by_content(
     session_counts: SessionCounts, visited: Mapping[str, Counter[str]], written: Mapping[str, Counter[str]]
 ) -> dict[str, Counter[str]]:
-    """Return the session's counts by source, with `new`, `changed` and `gone` as counted by content.
+    """Return the session's counts by source, corrected by the counts by content for sources that have them.
 
     `visited` and `written` are results of the functions of `ContentCounts` with these names.
     """
@@ -297,6 +297,6 @@ def _count_phases(stops: Sequence[ReachedCount], phases_by_collection: Phases) -
 
 
 def phase_name(phases_by_collection: Phases, collection: str, phase: int) -> str:
-    """Return the name of a phase, or its number if the collection is not installed."""
+    """Return the name of a phase, or its number if the collection is not installed or has no such phase."""
     phases = phases_by_collection.get(collection, ())
     return phases[phase - 1] if 0 < phase <= len(phases) else str(phase)

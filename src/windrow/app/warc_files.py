@@ -1,4 +1,4 @@
-"""Find the WARC and WACZ files that are named in place of sources, also by an index, and prepare them for import."""
+"""Find the WARC and WACZ files that a run is to import instead of harvesting sources, and prepare them."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
     """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
     Names of sources and collections are skipped. A folder stands for all files below it whose suffix is that of a WARC
-    file, and a CDX or CDXJ file for the WARC files that its lines name. Any other file is a list of paths relative to
-    its own folder, one on each line. Each file is imported under the source `source`, or if that is empty, under one
-    named after the file. Raises UsageError for names that cannot be imported together, and if `source` is not valid, or
-    is set although no WARC file is named.
+    file, and a CDX or CDXJ file stands for the WARC files that its lines name. Any other file is a list of paths
+    relative to its own folder, one on each line. Each file is imported under the source `source`, or if that is empty,
+    under one named after the file. Raises UsageError for names that cannot be imported together, and if `source` is not
+    valid, or is set although no WARC file is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
@@ -73,7 +73,7 @@ def _is_importable(path: Path) -> bool:
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the WARC and WACZ files that a path stands for: all below a folder, the file, or the files of a list."""
+    """Yield the WARC and WACZ files that a path stands for: all below a folder, the file, or those that it lists."""
     if path.is_dir():
         warc_files = sorted(_warc_files_below(path))
         if not warc_files:
@@ -126,7 +126,7 @@ def _read_list(path: Path) -> Iterator[Path]:
 def _read_index(path: Path) -> list[Path]:
     """Return the WARC files that the lines of a CDX or CDXJ file name; they must be in its folder or below it.
 
-    Raises UsageError for a line without a name or that cannot be read, and for a name that does not identify one file.
+    Raises UsageError for a line that has no name or cannot be read, and for a name that does not identify one file.
     """
     instead = f"windrow run {quote(str(path.parent))}"
     warc_names = WarcNames()

@@ -174,7 +174,7 @@ class Windrow:
 
     @contextmanager
     def _open_ledger(self) -> Iterator[Ledger]:
-        """Open the ledger for a block; raise LedgerError if that fails and the ledger has values of wrong types."""
+        """Open the ledger for a block; raise LedgerError if the block fails at values of wrong types in the ledger."""
         with closing(self.ledger()) as ledger:
             try:
                 yield ledger
@@ -198,13 +198,14 @@ class Windrow:
         command: str = "run",
         source: str = "",
     ) -> SessionSummary:
-        """Harvest all sources, or the named sources and collections; return the summary, also passed to `run.notify`.
+        """Harvest all sources, or the named sources and collections; return the summary.
 
         `first` and `last` are the first and last phase. `limit` is the maximum number of items to fetch. Items that
         their source dates before `since` are skipped. `again` repeats finished work of the chosen sources. `names` may
         be WARC files in place of sources: they are imported under the source `source`, without any request. They may
         also be addresses of pages: each is requested once, now, and pages that it links to are not requested.
-        `progress` shows how far the run is; `command` is the command line for the ledger.
+        `progress` shows how far the run is; `command` is the command line that the ledger records. The command of
+        `run.notify` is given the summary, too.
         """
         from windrow.app.run import RunArguments, adopt_folder, run
 
@@ -238,7 +239,7 @@ class Windrow:
         again: bool = False,
         source: str = "",
     ) -> list[Preview]:
-        """Return what `run` would request from which source; opens no connection and writes nothing."""
+        """Return what `run` would request or import; opens no connection and writes nothing."""
         from windrow.app.run import adopt_folder, choose_sources, phase_span, preview
         from windrow.app.warc_files import named_warc_files, preview_import
         from windrow.engine.frontier import FetchBounds
@@ -277,7 +278,7 @@ class Windrow:
     def changes(
         self, since: Day | None = None, *, source: str = "", kind: str = "", lines: bool = False
     ) -> list[SourceChange]:
-        """Return the changes at the sources in order of time: since a time, or, for None, of the last session.
+        """Return the changes at the sources since a time, or those of the last session if it is None, in order of time.
 
         A session reports the changes that it wrote, whichever session requested the pages. A killed session does not
         report its changes; the next session reports the changes of both. `kind` is new, changed or gone, or empty for
@@ -348,7 +349,7 @@ class Windrow:
             return count_facets(self.config, ledger, text, collections=_as_tuple(collection))
 
     def diff(self, name: str, old: Day | str = "", new: Day | str = "", *, context: int = 2) -> Comparison:
-        """Compare two versions of a page, which were current at the ends of `old` and `new`.
+        """Compare the versions of a page or record that were current at the ends of the days or times `old` and `new`.
 
         `new` defaults to the latest version, and `old` to the version before the new one. `context` is the number of
         unchanged lines to show around changed ones.
@@ -373,11 +374,12 @@ class Windrow:
     def retry(
         self, names: Names = (), *, source: str = "", reason: str = "", service: str = "", dry_run: bool = False
     ) -> list[Chosen]:
-        """Put failed or cancelled items back, so that the next run fetches them again, and return them.
+        """Put failed or cancelled items back, and return them.
 
-        Without names, all failed items with this source and reason are put back. With a service, the next run asks it
-        again about the records with these names, or about all; a reason selects records by their last answer. With
-        `dry_run`, items or records are returned and nothing is changed.
+        The next run fetches them again, or reads them if a reader failed. Without names, all failed or cancelled items
+        with this source and reason are put back. With a service, the next run asks it again about the records with
+        these names, or about all; a reason selects records by their last answer. With `dry_run`, items or records are
+        returned and nothing is changed.
         """
         if service:
             from windrow.app.decisions import ask_again

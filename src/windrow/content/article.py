@@ -50,7 +50,9 @@ def find_headline(outline: Outline, is_chosen: Sequence[bool], head: PageHead) -
 
 
 def find_title(head: PageHead, headline: str) -> str:
-    """Return an article's title: `headline` if the page's title repeats it, or else the page's title without the site.
+    """Return an article's title: `headline` if the page's title repeats it or is missing, or else the page's title.
+
+    The site's name is left out of the page's title, unless the title has nothing else.
 
     >>> find_title(PageHead(title="Tea | The Site"), "Today")
     'Tea'
@@ -110,7 +112,10 @@ def _site_names(head: PageHead) -> set[str]:
 
 
 def _last_title_part(head: PageHead) -> str:
-    """Return the words of the title's last part, mostly the site's name; empty if it is the only part or a title."""
+    """Return the words of the title's last part, which is mostly the site's name.
+
+    The result is empty if the title has only one part, or other metadata names that part as the title.
+    """
     parts = _split_title(head.title)
     other_title = head.property("og:title") or head.linked.headline
     return _fold_words(parts[-1]) if len(parts) > 1 and _fold_words(parts[-1]) != _fold_words(other_title) else ""
@@ -161,7 +166,7 @@ _MAX_NAME_CHARACTERS, _MAX_NAME_WORDS, _MAX_NAMES = 60, 5, 10
 
 
 def extract_names(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the authors' names in texts such as bylines, each once, without "by", roles and addresses.
+    """Return the authors' names in texts such as bylines, each once, at most 10, without "by", roles and addresses.
 
     >>> extract_names(["By Ann Lee and Bo Ek | Updated 3 May"])
     ('Ann Lee', 'Bo Ek')
@@ -250,8 +255,8 @@ class Article(NamedTuple):
 def read_article(raw: bytes, content_type: str = "", url: str = "", drop: Sequence[str] = ()) -> Article:
     """Read a page's bytes as an article; raise StepError if the page is too large.
 
-    `content_type` is the value of Content-Type, and `url` the page's address. `drop` has CSS selectors of elements that
-    are not content; invalid selectors are ignored.
+    `content_type` is the value of Content-Type, and `url` is the page's address. `drop` has CSS selectors of elements
+    that are not content; invalid selectors are ignored.
 
     >>> page = read_article(b"<title>Tea | Site</title><main><h1>Tea</h1><p>By <a rel=author>Ann</a><p>Pour <b>hot</b>")
     >>> page.title, page.authors, page.blocks[-1]

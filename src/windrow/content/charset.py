@@ -118,7 +118,7 @@ def decode(raw: bytes, content_type: str = "") -> DecodedText:
 
 
 def _read_declaration(raw: bytes, content_type: str, *, search_late: bool) -> tuple[str | None, str]:
-    """Return the declared encoding (or None) and its source; `search_late` searches beyond 1,024 bytes."""
+    """Return the declared encoding, or None, and its source. With `search_late`, a `meta` after 1,024 bytes counts."""
     parameter = _CHARSET.search(content_type)
     name = find_encoding(parameter[1]) if parameter else None
     if name:

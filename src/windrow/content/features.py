@@ -1,7 +1,8 @@
 """Compute the features of a page and its blocks for the forests, as grades of one byte (see `measures.grade`).
 
-A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). Parameters: `steps` counts
-boxes from a block's own box up, `offset` blocks to a neighbour; `share` is one of `WORD_SHARES` or `PROSE_SHARES`.
+A feature of blocks is `bytes` with a grade for each judged block (`PageMeasures.judged`). In parameters, `steps` is the
+number of boxes from a block's own box up, `offset` is the number of blocks to a neighbour, and `share` is one of
+`WORD_SHARES` or `PROSE_SHARES`.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ _MONEY = re.compile(r"[$€£¥]\s?\d|\d\s?[$€£¥]")
 
 
 def _shift_column(column: Sequence[int], offset: int) -> Sequence[int]:
-    """Return a column in which each block has the value of the block `offset` after it, or `OUTSIDE_GRADE`."""
+    """Return a column in which each block has the value of the block `offset` blocks later.
+
+    If there is no such block, the value is `OUTSIDE_GRADE`.
+    """
     edge = [OUTSIDE_GRADE] * min(abs(offset), len(column))
     return [*column[offset:], *edge] if offset > 0 else [*edge, *column[: len(column) + offset]]
 
@@ -69,15 +73,16 @@ def _has_path_of_neighbour(page: PageMeasures, offset: int) -> bytes:
 
 
 def _words_so_far(page: PageMeasures) -> bytes:
-    """Return for each block the share of the page's words up to its end, as a grade."""
+    """Return for each block the share of the page's words that are in it or before it, as a grade."""
     words_up_to_end = page.pick(list(accumulate(page.outline.blocks.words)))
     return grade(map(truediv, words_up_to_end, repeat(page.sums.words[0])), SHARE_SCALE)
 
 
 def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
-    """Return for each block its distance from a start, in blocks, as a grade: negative before it, 0 without a start.
+    """Return for each block its distance in blocks from a start, as a grade; blocks before it have negative distances.
 
-    The start is the first h1 (`start_kind` "h1"), or the first or the last block of prose ("first", "last").
+    All grades are 0 if the page has no start. The start is the first h1 (`start_kind` "h1"), or the first or the last
+    block of prose ("first", "last").
     """
     blocks, tags = page.outline.blocks, page.outline.boxes.tag
     if start_kind == "h1":
@@ -96,7 +101,7 @@ def _distance_from_start(page: PageMeasures, start_kind: str) -> bytes:
 
 
 def _since_headline(page: PageMeasures, measure: int) -> bytes:
-    """Return for each block item `measure` of its `PageMeasures.since_headline`, as a grade."""
+    """Return for each block a measure of `PageMeasures.since_headline`, as a grade: level, blocks or words (0 to 2)."""
     return grade_counts(list(map(itemgetter(measure), page.pick(page.since_headline))))
 
 
@@ -218,8 +223,8 @@ def _measure_path(page: PageMeasures, measure: str) -> bytes:
 def _measure_repetition(page: PageMeasures, measure: str) -> bytes:
     """Return for each block a measure of the `BoxSurroundings.repeated_box` of its own box.
 
-    `measure` is `depth` (the number of steps from the block's box up to the repeated box), `words` (a grade), or
-    `share` (the graded share of the page's words in its parent).
+    `measure` is `depth` (the number of steps from the block's box up to the repeated box), `words` (the words in the
+    repeated box, as a grade), or `share` (the share of the page's words in its parent, as a grade).
     """
     words, parents = page.sums.words, page.outline.boxes.parent
     boxes = page.pick_above[0](page.surroundings.repeated_box)
@@ -323,7 +328,7 @@ SECOND_FEATURE_NAMES = tuple(LIKELIHOOD_FEATURES)
 
 
 class Features:
-    """The features of one page as grades, each computed at its first use; a `forest.FeatureSource`."""
+    """The features of one page as grades, each computed when it is first used. It is a `forest.FeatureSource`."""
 
     __slots__ = ("_bits", "_block_grades", "_likelihoods", "_page", "_page_grades", "count")
 
@@ -354,7 +359,7 @@ class Features:
         return page_grade
 
     def of_block(self, name: str) -> bytes:
-        """Return the grade for each block of a feature of blocks or of their boxes."""
+        """Return each judged block's grade of a feature; it must be a feature of blocks or boxes."""
         grades = self._block_grades.get(name)
         if grades is None:
             grades = self._of_bit(*BIT_FEATURES[name]) if name in BIT_FEATURES else self._measure(name)

@@ -53,7 +53,7 @@ class FeatureSource(Protocol):
         """Return the grade of a feature of the page, or None if it is a feature of blocks."""
 
     def of_block(self, name: str) -> bytes:
-        """Return the grade for each block of a feature of blocks. In a feature of yes and no, yes is 1 and no is 0."""
+        """Return each block's grade of a feature of blocks. In a feature of yes and no, yes is 1 and no is 0."""
 
 
 def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]:
@@ -78,7 +78,7 @@ class _Batch:
     __slots__ = ("_end", "_start", "_sums_by_bound", "all_blocks", "count")
 
     def __init__(self, start: int, end: int) -> None:
-        """Judge the blocks from number `start` to `end`, exclusive."""
+        """Take the blocks from number `start` up to, but not including, `end`."""
         self._start, self._end = start, end
         self._sums_by_bound: dict[int, int] = {}  # 256 + bound for each block
         self.count = end - start

@@ -299,7 +299,7 @@ class PageHead(NamedTuple):
     author_metas: tuple[tuple[str, str], ...] = ()
     """The name and content of each `meta` that may name an author, in order."""
     metas: tuple[tuple[str, str], ...] = ()
-    """By lower-case name, the first content of each `meta` that is not in `open_graph`; for `robots`, all contents
+    """The lower-case name of each `meta` that is not in `open_graph`, and its first content; for `robots`, all contents
     joined."""
     linked: StructuredData = StructuredData()
     """The properties in the page's JSON-LD."""
@@ -418,7 +418,8 @@ def _add_meta(
 ) -> None:
     """Add a `meta` element to `open_graph` or `metas`; add it also to `author_metas` if it names an author.
 
-    If `metas` has the name already, the element is added to `repeated_metas` instead.
+    If `metas` has the name already, the element is added to `repeated_metas` instead; the contents of `robots` are
+    joined in `metas`.
     """
     content = attributes.get("content")
     if not content:

@@ -129,7 +129,7 @@ def _side_of_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block its distance behind the text box in blocks, as a grade; 0 for all blocks not behind it."""
+    """Return for each block its distance behind the text box in blocks, as a grade; 0 if it is not behind it."""
     stop = likelihoods.page.outline.boxes.stop[likelihoods.text_boxes[share]]
     judged = likelihoods.page.judged
     first_after = bisect_left(judged, stop)
@@ -137,7 +137,7 @@ def _blocks_after_text_box(likelihoods: Likelihoods, share: float) -> bytes:
 
 
 def _steps_from_text_box(likelihoods: Likelihoods, share: float) -> bytes:
-    """Return for each block the steps from the text box up to a box that contains the block, as a grade."""
+    """Return for each block the number of steps from the text box up to the innermost box around both, as a grade."""
     boxes, text_box = likelihoods.page.outline.boxes, likelihoods.text_boxes[share]
     steps_to = {text_box: 0}
     steps = 0
@@ -159,7 +159,7 @@ def _distance_to_certain_block(likelihoods: Likelihoods, *, in_words: bool, back
     """Return for each block the distance to the last block before it that is certainly main content, as a grade.
 
     A certain block has the distance 0. The distance is in words if `in_words`, and otherwise in blocks. If `backwards`,
-    blocks after it are searched instead.
+    it is the distance to the first such block after it. Without such a block, it is at least 9,999.
     """
     distances = []
     distance = 9_999  # for blocks that no certain block precedes

@@ -1,7 +1,7 @@
 """Convert HTML to Markdown: CommonMark with GitHub's tables and strike-through, without clutter.
 
 The tree is serialised and its tags are read in order, as for an outline: that is faster than visiting node by node. An
-open block element is a `Frame`, an open inline element is an `_OpenInline`.
+open block element is a `Frame`, and an open inline element is an `_OpenInline`.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MIN_FORM_CHARACTERS = 1_500  # of a form around the whole text, which some syst
 def remove_clutter(tree: LexborHTMLParser, html: str) -> None:
     """Remove forms, navigation, hidden elements, and elements whose class or id names clutter.
 
-    `html` is the markup of the tree.
+    The content of a form with much text remains, and so do buttons that are headlines. `html` is the tree's markup.
     """
     for node in tree.css(_REMOVED):
         if node.tag == "form" and len(node.text() or "") > _MIN_FORM_CHARACTERS:
@@ -65,7 +65,10 @@ def _is_headline(button: LexborNode) -> bool:
 
 
 def _is_clutter(node: LexborNode) -> bool:
-    """Return whether a class or id names clutter. A likely name counts only with little text, mostly in links."""
+    """Return whether an element's class or id names clutter, and its text is short.
+
+    If the name only makes clutter likely, the text must also be mostly links.
+    """
     attributes = node.attributes
     names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}"
     if _CERTAIN_NAMES.search(names):
@@ -144,7 +147,7 @@ class _Writer:
         self._code_count = 0  # open code
         self._link_count = 0  # open links
         self._nested_count = 0  # open lists and quotations
-        self._last_wrapped: tuple[int, str] = (-1, "")  # the last part of the line with delimiters, and the delimiter
+        self._last_wrapped: tuple[int, str] = (-1, "")  # index of the last part with delimiters, and these
 
     def finish(self) -> str:
         """Close all open elements; return the Markdown in NFC."""
@@ -252,7 +255,7 @@ class _Writer:
             line.append(leading)
         delimiter = _DELIMITERS.get(inline.kind)
         if delimiter and not _WORD.search(content):
-            line.append(content)  # bold punctuation looks like other, and its delimiters are often not recognised
+            line.append(content)  # bold punctuation looks the same, and its delimiters are often not recognised
         elif delimiter:
             wrapped_at, last_delimiter = self._last_wrapped
             if line and wrapped_at == len(line) - 1 and last_delimiter == delimiter and line[-1].endswith(delimiter):

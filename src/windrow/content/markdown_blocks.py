@@ -171,7 +171,7 @@ def _write_table_frame(frame: Frame) -> list[str]:
 
 
 def join_item(blocks: Sequence[str]) -> list[str]:
-    """Return the blocks of an item as one text. A list that may follow text without an empty line is joined to it."""
+    """Return the blocks of an item. A list that may follow text without an empty line is joined to the text's block."""
     joined: list[str] = []
     for block in blocks:
         if joined and _ATTACHED_LIST.match(block) and not joined[-1].startswith("```"):
@@ -193,7 +193,10 @@ def append_to_last_item(parent: Frame, blocks: list[str]) -> None:
 
 
 def separate_list(blocks: Sequence[str], new_list: list[str]) -> list[str]:
-    """Return a list. After a list of the same type, change its markers, because both would be read as one list."""
+    """Return `new_list`, which follows `blocks`; change its markers if the last block is a list of its type.
+
+    With the same markers, both would be read as one list.
+    """
     if blocks and new_list and blocks[-1].startswith("- ") and new_list[0].startswith("- "):
         return [re.sub(r"(?m)^- ", "* ", new_list[0])]
     if blocks and new_list and re.match(r"\d+\. ", blocks[-1]) and re.match(r"\d+\. ", new_list[0]):

@@ -56,7 +56,7 @@ _END_ACTIONS: dict[Action, Action] = {
     OutlineBuilder.open_anchor: OutlineBuilder.close_anchor,
     OutlineBuilder.open_code_or_quotation: OutlineBuilder.close_code_or_quotation,
 }
-"""The action at an end tag, by the action at the start tag. For start actions not in it, it is `separate_words`."""
+"""The action at an end tag, by the action at the start tag. For other start actions, it is `separate_words`."""
 _BOX_ELEMENTS = frozenset(name.encode() for name in (
     "address", "article", "aside", "blockquote", "body", "button", "canvas", "caption", "center", "colgroup", "dd",
     "details", "dialog", "dir", "div", "dl", "dt", "fieldset", "figcaption", "figure", "footer", "form", "frameset",
@@ -106,7 +106,7 @@ def build_outline_from_pieces(markup_pieces: Sequence[bytes]) -> Outline:
             parts.append(text)
     builder.count_tags_left = lambda: -1  # for a block that ends with the body
     outline = builder.finish()
-    last_tag, end_tags = len(tags) - 1, outline.blocks.end_tag  # until here, they are the numbers of tags after them
+    last_tag, end_tags = len(tags) - 1, outline.blocks.end_tag  # so far, the numbers of tags after them
     end_tags[:] = [last_tag - tags_left for tags_left in end_tags]
     return outline
 
@@ -171,7 +171,7 @@ _CLOSING_ACTION = OutlineBuilder.close
 _BORDER_ACTIONS = _OPENING_ACTIONS | {_CLOSING_ACTION, OutlineBuilder.end_block}
 _FIGURE = int(PageLocation.FIGURE)
 NOT_ARTICLE = int(PageLocation.FOOTER | PageLocation.ASIDE | PageLocation.NAV | PageLocation.FORM | PageLocation.DIALOG)
-"""Locations that do not contain an article's text."""
+"""The `PageLocation` flags of elements that do not contain an article's text."""
 _PICTURE_TAG = re.compile(rb"<(?:img|video|audio|iframe|object|embed) ")
 
 
@@ -261,7 +261,7 @@ class _Copy:
         self.output.append(b"<%b>" % tag)
 
     def copy_tag(self, number: int, tag: bytes, text: bytes) -> bool:
-        """Copy the tag with this number and the text after it; return whether the tag is a border of a box."""
+        """Copy the tag with this number and the text after it; return whether its action is in `_BORDER_ACTIONS`."""
         action, shape = find_meaning(tag)
         is_border = action in _BORDER_ACTIONS
         if is_border:

@@ -38,7 +38,7 @@ DISTANCE_SCALE: Scale = (
 )  # fmt: skip
 """Bounds for distances in blocks."""
 OUTSIDE_GRADE = 254
-"""The grade of a neighbour outside the page."""
+"""The grade for a neighbour outside the page; among features of likelihoods, this grade is 0."""
 
 
 def grade(values: Iterable[float], scale: Scale) -> bytes:
@@ -74,7 +74,7 @@ def grade_counts(values: Sequence[int]) -> bytes:
 T = TypeVar("T")
 
 _MIN_PROSE_WORDS = 12  # the fewest words of a block of prose, of which less than a third may be linked
-_MIN_SIBLINGS = 3  # the fewest siblings of one kind that count as a repetition
+_MIN_SIBLINGS = 3  # the fewest boxes of one kind in a box that count as a repetition
 
 
 class Picker(Protocol):
@@ -116,7 +116,7 @@ class BoxSurroundings(NamedTuple):
     repeated_box: list[int]
     """The box, or a box around it, with the most siblings of its kind; 0 if none has two siblings."""
     repetitions: list[int]
-    """The number of boxes that are `repeated_box` or its siblings of the same kind; 0 for the body."""
+    """The number of boxes that are `repeated_box` or its siblings of the same kind; 0 if `repeated_box` is 0."""
     near_groups: list[int]
     """The groups (`traits.GROUP_BITS`) of the names of the box and of the two boxes around it."""
     far_groups: list[int]
@@ -218,15 +218,15 @@ class PageMeasures(NamedTuple):
     headline_levels: list[int]
     """For each box, the level from 1 to 6 if it is a headline, and otherwise 0."""
     path_sums: tuple[list[int], list[int], list[int]]
-    """By path number (`Boxes.path`), for all boxes with the path: the number of blocks, words and linked words."""
+    """The numbers of blocks, words and linked words in all boxes with a path, by the path's number (`Boxes.path`)."""
     word_boxes: dict[float, Sequence[int]]
     """For each of `WORD_SHARES`, the innermost box around each judged block that has this share of the page's words."""
     prose_boxes: dict[float, Sequence[int]]
     """For each of `PROSE_SHARES`, the innermost box around each judged block that has this share of the page's
     prose."""
     since_headline: list[tuple[int, int, int]]
-    """For each block: the level of the last headline before it (0: none), and the blocks and words since that
-    headline."""
+    """For each block: the level of the last headline before it (0: none), and the number of blocks and of words since
+    that headline, or since the start of the page."""
 
 
 def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
@@ -263,7 +263,7 @@ def measure_page(outline: Outline, traits: PageTraits) -> PageMeasures:
 
 
 def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
-    """Return the visible blocks outside navigation, footers and choices, or all visible blocks if they are few."""
+    """Return the visible blocks outside navigation, footers and choices; all visible ones if those have few words."""
     locations, blocks = outline.boxes.locations, outline.blocks
     hidden = find_excluded_blocks(outline)
     visible = [block for block in range(len(blocks.box)) if block not in hidden] if hidden else range(len(blocks.box))
@@ -273,7 +273,7 @@ def _find_judged_blocks(outline: Outline, page_words: int) -> list[int]:
 
 
 def _sum_by_path(outline: Outline) -> tuple[list[int], list[int], list[int]]:
-    """Return by path number, for all boxes with the path, the number of blocks, words and linked words."""
+    """Return the numbers of blocks, words and linked words in all boxes with a path, by the path's number."""
     path_by_box, blocks = outline.boxes.path, outline.blocks
     path_count = max(path_by_box) + 1
     times, words, linked = [0] * path_count, [0] * path_count, [0] * path_count

@@ -60,7 +60,7 @@ _LOCATION_BY_TAG_NAME: dict[str, int] = {
     "details": PageLocation.DETAILS, "blockquote": PageLocation.QUOTE, **dict.fromkeys(LEVELS, PageLocation.HEADLINE),
 }  # fmt: skip
 LOCATION_BY_TAG = {tag.encode(): int(location) for tag, location in _LOCATION_BY_TAG_NAME.items()}
-"""The location that an element with this tag adds."""
+"""The `PageLocation` flag that an element adds to those around it, by the name of its tag."""
 
 _LOCATION_BY_ROLE: dict[bytes, int] = {
     b"navigation": int(PageLocation.NAVIGATION), b"main": int(PageLocation.CENTRE),

@@ -212,7 +212,7 @@ class OutlineBuilder:
             self._anchors.append(Anchor(name.decode(), href, rel, label, locations, headline=False))
 
     def add_source(self, tag: bytes, _shape: Shape) -> None:
-        """Add the addresses in the `srcset` of a `source` element to the anchors or, without one, that in its `src`."""
+        """Add the addresses in the `srcset` of a `source` element to the anchors, or else the one in its `src`."""
         self.separate_words()
         if _SRCSET in tag:
             self._add_candidates(tag, "")
@@ -356,7 +356,7 @@ def _join_lone_letter(match: re.Match[str]) -> str:
 
 
 def _is_headline_link(link: OpenInline, box_row: _BoxRow) -> bool:
-    """Return whether a link in a headline or term is only a symbol and leads to a place in the same page."""
+    """Return whether a link is in a headline or term, is only a symbol, and leads to a place in the same page."""
     if not (box_row[_LOCATIONS] & _HEADLINE or box_row[_TAG_NAME] == "dt") or b' href="#' not in link.tag:
         return False
     return not any(map(str.isalnum, "".join(link.words)))

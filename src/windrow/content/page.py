@@ -103,7 +103,7 @@ class Choice(NamedTuple):
 
 
 def main_content(outline: Outline, traits: PageTraits | None = None) -> list[bool]:
-    """Return for each block whether it is main content. `traits` are the page's traits, or None if not known."""
+    """Return for each block whether it is main content. `traits` is None if they are not known."""
     return choose_main_content(outline, traits).taken()
 
 

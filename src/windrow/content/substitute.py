@@ -157,7 +157,7 @@ _MIN_CONSENT_TERMS = 4
 def asks_for_consent(text: str) -> bool:
     """Return whether a main content asks for consent to cookies. The page's title does not count.
 
-    A request for consent is short, has several of the usual terms, and addresses "you" as "we".
+    A request for consent is short, has several of the usual terms, and has words for "we" and "you".
 
     >>> asks_for_consent("With your consent, we and our partners use cookies for personalised ads on your device.")
     True

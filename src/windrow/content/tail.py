@@ -3,7 +3,7 @@
 The tail follows the article's text. It consists of sections such as one about the author, teasers of other articles,
 and readers' comments. A forest that judges single blocks takes some of them for text. Tails are found by the names of
 their sections and by repetition, only after the middle of the article's prose, and only on pages that declare
-themselves articles: in a forum the comments are the main content, and in a list the teasers.
+themselves articles: in a forum the comments are the main content, and in a list the teasers are.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def remove_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) ->
 
 
 def add_captions(outline: Outline, traits: PageTraits, chosen: list[bool]) -> tuple[list[bool], FigureRange | None]:
-    """Return for each block whether it is chosen or a caption of the text, and the range of figures without caption.
+    """Return for each block whether it is chosen or a caption of the text, and the range for figures without captions.
 
     The text's figures are the figures between chosen blocks, between headline and text, and directly after the text in
     its box. If the page is not an article or no block is chosen, the range is None and captions are not added.

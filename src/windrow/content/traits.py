@@ -2,7 +2,7 @@
 
 Authors name the parts of a page with a small vocabulary: `nav`, `site-footer`, `postContent`, `related-items`. Each
 group of these words has a bit, so that the names of an element (its classes, id and the like) become one integer, and
-the names of all elements around it another one.
+the names of all elements around it become another one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ADDRESS_PATTERNS = (r"forum|thread|topic|discuss|community|viewtopic|/t/|/questi
              r"docs?[./]|/docs|documentation|/api|reference|manual|/guide|learn|help|support",
              r"/blog|/news|/article|/\d{4}/\d\d|/post|/story|/stories",
              r"\?")  # fmt: skip
-"""Regular expressions for addresses of forums, products, collections, documentation and articles, and a query."""
+"""Regular expressions for kinds of addresses: forum, product, collection, documentation, article, and with a query."""
 
 _TYPE_REGEXES = [re.compile(pattern) for pattern in TYPE_PATTERNS]
 _ADDRESS_REGEXES = [re.compile(pattern) for pattern in ADDRESS_PATTERNS]

@@ -58,10 +58,10 @@ class FoundArticle:
 
 
 def article_observation(article: FoundArticle, zone: str, seen: datetime | None) -> Observation | Skip:
-    """Return the observation of an article, without `first_seen_timestamp_gmt`, or a skip if it is incomplete.
+    """Return the observation of an article, without `first_seen_timestamp_gmt`, or a skip.
 
-    `zone` is the IANA name of the zone for dates without one, or empty. `seen` is the time of the request, or None if
-    it is not known.
+    It is skipped if it has no valid web address, no title or no text. `zone` is the IANA name of the time zone of dates
+    that do not state one, or empty. `seen` is the time of the request, or None if it is not known.
     """
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
@@ -127,8 +127,8 @@ def _words(text: str) -> list[str]:
 def parse_date(date: str, zone: str, seen: datetime | None) -> tuple[int | None, str]:
     """Return (seconds since 1970 or None, a doubt about the date or an empty text).
 
-    `zone` is the IANA name of the zone for a date without one, or empty. A date more than a day after `seen` is
-    doubtful.
+    `zone` is the IANA name of the time zone of a date that does not state one, or empty. A date more than a day
+    after `seen` is doubtful.
 
     >>> parse_date("2025-11-20T14:30:00-06:00", "", datetime(2026, 1, 1, tzinfo=UTC))
     (1763670600, '')
@@ -173,12 +173,15 @@ _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
 _NAMING_PARAMETER = re.compile(r"(?i)(?:^|&)(?:\w*id|p|n|a|s|article|artikel|story|news|post|page|title|slug)=")
 """Matches a query parameter that may be the only difference between the addresses of two articles."""
 _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
-"""Matches the last path segments of most articles, and of few sections."""
+"""Found in the last path segment of the addresses of most articles, but of few sections."""
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
 def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip; `feed_entry` may have the `title` and `published` of a feed."""
+    """Return the article of a page, or a skip.
+
+    `feed_entry` has the `title` and `published` that a feed gives for the article; it is empty without a feed.
+    """
     url = task.request.url if task.request else task.item.key
     if read_media_type(task.fields) not in _HTML_TYPES:
         return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(task.fields)}, not HTML")
@@ -220,7 +223,10 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
 def _find_substitute(
     page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, str]
 ) -> Skip | None:
-    """Return a skip for a page that is no article, or not the article of `feed_entry`; otherwise None."""
+    """Return a skip if a page is not an article, otherwise None.
+
+    A page with neither a date nor metadata of an article must come from a feed and have words of its title there.
+    """
     if is_front_page(url):
         return Skip(Reason.NOT_WANTED, url, "the page is the front page of the site")
     text = "\n".join(page.blocks)
@@ -241,7 +247,7 @@ def _find_substitute(
 
 
 def _has_words_of(title: str, text: str) -> bool:
-    """Return whether a text has at least half of the title's words of 4 letters or more; True if there are none."""
+    """Return whether a text has at least half of the title's words of 4 letters or more, or the title has none."""
     long_words = {word for word in _words(title) if len(word) > 3}
     return not long_words or 2 * len(long_words & {*_words(text)}) >= len(long_words)
 

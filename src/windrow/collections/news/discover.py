@@ -35,7 +35,7 @@ from windrow.reasons import Reason, reason_of_status
 
 HOME = "auto.home"  # the name of the request for a front page
 NO_REQUESTS_ENDING = "it is known"
-"""The `end` for a front page after which nothing is requested because the kind of the site is known."""
+"""The `end` of the result for a front page that leads to no requests, because the kind of the site is known."""
 _GUESS, _ROBOTS_FILE = "page.guess", "page.robots"  # names of requests
 _USUAL_PATHS = (
     "sitemap-news.xml", "news-sitemap.xml", "sitemap_index.xml", "sitemap.xml", "feed/", "feed.xml", "rss.xml", "rss",
@@ -51,7 +51,8 @@ _BLOX_MARK = re.compile(rb"(?i)tncms|bloximages|townnews")
 class SiteKind(NamedTuple):
     """The functions for one kind of site.
 
-    `begin` returns the first requests of a run, `follow` what a response leads to, and `read` its articles.
+    `begin` returns the first requests of a run, `follow` returns what a response leads to, and `read` returns the
+    articles in it.
     """
 
     begin: Callable[[Source, Mapping[str, Any]], tuple[Request, ...]]
@@ -73,7 +74,10 @@ def kind_of(name: str) -> str:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Return the first requests of a run by the kind of the site, or for its front page if the kind is not known."""
+    """Return the first requests of a run: those for the kind of the site, or one for its front page if it is unknown.
+
+    A source without an address has no requests.
+    """
     if not source.site.scheme:
         return ()  # the source only has captures of other collections
     kind = source.options["kind"]
@@ -94,7 +98,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Detect a site's kind by its front page; request its lists, or its articles if the page is a list."""
+    """Detect a site's kind by its front page, and request its lists, or its articles if the page is a list.
+
+    If the front page cannot be used, it is refused, and feeds and sitemaps are requested at usual addresses.
+    """
     url = answer.request.url
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
@@ -124,8 +131,8 @@ def _recognize_site(source: Source, learned: Mapping[str, Any], answer: Answer) 
 def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer, failure: FollowResult) -> FollowResult:
     """Return `failure`, the result for a front page, with added requests for feeds and sitemaps at usual addresses.
 
-    Lists that earlier guesses found are requested. If there are none, robots.txt and _USUAL_PATHS are requested, once a
-    day. A server that may be overloaded gets no requests.
+    Lists that earlier guesses found are requested. If there are none, robots.txt and _USUAL_PATHS are requested, at
+    most once a day. A server that may be overloaded gets no requests.
     """
     if answer.status == 429 or answer.status >= 500:  # the server may be overloaded: try again in a later run
         return failure
@@ -140,7 +147,10 @@ def _request_guesses(source: Source, learned: Mapping[str, Any], answer: Answer,
 
 
 def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the articles of a guessed list and remember its address, or request the sitemaps in a robots.txt."""
+    """Request the articles of a guessed list and remember its address, or request the sitemaps in a robots.txt.
+
+    Any other response is refused. If it shows that a remembered list does not exist any more, its address is forgotten.
+    """
     name, url = answer.request.name, answer.request.url
     body = answer.view.read()
     answer.view.seek(0)
@@ -166,7 +176,7 @@ def _follow_guess(source: Source, learned: Mapping[str, Any], answer: Answer) ->
 
 
 def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, Any]:
-    """Return what a front page shows: the `kind` of the site, and its `api` or the `addresses` of its lists.
+    """Return what a front page shows: the `kind` of the site and, for some kinds, its `api` or `addresses` of lists.
 
     >>> _detect_kind(b"<link rel=alternate type=application/rss+xml href=/rss>", {}, "https://a.example/")
     {'kind': 'feed', 'addresses': ['https://a.example/rss']}
@@ -190,15 +200,19 @@ def _detect_kind(body: bytes, fields: Mapping[str, str], url: str) -> dict[str, 
 
 
 def read(task: Task) -> list[Observation | Skip]:
-    """Return the articles of a response, and a skip for each entry that is not an article."""
+    """Return an observation for each article in a response, and for each post that is gone; a skip for other entries.
+
+    A front page has no observations.
+    """
     name = task.request.name if task.request else ""
     return [] if name == HOME else list(SITE_KINDS[kind_of(name)].read(task))
 
 
 def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the observations of an attempt: `result`, from `read`, or for GONE_STATUSES that the article is gone.
+    """Return the observations of an attempt: those of `read` in `result`, or one that the article is gone.
 
-    For an address without an article, this observation changes nothing, because no record has its name.
+    The status of a gone article is in GONE_STATUSES. If there was no article at the address, the observation changes
+    nothing, because no record has its name. The result is None if the attempt was not read.
     """
     attempt = recorded.attempt
     if attempt.kind in {REQUEST, CAPTURED} and attempt.status in GONE_STATUSES:
@@ -209,8 +223,8 @@ def article_entry(recorded: RecordedAttempt, result: Any) -> AttemptObservations
 def origins(source: Source) -> tuple[str, ...]:
     """Return the origins of a site's articles.
 
-    These are the configured origins and, unless the site has a port, its host name with and without `www.`, by http and
-    https.
+    These are the configured origins and, unless the site has a port or an IP address, its host name with and without
+    `www.`, by http and https.
     """
     configured = [normalise(origin).url for origin in source.options["origins"]]
     site_origins = [parts(url).origin for url in configured if url]

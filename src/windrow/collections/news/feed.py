@@ -56,7 +56,7 @@ class RefusedResponse(NamedTuple):
 
 
 def parse_response(status: int, fields: Mapping[str, str], body: bytes) -> Any:
-    """Return the JSON of a response, without WordPress's envelope; a `RefusedResponse` if it is an error or not JSON.
+    """Return the parsed JSON of a response, without WordPress's envelope, or a `RefusedResponse` if it cannot be used.
 
     >>> parse_response(200, {}, b"<html>Are you a robot?").reason
     <Reason.BOT_WALL: 'bot_wall'>
@@ -119,10 +119,10 @@ def texts_in(nested: Any) -> list[str]:
     return [text for text in members if isinstance(text, str) and text]
 
 
-LIST, ARTICLE = "list", "article"  # types of documents, the second parts of names of requests
-_MAX_REMEMBERED = 1_000  # articles of a list, the newest, of which changes and removals are noticed
-_MEMORY_PREFIX = "named."  # of the keys of `learned` whose values are times of change by address, one for each list
-_MAX_RECENT_SITEMAPS = 100  # sitemaps of an index, the newest, that are requested each time
+LIST, ARTICLE = "list", "article"  # types of documents; a request's name is KIND.TYPE
+_MAX_REMEMBERED = 1_000  # newest articles of a list; changes and removals are noticed only of these
+_MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has times of change by address
+_MAX_RECENT_SITEMAPS = 100  # newest sitemaps of an index, which are requested each time
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
 _PATH_OF_OTHERS = re.compile(r"(?i)/(?:tags?|category|categories|authors?|topic|search|page|wp-content|login|about)/"
@@ -142,7 +142,11 @@ def begin(kind: str, source: Source, learned: Mapping[str, Any]) -> tuple[Reques
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the new and changed articles of a list, or the sitemaps of an index; offer the page of an article."""
+    """Return what a response leads to, by the type of its document.
+
+    A list leads to requests for its new and changed articles, and an index to requests for its sitemaps. The page of an
+    article is offered. Any other document or status is refused, with a finding.
+    """
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
     if answer.status != 200:
@@ -178,7 +182,10 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def _times_newest_first(hints: UrlHints) -> dict[str, str]:
-    """Return by address the time of each entry's last change, newest first; unknown times are empty and last."""
+    """Return the time of each entry's last change, by address, newest first.
+
+    Times are in ISO 8601. Unknown times are empty, and are last.
+    """
     newest_first = sorted(hints.entries, key=lambda entry: str(entry.modified or ""), reverse=True)
     return {entry.url: entry.modified.isoformat() if entry.modified else "" for entry in newest_first}
 
@@ -188,7 +195,7 @@ def _count_left_out(reason: Reason, rule: str, addresses: Sequence[str]) -> tupl
 
 
 def _list_losses(hints: UrlHints, url: str) -> Iterator[LeftOutCount]:
-    """Yield the number of entries that are left out of a list, by rule; if it is not known, 1."""
+    """Yield, for each rule, how many entries of a list were left out; 1 if the number is not known."""
     if hints.left_out:
         yield from count_excess([Excess(SITEMAP_ENTRIES, hints.left_out)], url)
     elif hints.reason is not None:
@@ -314,7 +321,7 @@ def _is_html(body: bytes) -> bool:
 
 
 def _article_links(body: bytes, answer: Answer, url: str) -> Sequence[str]:
-    """Return the links of a section page whose paths look like paths of articles of its site, in order."""
+    """Return the links of a section page that lead to its own site and have a path like an article's, in order."""
     page = read_page(body, url, answer.fields.get("content-type", ""))
     base = normalise(page.head.base, url).url if page.head.base else url
     own_host_name = urlsplit(url).hostname or ""

@@ -85,7 +85,7 @@ def format_article(article: Mapping[str, Any]) -> str:
 
 
 def content_hash(article: Mapping[str, Any]) -> str:
-    """Return the SHA-256 of an article without `metadata` and `first_seen_timestamp_gmt`, to compare revisions."""
+    """Return the SHA-256 (in hexadecimal) of an article without `metadata` and `first_seen_timestamp_gmt`."""
     compared = {name: value for name, value in article.items() if name not in {"first_seen_timestamp_gmt", "metadata"}}
     return hashlib.sha256(json.dumps(compared, sort_keys=True).encode()).hexdigest()
 
@@ -134,14 +134,14 @@ def _is_seconds(number: Any) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 < number < _MAX_SECONDS
 
 
-# How many seconds the date and the timestamp of an article may differ, also if the date has no zone.
+# The most seconds by which an article's date and timestamp may differ: if the date has a time zone, and if it has none.
 _MAX_SECONDS_APART, _MAX_SECONDS_APART_WITHOUT_ZONE = 1.0, timedelta(days=1).total_seconds()
 MAX_FILE_SIZE = 64 << 20
 """The maximum size of a file that is checked, in bytes."""
 
 
 def check_file(folder: str, name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """Yield (field, problem) for each violation in the file `folder`/`name`; the field is empty for the whole file."""
+    """Yield (field, problem) for each violation in the file `folder`/`name`; a whole file has the field ""."""
     try:
         article = json.loads(content.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError:

@@ -30,7 +30,7 @@ _MAX_DEPTH = 10  # of nested texts
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request the page with the newest articles when it is due; with `until`, only until all articles were read."""
+    """Request the page with the newest articles when it is due; with `until` set, only until all articles were read."""
     if source.options["until"] and learned.get("complete"):
         return ()
     every = None if source.options["until"] else max(1, int(source.options["every"]))
@@ -40,8 +40,8 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 class _Page(NamedTuple):
     """A page of a search.
 
-    `offset` is its first row, `day` the day of the last row before it, and `until` the last day of the search. A day is
-    empty if it is not known or not limited.
+    `offset` is the number of its first row, `day` is the day of the last row before it, and `until` is the last day of
+    the search. A day is empty if it is not known or not limited.
     """
 
     offset: int = 0
@@ -64,7 +64,11 @@ def _page_request(source: Source, page: _Page, *, every: int | None = None, only
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the rows of a page. Request the next page until the oldest row or, in later runs, until no row is new."""
+    """Offer the rows of a page, and request the next page; the page with the oldest row is the last.
+
+    Once all rows were read, later runs end at a page without a new row. A response that is not a page of rows is
+    refused.
+    """
     content = parse_response(answer.status, answer.fields, answer.view.read())
     if not isinstance(content, dict) or not isinstance(content.get("rows"), list):
         not_a_list = RefusedResponse(Reason.NOT_VALID, "the response does not have a list of rows")
@@ -119,7 +123,7 @@ def _time_text(row: Mapping[str, Any], name: str) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article for each row of a response, and a skip for each row that is not a valid article."""
+    """Yield an article for each row of a response, or a skip if it is not a valid article or repeats another row."""
     content = parse_response(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
     zone = task.source.options["timezone"] if task.source else ""
@@ -184,7 +188,7 @@ def _author_name(person: Mapping[str, Any]) -> str:
 
 
 def _timestamp(time: Any) -> int | None:
-    """Convert `utc`, in milliseconds, to seconds since 1970; return None if it is not valid or before 1990."""
+    """Return the `utc` (in milliseconds) of a time in seconds since 1970; None if it is not valid or before 1990."""
     milliseconds = time.get("utc") if isinstance(time, dict) else None
     digits = str(milliseconds) if isinstance(milliseconds, str | int) else ""
     if not digits.isascii() or not digits.isdecimal() or len(digits) > 14:

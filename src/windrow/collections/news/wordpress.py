@@ -7,8 +7,8 @@ in neither window, because its time of change is its date. So posts with new num
 `wordpress_gone` finds deleted posts.
 
 `learned` is what the ledger remembers of a source. `upto.MODE` is the time up to which posts were read in a mode, `top`
-the highest number, `tries` the number of requests that were refused, `range` the days that were read, and `api` the
-address of the API. It also has blocks of known numbers.
+is the highest number, `tries` is the number of requests that were refused, `range` has the days that were read, and
+`api` is the address of the API. It also has blocks of known numbers.
 """
 
 from __future__ import annotations
@@ -76,7 +76,10 @@ class PostList:
 
 
 def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
-    """Request all posts until all were read; afterwards new and changed posts, unless `until` is set."""
+    """Request all posts until all were read. Then request new and changed posts and the numbers of all posts.
+
+    If `until` is set, request nothing once all posts were read.
+    """
     path = learned.get("api") or _API_PATH
     api = path if "://" in path else f"{source.site.address('').rstrip('/')}/{path}"
     options = source.options
@@ -101,7 +104,7 @@ def _first_list(source: Source, listing: PostList) -> PostList:
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
-    """Return an address with the number of refused requests: it is new, and so is requested again."""
+    """Return an address with the number of refused requests, if there are any, so that it is new and is requested."""
     refusals = learned.get("tries", 0)
     return f"{api}{'&' if '?' in api else '?'}attempt={refusals}" if refusals else api
 
@@ -116,7 +119,11 @@ def _before_overlap(end: str, overlap: timedelta) -> str:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the posts of a page; request the next page until the last one, or until the posts are before the window."""
+    """Offer the posts of a page, and request the next page unless this one is the last or the later posts are known.
+
+    A list whose next page cannot be requested is continued by time. If a response cannot be used, another address is
+    requested, or it is refused. `wordpress_gone` follows the lists of numbers.
+    """
     if answer.request.name == wordpress_gone.NUMBERS:
         return wordpress_gone.follow_numbers(learned, answer)
     if answer.request.name == wordpress_gone.BY_NUMBER:
@@ -226,7 +233,10 @@ def _follow_by_number(learned: Mapping[str, Any], answer: Answer) -> FollowResul
 def _finish_list(
     source: Source, listing: PostList, answer: Answer, offers: tuple[Offering, ...], why_ended: str
 ) -> FollowResult:
-    """Finish a list and remember the time up to which it was read; begin it again if posts were removed meanwhile."""
+    """Finish a list and remember the time up to which it was read.
+
+    If posts were removed meanwhile, begin it again instead, until it was begun _MAX_ROUNDS times.
+    """
     if listing.shrunk and listing.round < _MAX_ROUNDS:
         api = answer.request.url.partition("per_page=")[0].rstrip("?&")
         next_list = replace(_first_list(source, listing), round=listing.round + 1)
@@ -253,7 +263,10 @@ def _window_end(source: Source, listing: PostList, began: str) -> str:
 
 
 def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused: RefusedResponse) -> FollowResult:
-    """Request the second address of the API if the first is refused. If both are, later runs may read the feed."""
+    """Request the second address of the API if the first is refused. If both are, later runs may read the feed.
+
+    If all posts were read before, do neither: later runs try the same address again.
+    """
     finding = Finding("Refused", refused.message, Level.WARN)
     if "rest_route=" not in api and "upto.date" not in learned:
         other_form = {"api": "?rest_route=/wp/v2/posts"}
@@ -271,7 +284,7 @@ def _try_elsewhere(source: Source, learned: Mapping[str, Any], api: str, refused
 
 
 def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -> bool:
-    """Return whether a page is the last of a window: its posts are all older or, in mode id, one is known."""
+    """Return whether a window ends on a page: all its posts are older or, in mode id, the number of one is known."""
     if listing.mode == "all" or not listing.start:
         return False
     if listing.mode == "id":
@@ -289,7 +302,7 @@ def _post_version(post: Mapping[str, Any]) -> str:
 
 
 def read(task: Task) -> Iterator[Observation | Skip]:
-    """Yield an article or a skip for each post and, after a request by numbers, an observation of each missing post."""
+    """Yield an observation or a skip for each post; for a request by numbers, also one for each post that is gone."""
     posts = parse_response(200, task.fields, task.view.read())
     request = task.request
     if not isinstance(posts, list) or request is None or request.name == wordpress_gone.NUMBERS:

@@ -54,14 +54,20 @@ def begin(source: Source, api: str) -> Request:
 def _numbers_request(
     base_url: str, page: int, last_number: int, previous_time: str = "", every: int | None = None
 ) -> Request:
-    """Return the request for a page; the page before ended with `last_number` at `previous_time` (Unix time)."""
+    """Return the request for a page of numbers.
+
+    The page before it was requested at `previous_time` (seconds since 1970) and ended with `last_number`.
+    """
     count = f"&count={previous_time}" if previous_time else ""  # the site ignores it; it makes the address new
     url = f"{base_url}&per_page={_POSTS_PER_PAGE}&page={page}&orderby=id&order=asc{count}"
     return Request(url, NUMBERS, priority=3, context=json.dumps([base_url, page, last_number]), every=every)
 
 
 def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Request the posts whose numbers are either known or on this page, but not both; also request the next page."""
+    """Request the posts whose numbers are either known or on this page, but not both; also request the next page.
+
+    If the response has no numbers, or they are not in order, request nothing.
+    """
     base_url, page, last_number = json.loads(answer.request.context)
     posts = parse_response(answer.status, answer.fields, answer.view.read())
     if isinstance(posts, RefusedResponse) and posts.code == "rest_post_invalid_page_number" and page > 1:
@@ -105,8 +111,8 @@ def requested_numbers(request: Request) -> list[int]:
 def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> list[int] | None:
     """Return the requested numbers that are not among the `posts` of a response, whose header has these `fields`.
 
-    Returns None if the response was cut: then the header states more posts than it has, as of a site that allows fewer
-    posts in a response.
+    Returns None if the response was cut: its header states more posts than it has. Some sites allow fewer posts in a
+    response than are requested.
     """
     if count_field(fields, "x-wp-total") > len(posts):
         return None
@@ -115,9 +121,9 @@ def missing_numbers(request: Request, fields: Mapping[str, str], posts: Sequence
 
 
 def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[Request, ...]:
-    """Return the request for the numbers that are not among the `posts` of a response that was cut; none without posts.
+    """Return the request for the numbers that are not among the `posts` of a response that was cut.
 
-    `now`, in seconds since 1970, makes its address new.
+    Returns an empty tuple if none of the requested posts is there. `now`, in seconds since 1970, makes its address new.
     """
     existing = numbers_of(posts)
     remaining = [number for number in requested_numbers(request) if number not in existing]
@@ -127,14 +133,17 @@ def remaining_posts(request: Request, posts: Sequence[Any], now: str) -> tuple[R
 
 
 def missing_posts(request: Request, fields: Mapping[str, str], posts: Sequence[Any]) -> Iterator[Observation]:
-    """Yield an observation that a post is gone, for each requested number that a whole response lacks."""
+    """Yield an observation for each requested post that is absent from a response: it is gone.
+
+    Yield nothing if the response was cut.
+    """
     for number in missing_numbers(request, fields, posts) or ():
         name = post_name(request.url, number)
         yield Observation(name, None, names=(name,))
 
 
 def numbers_of(posts: Iterable[Any]) -> set[int]:
-    """Return the numbers of posts."""
+    """Return the numbers (ids) of the posts that have one."""
     return {post["id"] for post in posts if isinstance(post, dict) and isinstance(post.get("id"), int)}
 
 
@@ -172,7 +181,7 @@ def _block_key(number: int) -> str:
 
 
 def _known_between(learned: Mapping[str, Any], after: int, last: int | None) -> Iterator[int]:
-    """Yield the known numbers above `after` up to `last`; without a limit if `last` is None."""
+    """Yield the known numbers above `after` and up to `last`; if `last` is None, all above `after`."""
     for block in sorted(int(name.removeprefix("numbers.")) for name in learned if name.startswith("numbers.")):
         first = block * _BLOCK_SIZE
         if first + _BLOCK_SIZE <= after or (last is not None and first > last):

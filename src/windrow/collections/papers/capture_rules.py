@@ -44,7 +44,7 @@ PATTERNS: Mapping[str, Callable[[str], bool]] = {
     "host-words": lambda key: bool(_HOST_WORD_SEARCH(key)),
     "url-doi": lambda key: bool(_DOI_PATH_SEARCH(key)),
 }
-"""Named patterns for the SURTs of papers, such as `edu,example)/~me/pubs/1.pdf`."""
+"""By name, functions that return whether a SURT, such as `edu,example)/~me/pubs/1.pdf`, may be that of a paper."""
 
 
 def media_type(declared: str) -> str:
@@ -58,7 +58,10 @@ def media_type(declared: str) -> str:
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return a source's rule, which returns why a capture is unwanted, or None; raise ConfigError if it is invalid."""
+    """Return a source's rule: a function that returns why a capture is not wanted, or None if it is wanted.
+
+    Raise ConfigError if a setting of the rule is not valid.
+    """
     settings = {**options, **source.options}
     types = wanted_types(settings)
     patterns = tuple(_pattern(name) for name in settings.get("patterns") or ())
@@ -67,7 +70,7 @@ def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Sk
 
 
 def wanted_types(settings: Mapping[str, Any]) -> frozenset[str]:
-    """Return the media types that a source's settings select; raise ConfigError if papers do not have one of them."""
+    """Return the media types that a source's settings select; raise ConfigError if one is not known."""
     names = settings.get("media_types") or (PDF, POSTSCRIPT, JATS)
     for name in names:
         if not media_type(name):

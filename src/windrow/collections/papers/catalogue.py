@@ -149,7 +149,7 @@ def _read_semantic_scholar(record: Mapping[str, Any]) -> CatalogueRecord:
 
 
 def _read_arxiv(record: Mapping[str, Any]) -> CatalogueRecord:
-    """Read a work of arXiv. Its year is the year of the first version."""
+    """Read a work of arXiv. Its year is that of the first version or, if no version is known, of the last update."""
     parsed = record.get("authors_parsed")
     names = [", ".join(filter(None, map(_text, name[:2]))) for name in parsed if isinstance(name, list)] \
         if isinstance(parsed, list) else []  # fmt: skip

@@ -20,7 +20,7 @@ class KeyForm(StrEnum):
 
 
 TABLE, LATER = "table", "later"
-"""The two sets of keys that `grobid0:tei_json` may have: `table` is the set of 2018, `later` a newer one."""
+"""The names of the two sets of keys that `grobid0:tei_json` may have: the set of 2018, and a later one."""
 
 GROBID = "grobid"
 SERVICE = Service(

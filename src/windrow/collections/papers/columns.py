@@ -62,7 +62,7 @@ class WideTable(Protocol):
         """Return the cells of rows by key; rows that do not exist are left out."""
 
     def put(self, rows: Iterable[Put]) -> Mapping[bytes, str]:
-        """Set and clear cells in rows; return, by key, why the table refuses the content of a row."""
+        """Set and clear cells in rows; return by key why the table refused a row; all other rows are stored."""
 
     def delete(self, keys: Iterable[bytes]) -> None:
         """Remove the rows with these keys; keys of rows that do not exist are ignored."""
@@ -117,7 +117,7 @@ def check_put(put: Put, families: frozenset[str]) -> None:
 
 
 def check_columns(columns: Iterable[str], families: frozenset[str]) -> None:
-    """Raise `StoreError` if a column is of another family."""
+    """Raise `StoreError` if a column belongs to none of `families`."""
     for column in columns:
         if column.partition(":")[0] not in families:
             raise StoreError(f"the table has no family for {column[:100]!r}")
@@ -186,10 +186,13 @@ def decode_row(cells: Mapping[str, bytes]) -> dict[str, Any]:
 
 
 STATUS_CODE_COLUMN = "grobid0:status_code"
-"""The column that shows that an outcome of GROBID is stored. All other columns of `grobid0` belong to the outcome."""
+"""The column whose cell shows that an outcome of GROBID is stored. All other columns of `grobid0` belong to it."""
 
 SMALL_COLUMNS = (("f", "file", "match0"), (STATUS_CODE_COLUMN, "grobid0:status", "grobid0:quality", "text0:tstatus"))
-"""Columns with small cells, for queries whether a row exists, and what other programs wrote in it."""
+"""Columns with small cells, which show whether a row exists and what other programs wrote in it.
+
+They are read by two queries: the families in the first are not compressed, so that HBase returns more rows at once.
+"""
 
 ROWS_VERSION = 3
 """The version of the code that makes rows; when it is raised, the next run writes all rows again."""
@@ -262,10 +265,10 @@ def merge_with_foreign(
 ) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """Return (cells to set, columns to clear) for a row that another program made.
 
-    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` the columns
-    that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file` each cell
-    alone, in `grobid0` and `match0` all cells of the family as one. With `replace_foreign`, a new outcome or match
-    replaces the cells of its family.
+    `new` has the cells by column. `foreign` are the columns that other programs wrote, and `own_columns` are the
+    columns that windrow wrote, which are cleared if they have no new cell. Foreign cells are kept: in `f` and `file`
+    each cell alone, in `grobid0` and `match0` all cells of the family as one. With `replace_foreign`, a new outcome or
+    match replaces the cells of its family.
     """
     kept_columns = {name for name in new if name in foreign and name.startswith(("f:", "file:"))}
     cleared_columns = {*own_columns}

@@ -70,8 +70,8 @@ _USELESS_TITLE = re.compile(
 class Guess(NamedTuple):
     """The output of the embedded extractor.
 
-    `status` is for `text0:tstatus` and `info` for `text0:tinfo`. `pages` is the text of the pages, with form feeds
-    between them. `left_out` describes what exceeds caps.
+    `status` is the content of `text0:tstatus`, and `info` is that of `text0:tinfo`. `pages` is the text of the pages,
+    with form feeds between them. `left_out` describes what exceeds caps.
     """
 
     status: dict[str, Any]
@@ -118,8 +118,7 @@ def guess_metadata(document: PdfPages) -> Guess:
 def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     """Return the title, and the lines below the largest text of the first page.
 
-    The title is in the document's metadata. If that title is not usable, the title is the largest text on the first
-    page.
+    The title is the one in the document's metadata or, if that is not usable, the largest text on the first page.
     """
     title = " ".join(document.title.split())
     if _USELESS_TITLE.match(title) or len(plain_title(title)) < _MIN_TITLE_LETTERS or " " not in title:
@@ -265,7 +264,8 @@ def extract(task: Task) -> Results:
     """Return the record of a paper, or an incomplete record with the requests that GROBID must answer first.
 
     If the step was killed for this paper before, the PDF library is not used; if it was killed twice, the TEI is not
-    parsed either. A Skip has the reason. A file of a type that its source does not want is only skipped.
+    parsed either. A Skip with the reason is then returned with the record, as for each cap that is exceeded. If the
+    source does not want files of the type, the file is only skipped.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"

@@ -61,7 +61,7 @@ _EARLIER_RUN, _FINAL, _THIS_RUN = "before", "final", "tei"  # prefixes of the na
 
 
 def earlier_name(name: str) -> str:
-    """Return the name of an answer in later runs.
+    """Return the name that an answer of this run has in later runs.
 
     >>> earlier_name("tei-3")
     'before-3'
@@ -105,8 +105,8 @@ def count_earlier_requests(answers: Iterable[str]) -> int:
 class GrobidOutcome(NamedTuple):
     """The outcome of a request: `grobid0:status_code`, `grobid0:status`, the TEI, and its JSON in two forms.
 
-    `table_json` has the keys of TABLE and `later_json` those of LATER; each may be None. `is_transient` means that the
-    server may be the cause of the failure, so that another request may have another outcome.
+    `table_json` has the keys of TABLE and `later_json` has those of LATER; each may be None. `is_transient` means that
+    the server may be the cause of the failure, so that another request may have another outcome.
     """
 
     code: int
@@ -126,9 +126,9 @@ class GrobidOutcome(NamedTuple):
 def interpret_answer(answer: Answer, limits: Limits, md5: str = "") -> GrobidOutcome:  # noqa: PLR0911 one for each outcome
     """Return the outcome of a request from its answer. `md5` is the document's MD5 in hexadecimal, or empty.
 
-    The word in the outcome's `status` is success, oversize, error or fail: error for a timeout and for an HTTP status
-    other than 200, fail if the answer is not the TEI of the document. `reason` is the code of an error, or NEEDS_OCR
-    for pages without text.
+    The word in the outcome's `status` is success, oversize, error or fail. It is error for a timeout and for an HTTP
+    status other than 200, and fail if the answer is not the TEI of the document. `reason` is the code of an error, or
+    NEEDS_OCR for pages without text.
     """
     if answer.reason is Reason.TIMEOUT:
         status = {"status": "error", "reason": "TIMEOUT", "description": "no answer in time"}

@@ -123,7 +123,7 @@ ACCEPTED = (EXACT, STRONG)
 """The statuses of a match from which the paper gets the DOI of the work."""
 
 MAX_SAME_SLUG = 10
-"""The maximum number of works with the slug of a paper for which a work can be accepted by its title."""
+"""If more works than this have the slug of a paper, none of them is accepted by its title."""
 _MIN_SCORE_OF_SAME_TITLE = 900
 _MIN_CHARACTERS_OF_STRONG_SLUG = 16
 _ORDER_OF_STATUSES = {EXACT: 3, STRONG: 2, WEAK: 1, DIFFERENT: 0}
@@ -162,7 +162,7 @@ class Verdict(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """A work that may match a paper: its status when it is considered alone, scores by property, and reasons."""
+    """A work that may match a paper: its status considered alone, its scores by property, and the reasons."""
 
     status: str
     parts: dict[str, Any]
@@ -185,7 +185,7 @@ def read_paper(metadata: Mapping[str, Any], slug: str) -> Paper:
 
 
 def match_paper(paper: Paper, works: Sequence[CatalogueRecord]) -> Verdict:
-    """Match a paper with the candidates `works`."""
+    """Return the verdict on a paper: that on the best of its candidates `works`, or ambiguous if none is the best."""
     info: dict[str, Any] = {"slug": paper.slug or None, "score": 0, "candidates": len(works)}
     if not works:
         reason = "no_record" if paper.slug or paper.identifiers else "no_title"
@@ -261,7 +261,7 @@ def _slug_letters(title: str) -> str:
 
 
 def _are_near_titles(first: str, second: str) -> bool:
-    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that one of them lacks."""
+    """Return whether titles differ only in lost ligatures, in one letter, or in a subtitle that only one has."""
     shorter, longer = sorted(map(unify_letters, (first, second)), key=lambda title: len(_slug_letters(title)))
     short_slug, long_slug = _slug_letters(shorter), _slug_letters(longer)
     if len(short_slug) < _MIN_CHARACTERS_OF_STRONG_SLUG:
@@ -285,7 +285,7 @@ def _is_number(word: str) -> bool:
 
 
 def _is_subtitle(title: str, main_slug: str) -> bool:
-    """Return whether `title` is one with the slug `main_slug` and a subtitle that does not name another work."""
+    """Return whether `title` is a title with the slug `main_slug` and a subtitle that does not name another work."""
     for mark in _SUBTITLE_MARK.finditer(title):
         if _slug_letters(title[: mark.start()]) == main_slug:
             words = plain_title(title[mark.end() :]).split()
@@ -307,7 +307,10 @@ def _share_of_authors(paper_authors: Sequence[str], work_authors: Sequence[str])
 
 
 def _is_same_person(words: Sequence[str], family_name: str, name: str) -> bool:
-    """Return whether `words` include `family_name`, and given names that agree with the given names of `name`."""
+    """Return whether the words of a name include `family_name`, and its given names agree with those in `name`.
+
+    If one of the two has no given names, the family name is enough.
+    """
     if family_name not in words:
         return False
     given_names = _without(_name_words(name), family_name)

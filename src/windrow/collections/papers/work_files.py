@@ -24,7 +24,7 @@ RawWork = bytes | Mapping[str, Any]
 _MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are refused
 _MAX_DOCUMENT_SIZE = 1 << 30  # bytes of a file that is one document of JSON
 _HEAD_SIZE = 1 << 16  # bytes that are searched for the first record
-_LIST_NAMES = ("items", "data", "results")  # of Crossref, DataCite, and OpenAlex
+_LIST_NAMES = ("items", "data", "results")  # keys of the list of records: of Crossref, DataCite, and OpenAlex
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".bibjson")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _open_gzip = cast("Any", igzip.open)
@@ -33,7 +33,7 @@ _open_gzip = cast("Any", igzip.open)
 def read_works(path: Path) -> Iterator[RawWork]:
     """Yield the records of a file.
 
-    Raise UsageError if the file cannot be read to its end, and StepError with UNSUPPORTED for any other format.
+    Raise UsageError if the file cannot be read to its end, and StepError (UNSUPPORTED) if it has another format.
     """
     try:
         with path.open("rb") as raw_file:
@@ -63,7 +63,7 @@ def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
 
 
 def _read_document(head: bytes, file: BinaryIO) -> Any:
-    """Return the content of a file with one JSON document; None for lines of JSON, and for a file that is too large."""
+    """Return the content of a file with one JSON document; None if it has lines of JSON, or is too large or invalid."""
     first_line = head.partition(b"\n")[0]
     if len(first_line) < len(head):
         try:

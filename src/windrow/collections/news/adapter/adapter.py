@@ -30,7 +30,7 @@ from windrow.model import Limits
 from windrow.stores.late_attempts import LateAttemptStore
 
 _PAGE_SIZE = 500  # attempts that are read from the ledger at once
-_ATTEMPTS_PER_QUERY = 400  # of statements
+_ATTEMPTS_PER_QUERY = 400  # attempts whose statements are read with one query
 
 
 class NewsAdapter(RecordAdapter):
@@ -66,7 +66,7 @@ class NewsAdapter(RecordAdapter):
                     )
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
-        """Check a tree that any program wrote: yield violations of the standard, and the size of each file in bytes."""
+        """Check a tree that any program wrote: yield violations of the standard, and each read file's size in bytes."""
         for path in sorted(folder.rglob("*")):
             name = str(path.relative_to(folder))
             if path.is_dir() or path.name.startswith("_"):
@@ -83,7 +83,7 @@ class NewsAdapter(RecordAdapter):
                 yield Fault(name, f"{field}: {problem}" if field else problem)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
-        """Write all articles in a format, or all responses for "warc"; return the number of articles or responses."""
+        """Write the articles in a form, or all responses for "warc"; return the number. "atom" has only the newest."""
         folders = self._folders(workspace)
         if form == "warc":
             return self._export_warc(workspace, out)
@@ -107,7 +107,7 @@ class NewsAdapter(RecordAdapter):
         return count
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain an address. If it is not known, explain the article whose address is another spelling of it."""
+        """Explain an address, or else the article at another spelling of it; return None if there is neither."""
         explanation = super().explain(workspace, ledger, name)
         urls = self._articles_at(workspace, name) if explanation is None else ()
         return super().explain(workspace, ledger, urls[0]) if urls else explanation
@@ -146,7 +146,7 @@ class NewsAdapter(RecordAdapter):
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
 
     def remove_taken_down(self, workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-        """Remove the target's articles from records, tree and raw responses; return the number of observations."""
+        """Remove the target's articles from records, tree and raw responses; return how many observations it had."""
         urls: set[str] = set()
         with self._store(workspace) as store:
             for start in range(0, len(attempts) if store else 0, _ATTEMPTS_PER_QUERY):

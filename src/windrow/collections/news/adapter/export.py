@@ -84,7 +84,10 @@ def _format_time(seconds: int) -> str:
 
 
 def write_parquet(tree: Path, out: TextIO) -> int:
-    """Write the articles of a tree as a Parquet table; return their number. Raise MissingExtra without pyarrow."""
+    """Write the articles of a tree as a Parquet table, and return their number.
+
+    Raise MissingExtra if pyarrow is not installed.
+    """
     try:
         import pyarrow as pa  # noqa: PLC0415 an extra
         from pyarrow import parquet as pq  # noqa: PLC0415
@@ -108,7 +111,7 @@ def write_parquet(tree: Path, out: TextIO) -> int:
 
 
 def _cell_value(name: str, content: Any) -> Any:
-    """Convert a field for its Parquet column: `metadata` to JSON, and `word_count` to a 64-bit integer."""
+    """Return a field as its Parquet column has it: `metadata` as JSON text, and `word_count` limited to 64 bits."""
     if name == "word_count" and content is not None:
         return min(content, _MAX_INT64)
     return json.dumps(content or {}, ensure_ascii=False) if name == "metadata" else content

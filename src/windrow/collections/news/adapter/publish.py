@@ -37,7 +37,7 @@ from windrow.reasons import Reason
 from windrow.stores.late_attempts import LateAttemptStore
 from windrow.stores.records import AttemptStatement, RecordStore
 
-_PAGE_SIZE = 200  # attempts
+_PAGE_SIZE = 200  # attempts that are processed at a time
 
 
 @dataclass
@@ -85,7 +85,7 @@ class Publisher:
 
 
 def _last_read_attempt(ledger: Ledger, store: RecordStore) -> int:
-    """Return the last attempt up to which all were read, except requests for robots.txt, which are never read."""
+    """Return the number of the attempt up to which all were read. Requests for robots.txt do not count."""
     checkpoint = store.checkpoint()
     return checkpoint if ledger.attempts.after(COLLECTION.name, checkpoint, 1) else ledger.attempts.last_number()
 
@@ -180,7 +180,7 @@ class _RunWriter:
             raw_run.count(outcome, detail, recorded.attempt.url)
 
     def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
-        """Return the kind of site for a front page that lists articles, "page" if its request failed, or else ""."""
+        """Return the kind of a site whose front page lists articles; "page" if it cannot be used, otherwise ""."""
         if not _is_successful(recorded) or (followed is not None and followed.reason is not None):
             return "page"  # the kind of the site is not known, but the failure must be reported
         if followed is None or followed.ending in {"", NO_REQUESTS_ENDING}:
@@ -213,7 +213,10 @@ class _RunWriter:
     def _write_article(
         self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, may_revise: bool = True
     ) -> tuple[str, str]:
-        """Write an article that is new, or changed if `may_revise`; return (outcome, detail) for `RawRun.count`."""
+        """Write the file of an article that is new or, if `may_revise` and the configuration allows it, changed.
+
+        Return (outcome, detail) for `RawRun.count`; an observation without an article has an outcome, too.
+        """
         if statement.reason is Reason.FORGOTTEN:
             return "forgotten", ""
         if statement.reason is Reason.NOT_WANTED:
@@ -252,7 +255,7 @@ class _RunWriter:
         return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {date_doubt}" if date_doubt else ""
 
     def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
-        """Rewrite the file of an article if its content changed; return whether it did.
+        """Rewrite the file of an article if its content changed or the file is missing; return whether this was done.
 
         `observed` was read in the session that began at `seen_at` (seconds since 1970), from a site of `kind` with the
         domain `site`. Nothing changes if `site` is neither the article's own site nor the site from which the file was

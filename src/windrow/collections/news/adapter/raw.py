@@ -91,9 +91,9 @@ class RawRun:
     def add_response(
         self, recorded: RecordedAttempt, followed: Followed | None, captures: CaptureQueries, *, is_article: bool
     ) -> None:
-        """Add a response. Add also its error, unless it is an article's page.
+        """Add a successful response to the file of its site or to the manifest; add the error of a list that failed.
 
-        `followed` is None if the response was not followed.
+        If `is_article`, it is the page of an article. `followed` is None if the response was not followed.
         """
         attempt = recorded.attempt
         self._last_request = max(self._last_request, attempt.started)
@@ -133,7 +133,7 @@ class RawRun:
         return domain
 
     def _add_json(self, domain: _Domain, place: ArchivePlace) -> None:
-        """Add a response to the file of its site. A single one is unchanged; several become one list of their rows."""
+        """Add a response to the file of its site. A single one is unchanged; several are merged to one list of rows."""
         try:
             answer = open_response(self._folders.archive, place)
             with answer.view as view:

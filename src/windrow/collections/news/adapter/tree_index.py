@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS written_upto (one INTEGER PRIMARY KEY CHECK (one = 1)
 class WrittenArticle(NamedTuple):
     """An article that has a file.
 
-    `file` is its path in the tree, and `hash` the `standard.content_hash` of its content. `first_seen` is in seconds
+    `file` is its path in the tree, and `hash` is the `standard.content_hash` of its content. `first_seen` is in seconds
     since 1970. The content was read from a site of `kind` with the domain `site`. `revisions` is as in the file's
     metadata.
     """
@@ -120,7 +120,7 @@ class TreeIndex(SqliteStore):
         self._connection.execute("DELETE FROM written WHERE id = ?", (article_id,))
 
     def epoch_of_run(self, session: int, kind: str, began: int) -> int:
-        """Return the stored number of a run's directory, or else the first free number from the time `began` on."""
+        """Return the stored number of a run's directory, or else the first free one from `began` (Unix time) on."""
         query = "SELECT epoch FROM written_run WHERE session = ? AND kind = ?"
         row = self._connection.execute(query, (session, kind)).fetchone()
         if row:

@@ -34,7 +34,7 @@ DUMPS: Mapping[str, tuple[str, ...]] = {
     "grobid-status-code": ("grobid0:status_code",),
     "grobid-meta-insertable": ("file:cdx", "file:mime", "file:size", "grobid0:metadata"),
 }
-"""By the form of a dump, the columns that follow the key. Rows without one of the columns are left out."""
+"""The columns that follow the key in a dump, by the dump's form. Rows without one of the columns are left out."""
 
 _COUNTED_COLUMNS = {
     "row": "f:c", "status": "grobid0:status", "status-code": "grobid0:status_code", "text-status": "text0:tstatus",
@@ -121,7 +121,7 @@ def _tei_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
 
 
 def _match_fields(settings: PaperSettings, form: str) -> Iterator[Sequence[str]]:
-    """Yield, for each row with an outcome of GROBID and a usable title, its slug, and JSON properties for matching."""
+    """Yield the slug, and properties for matching as JSON, of each row with a usable title and GROBID's status 200."""
     del form
     with open_rows(settings) as table:
         for key, cells in table.scan(("grobid0:metadata", "grobid0:status_code")):

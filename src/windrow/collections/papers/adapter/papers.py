@@ -63,7 +63,7 @@ class PaperAdapter(RecordAdapter):
         return PaperStore(path, COLLECTION.columns)
 
     def require_ready(self, workspace: Workspace) -> None:
-        """Raise an error if a setting is not valid, or the media types of a source or the table are not."""
+        """Raise an error if a setting is not valid, or papers cannot have one of the media types of a source."""
         super().require_ready(workspace)
         for source in workspace.of(COLLECTION.name):
             wanted_types(source.options)
@@ -84,7 +84,7 @@ class PaperAdapter(RecordAdapter):
         return lambda keys: dict.fromkeys(extracted_by_others(settings, keys), Reason.ALREADY_EXTRACTED)
 
     def replay(self, workspace: Workspace, setup: SessionSettings, progress: Progress) -> ReplayResult | None:
-        """Rebuild the records from the captures, then the rows from the records."""
+        """Rebuild the records from the captures, then the rows from the records; return None if no store exists."""
         replayed = super().replay(workspace, setup, progress)
         if replayed is not None:
             bring_up_to_date(self._paper_settings(workspace), lambda: True)
@@ -104,7 +104,7 @@ class PaperAdapter(RecordAdapter):
             return store.ask_again([_key(name) for name in names], reason, dry_run=dry_run)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and faults for rows that are missing or differ from what windrow wrote."""
+        """Yield the faults of the records, and faults for rows that are not written yet, missing or altered."""
         yield from super().check(workspace, ledger)
         settings = self._paper_settings(workspace)
         if not settings.store.is_file():
@@ -128,7 +128,7 @@ class PaperAdapter(RecordAdapter):
                 yield Fault(settings.table, message + ", ".join(columns), "windrow replay")
 
     def explain(self, workspace: Workspace, ledger: Ledger, name: str) -> Explanation | None:
-        """Explain a record. A paper may be named by its digest in any spelling.
+        """Explain a record, or return None if it is not known. A paper may be named by its digest in any spelling.
 
         The explanation also has the row of the paper, and the index lines with its digest whose records could not be
         read.

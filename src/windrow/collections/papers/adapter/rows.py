@@ -52,8 +52,8 @@ _MAX_RECORD_ID_CHARACTERS = 256
 class PaperSettings(NamedTuple):
     """The paths and settings of a workspace's papers.
 
-    `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` its name there. `tei_shape` is
-    TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files of the
+    `table` is the address of the table, a path or `hbase://HOST:PORT`, and `table_name` is its name there. `tei_shape`
+    is TABLE or LATER. `register` is the file of the RowRegister. `warc_folders` are the folders and WARC files of the
     sources.
     """
 
@@ -139,14 +139,14 @@ def bring_up_to_date(settings: PaperSettings, pulse: Callable[[], bool]) -> Deri
 
 
 def _has_lost_rows(settings: PaperSettings, store: PaperStore, register: RowRegister, table: WideTable) -> bool:
-    """Return whether the table has none of some rows that earlier runs wrote: it was emptied, dropped or replaced."""
+    """Return whether the table has lost its rows: some rows of earlier runs are looked up, and it has none of them."""
     keys = store.up_to_date_keys(register.keys(), _LOOKED_UP_ROWS)
     table_keys = [row_key(parse_digest(key), settings.key_form) for key in keys]
     return bool(keys) and not any(table.get_many(table_keys, columns) for columns in SMALL_COLUMNS)
 
 
 def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, str]) -> Derived:
-    """Add the catalogue's changes to the message, and its problems to the errors, under the key "" for no source."""
+    """Add the catalogue's changes to the message, and its problems to the errors, whose key "" means no source."""
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
@@ -257,10 +257,11 @@ class _OpenStores(NamedTuple):
 def _write_rows(
     keys: Sequence[str], settings: PaperSettings, stores: _OpenStores
 ) -> tuple[dict[str, int], dict[str, str], dict[str, str]]:
-    """Write the rows of papers; remove rows without a record. Return (counts, refused, undrawn).
+    """Write the rows of papers, and remove what windrow wrote for keys without a record.
 
-    `counts` has the numbers of rows that were `written` and `removed`, and of PDFs that are `unread`. `refused` has, by
-    key of a paper, why the table refuses its row. `undrawn` has, by key, why the first page could not be drawn.
+    Return (counts, refused, undrawn). `counts` has the numbers of rows that were `written` and `removed`, and of PDFs
+    that are `unread`. `refused` has, by key of a paper, why the table refuses its row. `undrawn` has, by key, why the
+    first page could not be drawn.
     """
     store, register, table, _, _ = stores
     papers = {key: store.paper(key) for key in keys}
@@ -337,7 +338,7 @@ def _record_id(archive: Path, response: KeptResponse | None) -> str:
 
 
 def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
-    """Return the path of a WARC file. If the index line has no folder, the file is below the source's folder."""
+    """Return the name of a capture's WARC file: as the index names it, or else its path below the source's folder."""
     path = Path(capture.warc)
     if capture.line and "/" in capture.line.warc:
         return capture.line.warc
@@ -348,7 +349,7 @@ def _file_name(capture: CapturedRow, warc_folders: Sequence[Path]) -> str:
 
 
 def _match_cells(paper: PaperRecord, index: CatalogueIndex | None) -> dict[str, Any] | None:
-    """Match a paper with the catalogue; return the contents of `match0`, or None without an index or metadata."""
+    """Match a paper with the catalogue; return the contents of `match0`; None if index or metadata are missing."""
     if index is None:
         return None
     metadata = paper.aside.get("tei_json") or (paper.value.get("text") or {}).get("info")

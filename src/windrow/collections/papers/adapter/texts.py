@@ -59,7 +59,7 @@ def _write_rows(rows: Iterator[TypedRow], fields: Mapping[str, str], form: str, 
 
 
 def write_parquet(rows: Iterator[TypedRow], fields: Mapping[str, str], output: BinaryIO) -> int:
-    """Write rows with typed `fields` as Parquet; return the number of rows. Raise MissingExtra without pyarrow."""
+    """Write rows with typed `fields` as Parquet; return their number. Raise MissingExtra if pyarrow is missing."""
     if find_spec("pyarrow") is None:
         raise MissingExtra("writing Parquet", "parquet")
     import pyarrow as pa  # noqa: PLC0415 an extra

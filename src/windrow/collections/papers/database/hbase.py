@@ -38,7 +38,7 @@ _SMALL_ROWS, _LARGE_ROWS = 500, 8  # rows of a scan in one message, without and 
 
 
 _WRONG_ANSWERS = (ValueError, TypeError, LookupError, AttributeError, MemoryError, struct.error)
-"""What the libraries raise for an answer that HBase does not give."""
+"""The errors that the libraries raise if an answer is not one of HBase."""
 
 
 class Gateway(NamedTuple):
@@ -99,7 +99,7 @@ class HbaseTable:
             raise StoreError(f"{gateway}, table {self._name}: {message}") from error
 
     def _call(self, call: Callable[[], T]) -> T:
-        """Return the result of `call`; if the connection breaks, connect again and repeat the call."""
+        """Return the result of `call`; if the connection breaks, connect again and repeat the call once."""
         try:
             with self._guarded():
                 return call()
@@ -121,7 +121,7 @@ class HbaseTable:
             self._call(lambda: self._connection.create_table(self._name, options_by_family))
 
     def _read_families(self) -> tuple[Family, ...]:
-        """Return the families of the table in HBase; set `_versions`, which has the number of versions by family."""
+        """Return the families of the table in HBase; set `_versions`: how many versions of a cell each family keeps."""
         options_by_family = self._call(lambda: self._table.families())  # noqa: PLW0108 `_call` may replace the table
         with self._guarded():
             options_by_name = sorted(
@@ -164,7 +164,7 @@ class HbaseTable:
         return cells_by_key
 
     def put(self, rows: Iterable[Put]) -> dict[bytes, str]:
-        """Set and clear cells in rows; return, by key, why HBase refuses the content of a row.
+        """Set and clear cells in rows; return by key why HBase refused a row; all other rows are stored.
 
         A message has at most `_MAX_ROWS` rows; it has more than `_MAX_BATCH_SIZE` bytes only if it has a single row.
         """
@@ -184,7 +184,10 @@ class HbaseTable:
         return refused | self._send_all(batch)
 
     def _send_all(self, rows: Sequence[Put]) -> dict[bytes, str]:
-        """Write rows in one message or, if HBase refuses it, one by one; return, by key, why rows are refused."""
+        """Write rows in one message or, if HBase refuses it, one by one; return by key why rows were refused.
+
+        Raise StoreError if all of several rows are refused.
+        """
         try:
             self._send(rows)
         except StoreUnreachable:
@@ -263,7 +266,7 @@ class HbaseTable:
             start = rows[-1][0] + b"\0"
 
     def _check_order(self, start: bytes, keys: Sequence[bytes]) -> None:
-        """Raise StoreError unless rows begin at the key `start` or after it and are in order: a scan must end."""
+        """Raise StoreError unless rows begin at the key `start` or after it and are in order, so that a scan ends."""
         is_ordered = all(first < second for first, second in pairwise(keys))
         if keys and (keys[0] < start or not is_ordered or max(map(len, keys)) > MAX_KEY_SIZE):
             gateway = f"HBase at {self._gateway.host}:{self._gateway.port}"

@@ -35,7 +35,7 @@ CREATE INDEX IF NOT EXISTS record_by_file ON record (file);
 CREATE INDEX IF NOT EXISTS record_by_slug ON record (slug) WHERE slug IS NOT NULL;
 """
 _LINES_PER_TRANSACTION = 20_000
-_SHORTENED = "shortened"  # the number of shortened works, stored beside those of refused records
+_SHORTENED = "shortened"  # key of the number of shortened works, which is stored with the numbers of refused records
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
 
@@ -43,8 +43,8 @@ class CatalogueFile(NamedTuple):
     """An imported file: the number of its works, of `refused` records by reason, and of `shortened` works.
 
     A shortened work has more than MAX_AUTHORS authors. `stamp` shows whether the file has changed since its import. If
-    it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` the stamp of the
-    file that failed. `problem_stamp` is empty if the file is to be read again in any case.
+    it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` is the stamp of
+    the file that failed. `problem_stamp` is empty if the file is to be read again in any case.
     """
 
     path: str

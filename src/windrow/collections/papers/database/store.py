@@ -54,7 +54,7 @@ WHERE json_extract(v.json, '$.grobid') IS NOT NULL AND a.attempt NOT IN (SELECT 
 ORDER BY a.attempt
 """
 MAX_FAILED_RUNS = 3
-"""The number of runs that count, in which GROBID fails for a document, until the outcome is final."""
+"""If GROBID failed for a document in this many runs that count (see `PaperStore.finish`), the outcome is final."""
 MAX_FAILED_ALONE = 8
 """If GROBID processed no document in a run, the run counts only if at most this many failed, and each failed before."""
 _OBSERVATIONS_QUERY = """
@@ -139,7 +139,7 @@ class PaperStore(RecordStore):
             return self._connection.execute("SELECT attempt, asks, failed_runs FROM asked").fetchall()
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy observations as `RecordStore` does, and requests; papers with a transient outcome wait again."""
+        """Copy observations as `RecordStore` does, and also requests; papers with a transient outcome wait again."""
         super().carry_over(old_store, sources)
         requests = old_store.requests() if isinstance(old_store, PaperStore) else []
         with self._writing():
@@ -155,7 +155,7 @@ class PaperStore(RecordStore):
             run("UPDATE asked SET is_new = 0")
 
     def stale_keys(self, limit: int, after: str = "") -> list[str]:
-        """Return, in order, the first `limit` keys above `after` of papers whose rows are out of date."""
+        """Return the keys of papers whose rows are out of date, in order: the first `limit` keys above `after`."""
         query = "SELECT key FROM touched WHERE key > ? ORDER BY key LIMIT ?"
         with self._guarded():
             return [key for (key,) in self._connection.execute(query, (after, limit))]
@@ -166,7 +166,7 @@ class PaperStore(RecordStore):
             return int(self._connection.execute("SELECT count(*) FROM touched").fetchone()[0])
 
     def up_to_date_keys(self, registered: Sequence[str], limit: int) -> list[str]:
-        """Return at most `limit` of the `registered` keys, those of papers whose rows are up to date."""
+        """Return at most `limit` of the `registered` keys: keys of papers that have a record and an up-to-date row."""
         query = """
             SELECT j.value FROM json_each(?) j WHERE NOT EXISTS (SELECT 1 FROM touched t WHERE t.key = j.value)
                 AND EXISTS (SELECT 1 FROM record r WHERE r.key = j.value) LIMIT ?
@@ -226,7 +226,7 @@ CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STR
 
 
 class RowRegister(SqliteStore):
-    """The register of the rows that windrow made, and of the columns that it wrote in rows of other programs.
+    """The register of rows that windrow made or wrote in, and of the columns that it wrote in rows of other programs.
 
     It also stores texts by name (`meta`).
     """

@@ -91,7 +91,7 @@ class SqliteTable(SqliteStore):
         return {}
 
     def _compress(self, column: str, cell: bytes) -> tuple[int, bytes]:
-        """Return the bytes to store for a cell, preceded by 1 if they are compressed, and otherwise by 0."""
+        """Return (1, the compressed bytes) for a cell that compression makes smaller, otherwise (0, its bytes)."""
         if len(cell) > _MIN_COMPRESSED_SIZE and self._families[column.partition(":")[0]].compressed:
             compressed = isal_zlib.compress(cell)
             if len(compressed) < len(cell):
@@ -128,7 +128,7 @@ class SqliteTable(SqliteStore):
             after = last_key
 
     def _column_condition(self, columns: Sequence[str]) -> tuple[str, list[str]]:
-        """Return SQL that narrows a condition to columns or families, and its parameters."""
+        """Return SQL that narrows a condition to these columns or families (empty: all), and its parameters."""
         check_columns(columns, self._family_names)
         if not columns:
             return "", []
