@@ -29,7 +29,7 @@ from windrow.reasons import Reason
 
 
 class Planner(Protocol):
-    """A pure function that makes offers of the entries of a listing."""
+    """A pure function that turns the entries of a listing into offers."""
 
     def __call__(self, source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
         """Return an offer, which may be refused, for each entry that no rule leaves out."""
@@ -55,7 +55,7 @@ class CrawlRules(Protocol):
         """Apply the response for robots.txt (status None: no response), and return the sitemaps that it names."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of the robots.txt `base` after `hops` redirects, or "" to ignore it."""
+        """Return the target of a redirect of the robots.txt at `base` after `hops` redirects, or "" to ignore it."""
 
     def robots_wait(self, at: float) -> float:
         """Return for how many seconds only robots.txt may be requested, or 0 if any address may be requested."""
@@ -92,10 +92,10 @@ class CrawlRules(Protocol):
         """Return the addresses to fetch with a document that are not documents themselves, such as its images."""
 
     def left_out(self) -> list[LeftOut]:
-        """Return the addresses that rules left out since the last call, except addresses of other sites."""
+        """Return what rules and caps left out since the last call, except addresses of other sites."""
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap or feed, or None if the document is neither."""
+        """Return the addresses in a sitemap, feed or asset, or None if the document is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,10 +254,10 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
 class Captures:
     """Find documents among captures of others: captures of other collections, or in WARC files of other programs.
 
-    No requests are sent. `select` takes a source and the collection's options, and returns a pure function. That
-    function returns None for the index line of a wanted capture, and a Skip for any other line. The `message` of the
-    Skip names the rule, and the lines are only counted by rule. Raise `version` when `select` would choose other lines:
-    all lines are then checked again, and no capture is read twice. A wanted capture becomes an attempt of kind
+    Reading them sends no requests. `select` takes a source and the collection's options, and returns a pure function.
+    That function returns None for the index line of a wanted capture, and a Skip for any other line. The `message` of
+    the Skip names the rule, and the lines are only counted by rule. Raise `version` when `select` would choose other
+    lines: all lines are then checked again, and no capture is read twice. A wanted capture becomes an attempt of kind
     CAPTURED, which steps read like the answer to a request. Another program's record is copied into the archive if it
     has the digest of its index line.
 
