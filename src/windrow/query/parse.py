@@ -65,7 +65,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of a query. `text` is as typed, without the quotes of a phrase, or the dash if `is_negated`."""
+    """A token of a query. `text` is as typed, but without a phrase's quotes and, if `is_negated`, without the dash."""
 
     kind: TokenKind
     text: str
@@ -154,7 +154,10 @@ class _Scanner:
         return None
 
     def _read_filter(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter whose key begins at `start`, or None. `offset` is moved only if its value is valid."""
+        """Return the filter whose key begins at `start`, or None if there is none.
+
+        If its value is not valid, the token has a note and no value, and `offset` is not moved.
+        """
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or not (key in KEYS or key in self.columns) or (is_negated and key == "as-of"):
@@ -258,7 +261,7 @@ class Query:
 
     @property
     def history(self) -> bool:
-        """Return whether the query may find earlier versions of pages, and pages that are gone."""
+        """Whether the query may find earlier versions of pages, and pages that are gone."""
         return self.as_of is not None or any(filter_.key == "seen" for filter_ in filters(self.root))
 
 
