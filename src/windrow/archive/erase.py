@@ -62,7 +62,7 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime)
 
 
 def target_address(fields: Mapping[str, str]) -> str:
-    """Return the address that a record with these WARC fields is about, without a URN before it, or "".
+    """Return the address in a record's WARC fields, without a URN before it, or "" if the record has no address.
 
     >>> target_address({"warc-target-uri": "<urn:text:https://example.org/a>"})
     'https://example.org/a'

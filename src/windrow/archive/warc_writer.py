@@ -103,7 +103,7 @@ class WarcWriter:
         return self.write(_read_blocks(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place. If `blocks` raises an error, remove what was written."""
+        """Write a record block by block, and return its place. If that fails, remove the part that was written."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._open_next()
