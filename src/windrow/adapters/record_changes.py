@@ -135,9 +135,10 @@ def count_changes(
     *,
     by_attempt: bool = False,
 ) -> dict[str, Counter[str]]:
-    """Count the new, changed and gone records by source that the sessions of `facts` (first, last) wrote.
+    """Count, by source and kind, the changes of records that the sessions of `facts` (first, last) wrote.
 
-    If `by_attempt`, the records that the attempts of `facts` observed are counted, whichever session wrote them.
+    Kinds are new, changed and gone. If `by_attempt`, the changes that the attempts of `facts` observed are counted,
+    whichever session wrote them.
     """
     counts: dict[str, Counter[str]] = {}
     for _, version in store.changed_versions(facts) if by_attempt else store.written_versions(facts):
@@ -161,7 +162,7 @@ def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
 
 
 def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
-    """Return the attempts for which the new store lacks a record that the old store has."""
+    """Return the attempts of which the old store has a record that the new store does not have."""
     poorer_attempts = []
     for attempt in attempts:
         old_keys, new_keys = (
