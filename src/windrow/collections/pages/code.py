@@ -111,7 +111,7 @@ SKIPPED_ENDINGS = frozenset(_UNREADABLE_ENDINGS.split())
 
 
 class Mime(NamedTuple):
-    """A media type in the columns of the table `mimetype`, with its parameters as (name, value), in their order."""
+    """A media type, split as in the table `mimetype`, and its parameters as (name, value), in their order."""
 
     type: str
     subtype: str
@@ -120,7 +120,7 @@ class Mime(NamedTuple):
 
     @property
     def essence(self) -> str:
-        """Return the media type without its parameters."""
+        """The media type without its parameters."""
         return f"{self.type}/{self.subtype}" + (f"+{self.suffix}" if self.suffix else "")
 
 

@@ -223,7 +223,7 @@ def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
 
 
 def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    """Return the file that an attempt received. `modified` is the header Last-Modified in UNIX seconds."""
+    """Return the file that an attempt received, or None. `modified` is the header Last-Modified in UNIX seconds."""
     capture = attempt.kept
     if capture is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
@@ -231,7 +231,7 @@ def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
 
 
 def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    """Return the redirect that an attempt received. `modified` is the header Last-Modified in UNIX seconds."""
+    """Return the redirect that an attempt received, or None. `modified` is the header Last-Modified in UNIX seconds."""
     target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if target is None or not target.url:
         return None

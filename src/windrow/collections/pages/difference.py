@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the versions are equal."""
+        """Whether the versions are equal."""
         return not (self.changes or self.added or self.removed or self.elsewhere)
 
     def __str__(self) -> str:

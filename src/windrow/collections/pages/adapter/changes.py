@@ -44,11 +44,11 @@ _MAX_LISTED_COPIES = 5
 class Edition(NamedTuple):
     """A version of a page. `changed` describes in one line the changes since the previous version.
 
-    `end` is the time when the page was found to be gone or changed, null if the version is still present.
-    `duplicate_of` is the address of which it is marked as a duplicate, `copies` the number of other addresses with the
-    same text now. `indexed` tells whether its text can be searched for, `words` is the number of different words.
-    `reason` is why it has no text or only a part, or why it is not the page that was requested; otherwise it is empty.
-    `suspected` tells whether it is present and suspected of being a soft 404.
+    `end` is the time when the page was found to be gone or changed, or None if the version is still present.
+    `duplicate_of` is the address of the page of which it is marked as a duplicate, `copies` the number of other
+    addresses with the same text now. `indexed` tells whether its text can be searched for, `words` is the number of
+    different words. `reason` is why it has no text or only a part, or why it is not the page that was requested;
+    otherwise it is empty. `suspected` tells whether it is present and suspected of being a soft 404.
     """
 
     generation: str
@@ -253,7 +253,7 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the new, changed, gone and moved pages that sessions wrote, by source.
+    """Count the new, changed, gone and moved pages that sessions wrote, by source and kind.
 
     `facts` are the first and the last number of the sessions.
     """
@@ -264,7 +264,7 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count the new, changed, gone and moved pages that attempts observed, by source.
+    """Count the new, changed, gone and moved pages that attempts observed, by source and kind.
 
     `facts` are the first and the last number of the attempts. Returns None if some of the attempts have not been read
     yet.

@@ -26,7 +26,7 @@ ROWS_PER_TRANSACTION = 500
 """The maximum number of attempts or addresses that are projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""The maximum time, in seconds, of one call of `catch_up`; a session calls it about once a second."""
+"""The maximum time, in seconds, of one call of `catch_up` while a session runs, which calls it about once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = PAGE_BYTES.number

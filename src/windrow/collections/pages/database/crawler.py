@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts. Files up to the attempt with the number `last_attempt` are complete."""
+    """Files in the order of attempts. They include the file of each attempt read, up to the number `last_attempt`."""
 
     files: list[DescribedFile]
     last_attempt: int

@@ -59,7 +59,7 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """Return the UUID of the crawl that received the generation's latest content.
+        """The UUID of the crawl that received the generation's latest content.
 
         Its reading describes the generation.
         """

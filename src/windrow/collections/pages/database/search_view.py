@@ -116,7 +116,7 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""Most pairs of a text and a page with such a link to one URL that are read; `linked` is 1 from 200 pages on."""
+"""The maximum number of links to one URL that are read, one for each text and page. 200 pages give the best score."""
 MAX_LINK_TEXTS = 12
 """The maximum number of texts of links to one URL that are indexed."""
 
@@ -252,7 +252,10 @@ class SummaryReader:
             return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return the links to each URL, by URL id. Only links with a text on other present pages count."""
+        """Return the links to each URL, by URL id.
+
+        Only links that have a text, without `nofollow`, on other present pages that are not duplicates count.
+        """
         links_by_url = {}
         with self._file.reading() as connection:
             for url_id in url_ids:
@@ -318,6 +321,6 @@ class SummaryReader:
         return table in self._tables
 
     def select_ids(self, sql: str, parameters: tuple[object, ...]) -> tuple[int, ...]:
-        """Run a query of a search that selects ids of versions."""
+        """Return the ids of versions that an SQL query selects."""
         with self._file.reading() as connection:
             return tuple(row[0] for row in connection.execute(sql, parameters))

@@ -154,7 +154,10 @@ class IdFinder:
         return mime_id
 
     def _find_mime_ids(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
-        """Return the ids of media types with the name of `mime` and its rarest parameter, or without parameters."""
+        """Return the ids of the media types that may be equal to `mime`.
+
+        They have the same name, and its rarest parameter or, if it has no parameters, none either.
+        """
         sql_parameters: tuple[str | None, ...] = mime[:3]
         if parameters:
             count_sql = "SELECT count(*) FROM (SELECT 1 FROM mime_parameter WHERE value = ?2 AND name = ?1 LIMIT 1000)"

@@ -126,7 +126,7 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that says that there is no such page, although its status is 200, or that is suspected of it."""
+"""The flag of soft 404s: pages with status 200 that say that they do not exist, or that are suspected of it."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:

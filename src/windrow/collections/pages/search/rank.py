@@ -51,7 +51,7 @@ class ScorePart(NamedTuple):
 
     @property
     def points(self) -> float:
-        """Return the points that the part adds to the score."""
+        """The points that the part adds to the score."""
         return self.value * self.weight
 
 
@@ -145,7 +145,7 @@ class Ranked(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Return the sum of the points of all parts."""
+        """The sum of the points of all parts."""
         return sum(part.points for part in self.parts)
 
 
@@ -261,9 +261,9 @@ def add_representative(
 
 
 def choose_snippet(text: str, description: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the best snippet of the text, or of the description if the text has no match.
+    """Return the best snippet of the text, or of the description if only the description has a match.
 
-    `hit_pattern` matches the words of the query; it is None for a query without words.
+    `hit_pattern` matches the words of the query. For a query without words it is None, and a description is preferred.
     """
     from_text = snippet(text, hit_pattern)
     if description and not any(piece.hit for piece in from_text):
