@@ -108,7 +108,7 @@ class Collection:
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return where the captures are that a source takes from others (empty: none). Raises ConfigError."""
+        """Return the places of the captures that a source takes from others; there may be none. Raises ConfigError."""
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:

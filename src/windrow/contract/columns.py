@@ -1,4 +1,4 @@
-"""The columns of a collection: fields of its records, with their types, by which a search filters."""
+"""The columns of a collection: fields of its records, with their types, by which searches can filter."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ColumnType(StrEnum):
 
 
 class TypedColumn(NamedTuple):
-    """A field of records by which a search filters: `NAME:VALUE`.
+    """A field of records by which searches can filter: `NAME:VALUE`.
 
     `name` begins with a small letter and consists of small letters, digits, `-` and `_`. `field` is the name of the
     field in the value of a record; if it is empty, the field has the name of the column. A dot leads into objects

@@ -88,7 +88,7 @@ def phases() -> dict[str, tuple[str, ...]]:
 
 
 def columns() -> tuple[TypedColumn, ...]:
-    """Return the columns of all collections that can be used, by which searches filter."""
+    """Return the columns of all collections that can be used. Searches can filter by them."""
     return tuple(column for collection in installed().values() for column in collection.columns)
 
 
