@@ -229,7 +229,7 @@ class IndexHit(NamedTuple):
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index. `texts` are pairs (field, text), `numbers` pairs (field, number)."""
+    """A document for an index. `texts` are pairs (field, text), and `numbers` are pairs (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]
