@@ -188,7 +188,10 @@ def _ungzip(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
-    """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames."""
+    """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames.
+
+    Raises `_BrokenStream` where it is broken, and ArchiveError if the extra `codings` is not installed.
+    """
     try:
         import zstandard  # noqa: PLC0415 an optional part
     except ImportError:

@@ -1,4 +1,4 @@
-"""WACZ files (Web Archive Collection Zipped 1.1.1): zip files of WARC files, with an index and their digests."""
+"""WACZ files (Web Archive Collection Zipped 1.1.1): zip files with WARC files, an index of records, and digests."""
 
 from __future__ import annotations
 

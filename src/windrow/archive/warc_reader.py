@@ -79,8 +79,6 @@ def stated_digest(fields: Mapping[str, str]) -> str:
 
 
 class _Form(NamedTuple):
-    """The form of a file's records."""
-
     is_gzip: bool  # whether each record is a gzip member
     start_pattern: re.Pattern[bytes]  # matches the start of a record
     read_header: Callable[[bytes], warc.Header]
@@ -358,7 +356,7 @@ def _read_record(
 
 
 class _Block:
-    """A record's block. `remaining` is the number of bytes left to consume, `surplus` the bytes read after its end."""
+    """A record's block. `remaining` is the number of bytes to consume, `surplus` has the bytes read after its end."""
 
     def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
         self._source = source

@@ -16,7 +16,7 @@ from windrow.formats.warc import format_warcinfo
 from windrow.model import ArchivePlace
 
 ISAL_LEVEL = 2
-"""The level of ISA-L that compresses nearly as well as zlib's default, and ten times as fast."""
+"""The compression level of ISA-L. It compresses nearly as well as zlib's default level, and ten times as fast."""
 
 _BLOCK_SIZE = 1 << 20  # bytes
 
