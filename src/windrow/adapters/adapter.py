@@ -153,7 +153,7 @@ class Export(NamedTuple):
 
 
 class SourceChange(NamedTuple):
-    """A page, file or record appeared, changed or disappeared at a source. `key` is its address or name.
+    """A page, file or record that appeared, changed or disappeared at a source. `key` is its address or name.
 
     `at` is when the change was seen, in UTC. `kind` is new, changed or gone. `difference` is one line for people. `url`
     is the record's own address or, if it has none, the address of the document that contains it. It is empty for a file
@@ -224,8 +224,7 @@ class PredictsOutcome(Protocol):
     """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
-        """Return how a run would treat a file or address of this name, as the end of a message, or "" if it cannot say.
-        """
+        """Return how a run would treat a file or address of this name, as the end of a message, or "" if unknown."""
 
 
 class ListsChanges(Protocol):
@@ -243,7 +242,7 @@ class ListsChanges(Protocol):
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count the changes that the attempts of `facts` (first, last) observed, by source and `SourceChange.kind`.
+        """Count the changes that the attempts of `facts` (first, last) observed, by source and kind.
 
         The kinds are those of `content`. Returns None if these changes are not known yet.
         """
@@ -364,7 +363,7 @@ class Compares(Protocol):
         """Compare the versions at the ends of two periods, or return None if this collection does not have `name`.
 
         If `until` is empty, the latest version is compared. If `since` is empty, the version before it is compared.
-        `context` is the number of unchanged lines shown around a change. Raises WindrowError if it does not have two
+        `context` is the number of unchanged lines shown around a change. Raises WindrowError if there are not two
         versions to compare.
         """
 

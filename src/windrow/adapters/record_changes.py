@@ -43,8 +43,7 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each with the time of its attempt.
 
-    If the window has a `since`, later changes of the session before the window are included, since it may have run
-    then.
+    If the window has a `since`, the changes from that time on that the session before the window wrote are included.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records

@@ -55,7 +55,7 @@ def record_address(row: AddressRow) -> RecordAddress:
 
 
 def describe_state(version: RecordVersion) -> str:
-    """Return a clause that says whether a record is gone, by its last version."""
+    """Return a clause that says whether a record is gone, according to its last version."""
     return "gone" if version.change == "gone" or not version.json else "not gone when its source was last requested"
 
 
@@ -178,7 +178,7 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
 
 
 class RecordHit(NamedTuple):
-    """A record that a search found. `published` is when it was first seen, `updated` when it last changed."""
+    """A record that a search found. `published` is when it was first seen, `updated` is when it last changed."""
 
     url: str
     title: str

@@ -470,7 +470,7 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from record keys to the reasons not to ask services about these records, or None."""
+        """Return a function from keys of records to the reasons why services are not asked about them, or None."""
         del workspace
         return None
 

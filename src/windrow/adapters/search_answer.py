@@ -29,8 +29,8 @@ def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]
 class SearchResult(NamedTuple):
     """One search result. Title and snippet are given as pieces: (text, whether it is a match).
 
-    `details` is its collection's own description, such as a `PageHit`, and `type` the type of `details` in JSON. `at`
-    is when the page or record was last changed or published, or None if that is not known.
+    `details` is its collection's own description, such as a `PageHit`, and `type` is the type of `details` in JSON.
+    `at` is when the page or record was last changed or published, or None if that is not known.
     """
 
     title: Sequence[tuple[str, bool]]
