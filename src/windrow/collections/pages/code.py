@@ -24,7 +24,7 @@ ASSET = 3
 
 
 class ExitCode(IntEnum):
-    """The outcome of a crawl. The standard defines the codes up to 102, windrow the others."""
+    """The outcome of a crawl. The standard defines the codes up to 102; the others are windrow's own."""
 
     DATABASE_ERROR = -3
     CANCELLED = -2
@@ -69,7 +69,7 @@ class Locality(IntEnum):
 
 
 class Destination(IntEnum):
-    """What a link leads to. The standard defines the numbers below 100, windrow the others."""
+    """What a link leads to. The standard defines the numbers below 100; the others are windrow's own."""
 
     FILE = 0
     COMMUNICATION = 1

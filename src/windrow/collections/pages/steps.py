@@ -66,7 +66,7 @@ def _is_document(attempt: Attempt) -> bool:
 def summarise(task: Task) -> TextSummary:
     """Summarise a stored body; if it is too large or cannot be decompressed, the summary has a reason and no text.
 
-    `task.item.key` is the address of the page, `task.item.digest` the digest of the stored bytes.
+    `task.item.key` is the address of the page, `task.item.digest` is the digest of the stored bytes.
     """
     fields = task.fields
     media_type = parse_mime(fields.get("content-type", ""))
@@ -98,7 +98,7 @@ def find_expiry(summary: TextSummary) -> int | None:
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source without `*` as a host: with it, links to any host would count as internal."""
+    """Return a source's scope without the host `*`, with which all links would be internal; None if it has no seeds."""
     if source is None or "seeds" not in source.options:
         return None
     options = source.options

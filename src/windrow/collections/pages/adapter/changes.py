@@ -45,7 +45,7 @@ class Edition(NamedTuple):
     """A version of a page. `changed` describes in one line the changes since the previous version.
 
     `end` is the time when the page was found to be gone or changed, or None if the version is still present.
-    `duplicate_of` is the address of the page of which it is marked as a duplicate, `copies` the number of other
+    `duplicate_of` is the address of the page of which it is marked as a duplicate, `copies` is the number of other
     addresses with the same text now. `indexed` tells whether its text can be searched for, `words` is the number of
     different words. `reason` is why it has no text or only a part, or why it is not the page that was requested;
     otherwise it is empty. `suspected` tells whether it is present and suspected of being a soft 404.

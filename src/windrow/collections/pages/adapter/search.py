@@ -86,11 +86,11 @@ Matches: TypeAlias = dict[Filter, tuple[int, ...]]
 class PageHit(NamedTuple):
     """A page that a search found.
 
-    `more` is the number of other addresses with the same or nearly the same text, `near` the number of addresses with
-    only nearly the same text. `standing` is the address of their representative, or None if that is the page itself or
-    if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was last seen
-    before that time, or that the last attempt up to that time did not find; or if the query filters by links, and the
-    page has other links at its first crawl after that time.
+    `more` is the number of other addresses with the same or nearly the same text, `near` is the number of addresses
+    with only nearly the same text. `standing` is the address of their representative, or None if that is the page
+    itself or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
+    last seen before that time, or that the last attempt up to that time did not find; or if the query filters by links,
+    and the page has other links at its first crawl after that time.
     """
 
     url: str

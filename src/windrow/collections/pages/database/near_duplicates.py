@@ -330,7 +330,7 @@ class _Groups:
         return list(groups.values())
 
     def _find_root(self, id_: int) -> int:
-        """Return the last ancestor of a generation; if its ancestors form a cycle, the lowest id in the cycle."""
+        """Return the id of a generation's last ancestor; if its ancestors form a cycle, return the lowest id in it."""
         path: list[int] = []
         while id_ not in path:
             path.append(id_)

@@ -71,9 +71,9 @@ def version_relation(connection: sqlite3.Connection) -> str:
 class IndexedGeneration(NamedTuple):
     """A version with everything that is indexed. Times are UNIX seconds; `end` is None until the version ends.
 
-    `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
-    id of the generation for its latest version, and negative for its past versions. `is_suspect` is true for a page
-    that is suspected of being a soft 404 (`soft_404s`).
+    `kind` is its media type, as `type/subtype`, and `suffix` is the part after a `+`; each is None if it is missing.
+    `id` is the id of the generation for its latest version, and negative for its past versions. `is_suspect` is true
+    for a page that is suspected of being a soft 404 (`soft_404s`).
     """
 
     id: int
@@ -254,7 +254,8 @@ class SummaryReader:
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
         """Return the links to each URL, by URL id.
 
-        Only links that have a text, without `nofollow`, on other present pages that are not duplicates count.
+        Only links with a text and without `nofollow` count, and only those on other present pages that are not
+        duplicates.
         """
         links_by_url = {}
         with self._file.reading() as connection:

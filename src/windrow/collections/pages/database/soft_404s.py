@@ -88,7 +88,7 @@ def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of the path of an address, without the ending of a file and names such as `index`.
+    """Return the last part of the path of an address, without a file's ending; parts such as `index` are skipped.
 
     >>> name_of("https://a.example/News/tea-time.html?page=2"), name_of("https://a.example/"), name_of("https://a.example/b/index.php")
     ('tea-time', '', 'b')

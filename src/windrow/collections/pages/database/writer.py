@@ -156,7 +156,7 @@ class IdFinder:
     def _find_mime_ids(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
         """Return the ids of the media types that may be equal to `mime`.
 
-        They have the same name, and its rarest parameter or, if it has no parameters, none either.
+        They have the same name. If `mime` has parameters, they have its rarest one; otherwise they have none.
         """
         sql_parameters: tuple[str | None, ...] = mime[:3]
         if parameters:
@@ -197,7 +197,7 @@ VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Versions of the standard's schemas, as written to `unobtanium_database_info`."""
 
 ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
-"""Keys in `unobtanium_database_info`: the numbers of the last attempt and the last address in the tables."""
+"""The keys in `unobtanium_database_info` of the numbers of the last attempt and of the last address in the tables."""
 
 
 def wrong_checkpoint(path: Path) -> StoreError:

@@ -134,7 +134,7 @@ class Pile:
     big_headlines: str = ""
     """Headlines of levels 1 to 3, one on each line. The first of level 1 is the primary headline and is left out."""
     small_headlines: str = ""
-    """Headlines of the levels below 3."""
+    """Headlines of all further levels, one on each line."""
     code_text: str = ""
     quote_text: str = ""
 
