@@ -74,17 +74,17 @@ class Collection:
 
     @property
     def crawl(self) -> Crawl | None:
-        """The discovery by crawling, or None."""
+        """The discovery by crawling, or None if there is none."""
         return self._first(Crawl)
 
     @property
     def requests(self) -> Requests | None:
-        """The discovery by requests, or None."""
+        """The discovery by requests, or None if there is none."""
         return self._first(Requests)
 
     @property
     def captures(self) -> Captures | None:
-        """The discovery in captures of others, or None."""
+        """The discovery in captures of others, or None if there is none."""
         return self._first(Captures)
 
     @property
