@@ -82,7 +82,7 @@ def _choose_most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | 
 
 
 def _split(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
-    """Return the most frequent pair of words, of at least two letters each, that a word can be split into, or None."""
+    """Return the most frequent split of a word into two words of at least two letters each, or None if none occurs."""
     pairs = [(word[:index], word[index:]) for index in range(2, len(word) - 1)]
     documents = count({part for pair in pairs for part in pair})
     frequencies = {f"{first} {second}": min(documents[first], documents[second]) for first, second in pairs}

@@ -75,7 +75,9 @@ class _FoldedLetters(dict[int, str]):
 
 
 class _IndexLetters(dict[int, str]):
-    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may lack it."""
+    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may not know the
+    letter.
+    """
 
     def __missing__(self, code: int) -> str:
         is_known = code < 128 or _UNICODE_2002.category(chr(code))[0] in "LN"
