@@ -314,7 +314,11 @@ class CaptureSink:
         )
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
-        """Move a complete part file into the archive, or write an unchanged or compressible body as a record."""
+        """Archive a complete body, and return the archived response.
+
+        The body becomes a revisit record if it is unchanged, and a compressed record if it is compressible and not too
+        large. Otherwise the part file itself is moved into the archive.
+        """
         body_digest, size = part.digest(), part.body_size
         if body_digest == self._last.digest:
             part.drop()

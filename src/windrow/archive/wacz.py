@@ -81,7 +81,7 @@ def _is_warc_name(name: str) -> bool:
 
 
 def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
-    """Unpack a member into the new file `target`; return why it cannot be used, or an empty text.
+    """Unpack a member into the new file `target`; return why it cannot be used, or an empty text if it can.
 
     `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored unless the algorithm is SHA-256.
     """
