@@ -253,12 +253,12 @@ class RecordAdapter:
         return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
 
     def _describe_removal(self, record: Any) -> str:
-        """Return a short text if a record states that its subject is gone, or "". Subclasses override this."""
+        """Return a short text if a record states that its subject is gone, otherwise "". Subclasses override this."""
         del record
         return ""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return the number of current records by source."""
+        """Return the number of current records by source. Without a store, it is empty."""
         with self._store(workspace) as store:
             return store.count_by_source() if store is not None else {}
 
@@ -470,7 +470,7 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from keys of records to the reasons why services are not asked about them, or None."""
+        """Return a function that returns about which records services must not be asked, and why; None: about none."""
         del workspace
         return None
 
