@@ -39,7 +39,7 @@ _MAX_YEARS_AHEAD = 1  # of the present year
 
 
 def describe_trap(address: Parts, year: int) -> str:
-    """Return what makes an address look like a crawler trap, or an empty text. `year` is the present year.
+    """Return what makes an address look like a crawler trap, or "" if nothing does. `year` is the present year.
 
     >>> from windrow.formats.url import parts
     >>> describe_trap(parts("https://example.org/events/2099/07/"), 2026)

@@ -55,6 +55,8 @@ class Scope:
 def parse_host(text: str) -> tuple[str, int | None]:
     """Return the pattern and the port of an entry of `hosts`. The port is None for the usual ports, 80 and 443.
 
+    Raises ConfigError if the entry is malformed.
+
     >>> parse_host("example.org:8080"), parse_host(".example.org"), parse_host("example.org:443")
     (('example.org', 8080), ('.example.org', None), ('example.org', None))
     """

@@ -195,7 +195,7 @@ def _remove_late_times(description: Description, answered_at: datetime) -> Descr
 
 
 def _explain_defect(page: PageDocument) -> str:
-    """Return the reason why a document with text is not the requested page or was not read whole, or an empty text."""
+    """Return why a document with text is not the requested page or was not read whole, or "" if neither is true."""
     titles = (page.description.title or "", page.description.headline or "")
     if substitute := recognise_substitute(titles, page.pile.text):
         return substitute.value

@@ -73,7 +73,7 @@ class Edition(NamedTuple):
 
 
 class RelatedPages(NamedTuple):
-    """The pages with the same text, or nearly the same text, as a page now.
+    """The pages that now have the same text as a page, or nearly the same text.
 
     `representative` is the address of the page that searches show for all of them. It is empty if it is the page
     itself, or if there is no such page.
@@ -220,7 +220,7 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
 
 
 def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str, tuple[DiffLine, ...]]:
-    """Return a description in one line, or an empty text, and the changed lines of the main text."""
+    """Return a description of a change in one line, which may be empty, and the changed lines of the main text."""
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         contents = (_read_contents(reader, version) for version in (change.before, change.after))
         difference = compare_versions(*contents, context=0)
@@ -332,9 +332,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of a period, and the time since which it was gone, or None.
+    """Return the last version that began before the end of a period, and since when it was gone, or None if it was not.
 
-    `text` is the period, or empty for the latest version.
+    `text` is the period, or empty for the latest version. Raises WindrowError if no version began before that.
     """
     candidates = versions
     if text:

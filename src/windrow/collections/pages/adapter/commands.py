@@ -117,7 +117,10 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database for a `with` block; yield None if it does not exist or has no tables."""
+    """Open a database for a `with` block; yield None if it does not exist or has no tables.
+
+    With `writing`, the block is one transaction. Raises StoreError if the database fails.
+    """
     if not path.is_file():
         yield None
         return

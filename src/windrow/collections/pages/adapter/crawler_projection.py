@@ -35,7 +35,7 @@ MAX_INFLATION = 200
 """The maximum size of a decompressed file, in bytes for each compressed byte."""
 
 END_SECONDS = 10.0
-"""The maximum time, in seconds, for projecting descriptions of files and addresses at the end of a session."""
+"""The maximum time, in seconds, for projecting addresses and the descriptions of files at the end of a session."""
 
 REBUILD_HINT = "remove the crawler database; the next windrow run rebuilds it"
 

@@ -88,7 +88,9 @@ def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of the path of an address, without a file's ending; parts such as `index` are skipped.
+    """Return the last part of the path of an address, without a file's ending, or "" if there is none.
+
+    Parts such as `index` are skipped.
 
     >>> name_of("https://a.example/News/tea-time.html?page=2"), name_of("https://a.example/"), name_of("https://a.example/b/index.php")
     ('tea-time', '', 'b')

@@ -261,7 +261,10 @@ class DatabaseWriter(SqliteStore):
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
-        """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set."""
+        """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set.
+
+        Raises StoreError if it is not a number.
+        """
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         try:
             return int(rows[0][0]) if rows else 0

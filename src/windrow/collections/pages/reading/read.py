@@ -80,7 +80,7 @@ def blank_document(*findings: Finding) -> PageDocument:
 
 
 def find_description(lines: list[str]) -> str | None:
-    """Return the first paragraph that is long enough for a description, or None. A very long paragraph is cut."""
+    """Return the first paragraph that is long enough for a description, or None if none is. A very long one is cut."""
     return next((line[:_MAX_DESCRIPTION_LENGTH] for line in lines if len(line) >= _MIN_DESCRIPTION_LENGTH), None)
 
 
