@@ -18,7 +18,7 @@ from windrow.model import Finding, Source
 from windrow.reasons import Reason
 
 EVERY = "every"
-"""The setting of a source with the time between two readings of the list."""
+"""The name of a source's setting for the time between two readings of the list."""
 
 
 class JsonPage(NamedTuple):

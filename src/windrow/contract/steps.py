@@ -1,4 +1,4 @@
-"""The kinds of steps of a collection, whose functions are all pure, and the values that they take and return."""
+"""The kinds of steps of a collection, and the values that their functions, which are pure, take and return."""
 
 from __future__ import annotations
 
