@@ -123,7 +123,7 @@ def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries
 
 
 def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
-    """Return the clause of a filter by a column; a value that is not valid for its type matches nothing."""
+    """Return the clause for a filter by a column. A value that is not valid for the column's type matches nothing."""
     match column.type, _read_value(column.type, str(leaf.value)):
         case ColumnType.TEXT, str():
             return word_sequence(leaf, ((f"text_{column.name}", 1.0),))

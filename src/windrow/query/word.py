@@ -75,9 +75,7 @@ class _FoldedLetters(dict[int, str]):
 
 
 class _IndexLetters(dict[int, str]):
-    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may not know the
-    letter.
-    """
+    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may not know it."""
 
     def __missing__(self, code: int) -> str:
         is_known = code < 128 or _UNICODE_2002.category(chr(code))[0] in "LN"
