@@ -260,7 +260,7 @@ class ReachedCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives the states of its items as its projection has them. For other collections, pending steps are shown."""
+    """Derives the states of its items, which its projection has too. For other collections, pending steps are shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
         """Return the states of the items with these numbers, by number."""

@@ -25,7 +25,7 @@ from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
 
 _MAX_SHORT_LENGTH = 200
-"""The maximum length of a value that is compared as a whole. A longer value is compared line by line."""
+"""The maximum number of characters of a value that is compared as a whole. A longer one is compared line by line."""
 _MAX_FIELDS = 4
 """The maximum number of changed fields of a record that are shown. Further fields are only counted."""
 
@@ -110,7 +110,7 @@ def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange,
 
 
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
-    """Return the version of the record `key` at the end of a period, or the latest. Raises WindrowError if none."""
+    """Return the version of a record at the end of a period (empty: the latest), or raise WindrowError without one."""
     span = read_time_span(period)
     earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
     if not earlier_versions:
@@ -191,7 +191,7 @@ def describe_difference(old: Any, new: Any) -> str:
 
 
 def _describe_change(old_value: Any, new_value: Any) -> str:
-    """Return the old and the new value, `old -> new`; of long values, a part with the first difference."""
+    """Return both values as `old -> new`. Long values are cut to a part around the first difference."""
     old, new = cut_around_difference(_format_value(old_value), _format_value(new_value))
     return f"{old} -> {new}"
 

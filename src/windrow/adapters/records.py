@@ -470,7 +470,7 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function that returns about which records services must not be asked, and why; None: about none."""
+        """Return a function that says about which records services must not be asked, and why. None: about none."""
         del workspace
         return None
 

@@ -22,7 +22,7 @@ class ExportSelection(NamedTuple):
 
 
 EVERYTHING = ExportSelection()
-"""Selects all records."""
+"""The selection of all records."""
 
 
 class CountsSkipped(Protocol):
