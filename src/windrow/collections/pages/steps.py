@@ -167,7 +167,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of the header `Refresh` or else of the `meta` refresh; None if it is not another page."""
+    """Return the target of the header `Refresh` or else of the `meta` refresh; None if neither is another page."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))

@@ -67,7 +67,10 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-    """Remove the pages of a target of this collection from both databases; return the number of removed generations."""
+    """Remove the pages of a target from both databases; return the number of removed generations.
+
+    Nothing is removed for an origin that was taken down for another collection.
+    """
     del attempts  # a parameter of the interface that is not needed here
     if target.host and target.collection != KIND:
         return 0

@@ -1,4 +1,4 @@
-"""Project the ledger's attempts into the crawler database of a workspace, after the checkpoint of that database."""
+"""Project the ledger's attempts and addresses into the crawler database, beginning after its checkpoint."""
 
 from __future__ import annotations
 

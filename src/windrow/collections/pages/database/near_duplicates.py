@@ -356,7 +356,8 @@ def _find_parent(
 ) -> int | None:
     """Return the id of a generation's parent: a plausible canonical page on its origin, or its near-duplicate, or None.
 
-    For a text without a sketch, the near-duplicate is the first generation with the same text.
+    A generation that has neither has no parent. For a text without a sketch, the near-duplicate is the first generation
+    with the same text.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (

@@ -236,7 +236,7 @@ class SummaryReader:
         return versions
 
     def list_relations(self) -> tuple[str, ...]:
-        """Return the SQL of the relations that contain versions: first past ones if the database has them."""
+        """Return the SQL of the relations with versions: first past versions, if the database has a table of them."""
         with self._file.reading() as connection:
             return self._list_relations(connection)
 

@@ -414,7 +414,7 @@ def _make_host_condition(host_name: str, table: str) -> Condition:
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return the condition on a port, or an empty list for None. A usual port is stored as null."""
+    """Return a list with the condition on a port; it is empty if `port` is None. A usual port is stored as null."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 
