@@ -38,7 +38,7 @@ _MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`. Return a clause that says where `source` is broken, or "" if it is not.
+    """Repack `source` as `destination`. Return a clause that says where its compression is broken, or "" if it is not.
 
     `digest` and `form` are the digest and the form of `source`. Raises ArchiveError if nothing can be unpacked or
     `source` inflates beyond the limits, and DiskFull.
@@ -234,8 +234,8 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 class ImportedFile(NamedTuple):
     """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
-    `digest` is the digest of the original file. `problem` is a clause that says where the original is broken. It is
-    empty if the original is whole, or was imported before.
+    `digest` is the digest of the original file. `problem` is a clause that says where decompressing the original
+    failed. It is empty if that did not fail, or was not done.
     """
 
     warc: str

@@ -64,7 +64,7 @@ def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
 class WarcWriter:
     """Appends records to files named `PREFIX-NNNNN.warc[.gz]`. Several threads may use it.
 
-    Its methods raise DiskFull or ArchiveError if a file cannot be written.
+    `append`, `copy` and `write` raise DiskFull or ArchiveError if a file cannot be written.
     """
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
