@@ -91,7 +91,7 @@ class LazyAdapter:
 
 
 class VersionCounts(NamedTuple):
-    """The numbers of versions before and after the replay of a session, and how many of them differ (`changed`)."""
+    """The session of a replay, the numbers of versions before and after it, and how many of them differ (`changed`)."""
 
     session: int
     before: int
@@ -153,7 +153,7 @@ class Export(NamedTuple):
 
 
 class SourceChange(NamedTuple):
-    """A page, file or record appeared, changed or disappeared at a source. `key` is its address or name.
+    """A page, file or record that appeared, changed or disappeared at a source. `key` is its address or name.
 
     `at` is when the change was seen, in UTC. `kind` is new, changed or gone. `difference` is one line for people. `url`
     is the record's own address or, if it has none, the address of the document that contains it. It is empty for a file
@@ -178,9 +178,9 @@ NEW, CHANGED, GONE = "new", "changed", "gone"
 class Window(NamedTuple):
     """Which changes to list: the changes that the sessions of `facts` (first, last; None: all) wrote.
 
-    If `since` is given, changes that the session before `facts` wrote at this time or later are listed too. A session
-    may also write answers that an earlier session received, but was stopped before it wrote. If `lines`, each changed
-    text has its changed lines.
+    If `since` is given, changes from this time on that the session before `facts` wrote are listed too. A session may
+    also write what an earlier session received but did not write because it was stopped. If `lines`, each changed text
+    has its changed lines.
     """
 
     since: datetime | None = None
@@ -224,7 +224,7 @@ class PredictsOutcome(Protocol):
     """Can predict the outcome for a file or address that is not in the ledger."""
 
     def predict(self, workspace: Workspace, name: str) -> str:
-        """Return a clause that says what a run would do with a file or address of this name, or ""."""
+        """Return how a run would treat a file or address of this name, as the end of a message, or "" if unknown."""
 
 
 class ListsChanges(Protocol):
@@ -242,9 +242,9 @@ class ListsChanges(Protocol):
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]] | None:
-        """Count the changes that the attempts of `facts` (first, last) observed, by source and `SourceChange.kind`.
+        """Count the changes that the attempts of `facts` (first, last) observed, by source and kind.
 
-        Returns None if these changes are not known yet.
+        The kinds are those of `content`. Returns None if these changes are not known yet.
         """
 
 
@@ -260,7 +260,7 @@ class ReachedCount(NamedTuple):
 
 
 class DerivesStates(Protocol):
-    """Derives the states of its items as its projection has them. For other collections, pending steps are shown."""
+    """Derives the states of its items, which its projection has too. For other collections, pending steps are shown."""
 
     def states(self, ledger: Ledger, items: Sequence[int]) -> Mapping[int, State]:
         """Return the states of the items with these numbers, by number."""
@@ -278,7 +278,10 @@ class CountsOutcomes(Protocol):
     def outcomes(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int], counted: Counter[str]
     ) -> Counter[str]:
-        """Count the attempts of `facts` (first, last) by outcome. Correct `counted`, the counts by `Crawl.outcome`."""
+        """Return the corrected numbers of the attempts of `facts` (first, last) by outcome.
+
+        `counted` are the numbers to correct, which were counted by `Crawl.outcome`.
+        """
 
 
 class CountsRecords(Protocol):
@@ -292,7 +295,7 @@ class CountsRecords(Protocol):
 
 
 class AsksAgain(Protocol):
-    """Can make requests to a service again for documents for which the service has answered before."""
+    """Can ask a service again about documents about which it has answered before."""
 
     def ask_again(
         self, workspace: Workspace, service: str, names: Sequence[str], reason: str, *, dry_run: bool
@@ -360,7 +363,7 @@ class Compares(Protocol):
         """Compare the versions at the ends of two periods, or return None if this collection does not have `name`.
 
         If `until` is empty, the latest version is compared. If `since` is empty, the version before it is compared.
-        `context` is the number of unchanged lines shown around a change. Raises WindrowError if there are no two
+        `context` is the number of unchanged lines shown around a change. Raises WindrowError if there are not two
         versions to compare.
         """
 

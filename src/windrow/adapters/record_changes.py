@@ -25,7 +25,7 @@ from windrow.stores.record_versions import RecordVersion
 from windrow.stores.records import RecordStore
 
 _MAX_SHORT_LENGTH = 200
-"""The maximum length of a value that is compared as a whole. A longer value is compared line by line."""
+"""The maximum number of characters of a value that is compared as a whole. A longer one is compared line by line."""
 _MAX_FIELDS = 4
 """The maximum number of changed fields of a record that are shown. Further fields are only counted."""
 
@@ -43,8 +43,7 @@ def changes(
 ) -> Iterator[SourceChange]:
     """Yield the changes in a window, unordered, each with the time of its attempt.
 
-    If the window has a `since`, later changes of the session before the window are included, since it may have run
-    then.
+    If the window has a `since`, the changes from that time on that the session before the window wrote are included.
     """
 
     @lru_cache(maxsize=1_000)  # one answer may contain many records
@@ -111,7 +110,7 @@ def _compare_fields(old: Any, new: Any, context: int) -> tuple[tuple[TextChange,
 
 
 def _version_at(versions: list[RecordVersion], period: str, key: str) -> RecordVersion:
-    """Return the version of the record `key` at the end of a period, or the latest. Raises WindrowError if none."""
+    """Return the version of a record at the end of a period (empty: the latest), or raise WindrowError without one."""
     span = read_time_span(period)
     earlier_versions = [version for version in versions if span is None or version.at.timestamp() < span.end]
     if not earlier_versions:
@@ -135,9 +134,10 @@ def count_changes(
     *,
     by_attempt: bool = False,
 ) -> dict[str, Counter[str]]:
-    """Count the new, changed and gone records by source that the sessions of `facts` (first, last) wrote.
+    """Count, by source and kind, the changes of records that the sessions of `facts` (first, last) wrote.
 
-    If `by_attempt`, the records that the attempts of `facts` observed are counted, whichever session wrote them.
+    Kinds are new, changed and gone. If `by_attempt`, the changes that the attempts of `facts` observed are counted,
+    whichever session wrote them.
     """
     counts: dict[str, Counter[str]] = {}
     for _, version in store.changed_versions(facts) if by_attempt else store.written_versions(facts):
@@ -161,7 +161,7 @@ def count_versions(old_path: Path, new_path: Path) -> tuple[int, int, int]:
 
 
 def attempts_with_fewer_records(old_store: RecordStore, new_store: RecordStore, attempts: Iterable[int]) -> list[int]:
-    """Return the attempts for which the new store lacks a record that the old store has."""
+    """Return the attempts of which the old store has a record that the new store does not have."""
     poorer_attempts = []
     for attempt in attempts:
         old_keys, new_keys = (
@@ -191,7 +191,7 @@ def describe_difference(old: Any, new: Any) -> str:
 
 
 def _describe_change(old_value: Any, new_value: Any) -> str:
-    """Return the old and the new value, `old -> new`; of long values, a part with the first difference."""
+    """Return both values as `old -> new`. Long values are cut to a part around the first difference."""
     old, new = cut_around_difference(_format_value(old_value), _format_value(new_value))
     return f"{old} -> {new}"
 

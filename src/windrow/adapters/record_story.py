@@ -55,7 +55,7 @@ def record_address(row: AddressRow) -> RecordAddress:
 
 
 def describe_state(version: RecordVersion) -> str:
-    """Return a clause that says whether a record is gone, by its last version."""
+    """Return a clause that says whether a record is gone, according to its last version."""
     return "gone" if version.change == "gone" or not version.json else "not gone when its source was last requested"
 
 
@@ -83,7 +83,7 @@ def follow_findings(url: str, phase: str, follow_result: FollowResult) -> Iterat
 
 
 class RecordOrigin(NamedTuple):
-    """An origin with numbers of its addresses: all, with a failure at the last request, and due now."""
+    """An origin, with the number of its addresses, of those whose last request failed, and of those due now."""
 
     origin: str
     source: str
@@ -95,7 +95,7 @@ class RecordOrigin(NamedTuple):
 
 
 def explain_host(ledger: Ledger, collection: str, name: str) -> Explanation | None:
-    """Explain the origins of a collection at a host, which may be named with scheme and port, or return None."""
+    """Explain a collection's origins at a host, named with or without scheme and port; return None if it has none."""
     wanted_name = name.lower().removeprefix("http://").removeprefix("https://").rstrip("/.")
     lines, messages = [f"{wanted_name}: a host of {collection}"], []
     for host in ledger.addresses.host_states("", wanted_name, int(now().timestamp())):
@@ -122,7 +122,7 @@ def explain_not_taken(
     ledger: Ledger, collection: Collection, sources: Iterable[Source], options: Mapping[str, Any], name: str, *,
     piped: Path, is_known: bool,
 ) -> Explanation | None:  # fmt: skip
-    """Explain why no source took captures of an address, or return None if there are no captures.
+    """Explain why sources did not take captures of an address so far, or return None if there are no such captures.
 
     If the address `is_known`, only the captures that rules leave out are explained. `piped` is as in `explain_all`.
     """
@@ -178,7 +178,7 @@ def takedown_lines(tombstone: TombstoneRow) -> Iterator[str]:
 
 
 class RecordHit(NamedTuple):
-    """A record that a search found. `published` is when it was first seen, `updated` when it last changed."""
+    """A record that a search found. `published` is when it was first seen, `updated` is when it last changed."""
 
     url: str
     title: str

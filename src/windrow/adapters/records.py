@@ -113,7 +113,7 @@ class RecordAdapter:
         del workspace, ledger
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield faults of the store and its index, and a fault if its checkpoint is above the ledger's last attempt."""
+        """Yield faults of the store and its index, and a fault if the store has attempts that the ledger lacks."""
         path = self._path(workspace)
         hint = f"remove {path}; the next windrow run builds it again"
         with self._store(workspace) as store:
@@ -223,19 +223,19 @@ class RecordAdapter:
                 yield from record_changes.changes(store, ledger, self._collection.name, window, self._describe_removal)
 
     def content(self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-        """Count the new, changed and gone records by source that the sessions of `facts` (first, last) wrote."""
+        """Count, by source and kind, the changes of records that the sessions of `facts` (first, last) wrote."""
         del ledger
         return self._count_changes(workspace, facts, by_attempt=False)
 
     def content_of_attempts(
         self, workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
     ) -> Mapping[str, Counter[str]]:
-        """Count the new, changed and gone records by source that the attempts of `facts` (first, last) observed."""
+        """Count, by source and kind, the changes of records that the attempts of `facts` (first, last) observed."""
         del ledger
         return self._count_changes(workspace, facts, by_attempt=True)
 
     def compare(self, workspace: Workspace, name: str, since: str, until: str, *, context: int) -> Comparison | None:
-        """Compare two versions of the record with this key or alias (`record_changes.compare`), or return None."""
+        """Compare two versions of the record with this key or alias; return None if there is no such record."""
         with self._store(workspace) as store:
             key = name if store is None or store.has_record(name) else store.key_of_alias(name)
             return record_changes.compare(store, key, since, until, context=context) if store and key else None
@@ -253,12 +253,12 @@ class RecordAdapter:
         return {source.name: counts.get(source.name, Counter()) for source in workspace.of(self._collection.name)}
 
     def _describe_removal(self, record: Any) -> str:
-        """Return a short text if a record states that its subject is gone, or "". Subclasses override this."""
+        """Return a short text if a record states that its subject is gone, otherwise "". Subclasses override this."""
         del record
         return ""
 
     def holdings(self, workspace: Workspace) -> Mapping[str, int]:
-        """Return the number of current records by source."""
+        """Return the number of current records by source. Without a store, it is empty."""
         with self._store(workspace) as store:
             return store.count_by_source() if store is not None else {}
 
@@ -470,7 +470,7 @@ class RecordAdapter:
         return service_sources(self._collection, self._settings(workspace), workspace.root, workspace.user_agent)
 
     def _unasked(self, workspace: Workspace) -> Callable[[Sequence[str]], Mapping[str, Reason]] | None:
-        """Return a function from record keys to the reasons not to ask services about these records, or None."""
+        """Return a function that says about which records services must not be asked, and why. None: about none."""
         del workspace
         return None
 

@@ -29,8 +29,8 @@ def snippet_marks(pieces: Sequence[tuple[str, bool]]) -> tuple[SnippetMark, ...]
 class SearchResult(NamedTuple):
     """One search result. Title and snippet are given as pieces: (text, whether it is a match).
 
-    `details` is its collection's own description, such as a `PageHit`, and `type` the type of `details` in JSON. `at`
-    is when the page or record was last changed or published, or None if that is not known.
+    `details` is its collection's own description, such as a `PageHit`, and `type` is the type of `details` in JSON.
+    `at` is when the page or record was last changed or published, or None if that is not known.
     """
 
     title: Sequence[tuple[str, bool]]
@@ -47,7 +47,7 @@ class SearchAnswer(NamedTuple):
     """The results of a query from `offset` on, best first, and notes for people.
 
     `further` is true if there are more results. `relaxed` is true if no document has all the words, so that documents
-    with most of them are shown. `frequency` has the number of documents with each word, of the `documents` searched.
+    with some of them are shown. `frequency` has the number of documents with each word, of the `documents` searched.
     `suggestions` are for words that no document has. `did_you_mean` is the query with these suggestions, or "".
     """
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class ExportSelection(NamedTuple):
-    """Which records an export writes: those whose own time is at least `start` and before `end`, and with `fields`.
+    """Which records an export writes: those with `fields` whose own time is at least `start` and before `end`.
 
     `start` and `end` are times or the beginnings of times, such as a month; an empty one is not a bound. `fields` are
     pairs (name, value) that a record must have.
@@ -22,7 +22,7 @@ class ExportSelection(NamedTuple):
 
 
 EVERYTHING = ExportSelection()
-"""Selects all records."""
+"""The selection of all records."""
 
 
 class CountsSkipped(Protocol):

@@ -21,7 +21,7 @@ class FetchedBytes(NamedTuple):
 
 
 class DocumentReport(NamedTuple):
-    """One document that `windrow try` read: its last phase, the reason if it failed there, and its count of records."""
+    """A document that `windrow try` read: its last phase, the reason if it failed there, and its number of records."""
 
     name: str
     kind: str

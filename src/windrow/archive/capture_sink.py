@@ -314,7 +314,11 @@ class CaptureSink:
         )
 
     def _finish_part(self, part: PartFile) -> KeptResponse:
-        """Move a complete part file into the archive, or write an unchanged or compressible body as a record."""
+        """Archive a complete body, and return the archived response.
+
+        The body becomes a revisit record if it is unchanged, and a compressed record if it is compressible and not too
+        large. Otherwise the part file itself is moved into the archive.
+        """
         body_digest, size = part.digest(), part.body_size
         if body_digest == self._last.digest:
             part.drop()
@@ -335,7 +339,7 @@ class CaptureSink:
         return format_header("request", fields, len(self._request)) + self._request + END
 
     def _append(self, body: bytes, body_digest: str) -> ArchivePlace:
-        """Write the body as a record, or a revisit record if it has the digest of the last capture."""
+        """Write the body as a record, or write a revisit record if the body has the digest of the last capture."""
         fields = [*self._headers(), ("WARC-Payload-Digest", warc_digest(body_digest))]
         previous = self._last
         is_revisit = body_digest == previous.digest

@@ -62,7 +62,7 @@ def erase(folder: Path, warc: str, spans: list[ErasedSpan], erased_at: datetime)
 
 
 def target_address(fields: Mapping[str, str]) -> str:
-    """Return the address that a record with these WARC fields is about, without a URN before it, or "".
+    """Return the address in a record's WARC fields, without a URN before it, or "" if the record has no address.
 
     >>> target_address({"warc-target-uri": "<urn:text:https://example.org/a>"})
     'https://example.org/a'
@@ -84,8 +84,8 @@ def related_records(
 ) -> Iterator[ErasedSpan]:
     """Yield the spans of a file's records about an address for which `is_target` returns True.
 
-    The records read begin at the first offset in `bounds` or after it, and before the second. The first must be 0 or
-    the end of a record. Requests, and other crawlers' records about a response, have the address of the response.
+    Only records that begin from the first offset of `bounds` on, and before the second, are read. The first must be 0
+    or the end of a record. Requests, and other crawlers' records about a response, have the address of the response.
     """
     start, end = bounds
     for record in read_records(path, start, limits):

@@ -38,10 +38,10 @@ _MAX_ZSTD_WINDOW = 128 << 20  # the maximum number of bytes of a zstd window
 
 
 def repack(source: Path, destination: Path, form: WarcForm, digest: str, limits: Limits) -> str:
-    """Repack `source` as `destination`. Return a clause that says where `source` is broken, or "".
+    """Repack `source` as `destination`. Return a clause that says where its compression is broken, or "" if it is not.
 
-    `digest` and `form` are the digest and the form of `source`. Raises ArchiveError if nothing can be unpacked, and
-    DiskFull.
+    `digest` and `form` are the digest and the form of `source`. Raises ArchiveError if nothing can be unpacked or
+    `source` inflates beyond the limits, and DiskFull.
     """
     plain, problem = source, ""
     if not form.arc or _read_magic(source) == GZIP:
@@ -139,7 +139,7 @@ def _compress(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _decompress_file(source: Path, plain: Path, limits: Limits) -> str:
-    """Decompress `source` to `plain`. Return a clause that says where `source` is broken, or "".
+    """Decompress `source` to `plain`. Return a clause that says where `source` is broken, or "" if it is not.
 
     Raises ArchiveError if it inflates beyond the limits, or if nothing can be decompressed, and DiskFull.
     """
@@ -188,7 +188,10 @@ def _ungzip(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _unzstd(file: BinaryIO) -> Iterator[bytes]:
-    """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames."""
+    """Decompress a file of Zstandard frames (RFC 8878), which may begin with a dictionary for the frames.
+
+    Raises `_BrokenStream` where it is broken, and ArchiveError if the extra `codings` is not installed.
+    """
     try:
         import zstandard  # noqa: PLC0415 an optional part
     except ImportError:
@@ -231,7 +234,8 @@ _TEMPORARY = re.compile(r"\.[0-9a-f]{32}(?:\.warc\.gz(?:\.plain)?)?")
 class ImportedFile(NamedTuple):
     """A file in the archive that was imported: its path below the archive's folder, and its size in bytes.
 
-    `digest` is the digest of the original file. `problem` is a clause that says where the original is broken, or "".
+    `digest` is the digest of the original file. `problem` is a clause that says where decompressing the original
+    failed. It is empty if that did not fail, or was not done.
     """
 
     warc: str

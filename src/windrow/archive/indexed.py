@@ -100,10 +100,10 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 def verify_record(path: Path, offset: int, limits: Limits, *, digest: str = "") -> WarcRecord:
     """Read the record that begins at `offset` in a WARC or ARC file, compare its payload with a digest, and return it.
 
-    `digest` has the form of WARC files, with its algorithm, or of CDX files, SHA-1 in base 32. Nothing is compared if
-    the digest is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a reason if the
-    file or record is missing or broken, if the record inflates to too many bytes, or if neither the payload nor its
-    content without chunks has the digest (DIGEST_MISMATCH).
+    `digest` is written as in WARC files, with its algorithm, or as in CDX files, where it is SHA-1 in base 32. Nothing
+    is compared if the digest is empty, or if the record is a revisit, which has no payload. Raises ArchiveError with a
+    reason if the file or record is missing or broken, if the record inflates to too many bytes, if the algorithm is not
+    supported, or if neither the payload nor its content without chunks has the digest (DIGEST_MISMATCH).
     """
     place_text = f"the record at byte {offset:,} of {path.name}"
     expected = normalise_digest(digest if ":" in digest or not digest else f"sha1:{digest}")

@@ -24,7 +24,7 @@ _BLOCK_SIZE = 1 << 20  # bytes
 
 
 class FirstRecords(NamedTuple):
-    """The first record of a file that is neither warcinfo nor a request, its offset, and the HTTP request before it."""
+    """The offset and header of a file's first record that is not warcinfo or a request, and the request before it."""
 
     offset: int
     header: Header
@@ -154,7 +154,7 @@ class PartFile:
         return self._hasher.digest()
 
     def read(self, count: int | None = None, start: int = 0) -> bytes:
-        """Return `count` bytes of the body from `start` on (None: up to its end)."""
+        """Return `count` bytes (None: all bytes) of the body from `start` on."""
         return os.pread(self._fd, self.body_size if count is None else count, self._body_offset + start)
 
     def finish(self, digest: str, destination: Path) -> tuple[int, int]:

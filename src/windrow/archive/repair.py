@@ -18,7 +18,7 @@ MAX_PART_AGE = 14 * 86400  # seconds
 LEDGER_MARK = ".ledger"
 """The name of the file in an archive that contains the identity of the archive's ledger."""
 DAMAGED_SUFFIX = ".damaged"
-"""The suffix that replaces `.warc` in the name of a large file that is not a WARC file. Nobody reads or removes it."""
+"""The suffix that replaces `.warc` in the name of a broken large file. windrow neither reads nor removes such files."""
 _SESSION_FILE = re.compile(r"windrow-[0-9]+-[0-9]+-[0-9]{5}\.warc(?:\.gz)?|large-.+\.warc|unarchived-.+\.warc(?:\.gz)?")
 """Matches the names of the WARC files that a session writes."""
 
@@ -125,7 +125,7 @@ def _restore_part(folder: Path, path: Path) -> str:
 
 
 def remove_old_parts(folder: Path) -> None:
-    """Remove part files that were not written for 14 days, since their documents have changed or were removed."""
+    """Remove part files that were not written for 14 days: their documents have probably changed or been removed."""
     for path in (folder / PARTS_FOLDER).glob("*.warc"):
         if time() - path.stat().st_mtime > MAX_PART_AGE:
             path.unlink()

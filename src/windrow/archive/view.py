@@ -111,7 +111,7 @@ def _unreadable_record(place: ArchivePlace, error: Exception) -> ArchiveError:
 
 
 def _read_start(folder: Path, place: ArchivePlace, length: int) -> bytes:
-    """Read at most `length` bytes of a record; without a file object, which would take longer.
+    """Read at most `length` bytes from the start of a record. No file object is made, since that takes longer.
 
     Raises ArchiveError if the record's file is not in the archive.
     """

@@ -1,4 +1,4 @@
-"""WACZ files (Web Archive Collection Zipped 1.1.1): zip files of WARC files, with an index and their digests."""
+"""WACZ files (Web Archive Collection Zipped 1.1.1): zip files with WARC files, an index of records, and digests."""
 
 from __future__ import annotations
 
@@ -50,11 +50,12 @@ def is_wacz(path: Path) -> bool:
 
 
 def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWarc]:
-    """Unpack the WARC files of a WACZ file into a folder, and yield each.
+    """Unpack the WARC files of a WACZ file into a folder, and yield each of them.
 
-    A WARC file that is damaged, exceeds the limits of members of zips or does not have its digest in datapackage.json
-    is yielded with its `problem`, and so is the WACZ file. Raises DiskFull unless `limits.free_space` bytes of the
-    folder's disk stay free beside all WARC files.
+    A WARC file that is damaged, exceeds the limits for members of zips, or does not have the digest that
+    datapackage.json states, is yielded with its `problem`. If the WACZ file cannot be used, it is yielded itself, with
+    an empty name. Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC
+    files.
     """
     try:
         with path.open("rb") as file:
@@ -80,9 +81,9 @@ def _is_warc_name(name: str) -> bool:
 
 
 def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
-    """Unpack a member into the new file `target`; return why it cannot be used, or an empty text.
+    """Unpack a member into the new file `target`; return why it cannot be used, or an empty text if it can.
 
-    `expected` is its digest, after the name of the algorithm and a colon; one that is not SHA-256 is ignored.
+    `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored unless the algorithm is SHA-256.
     """
     hasher = hashlib.sha256()
     try:
@@ -145,7 +146,7 @@ def write_wacz(lines: Iterable[str], folder: Path, target: BinaryIO, *, title: s
 
 
 def _write_lists(lines: Iterable[str], index: BinaryIO, pages: BinaryIO) -> tuple[dict[str, str], int]:
-    """Write the index and the list of pages. Return the new names of WARC files by name, and the number of lines."""
+    """Write the index and the list of pages. Return the WARC files' new names by old name, and the number of lines."""
     member_names: dict[str, str] = {}
     count = 0
     pages.write(json.dumps(_PAGES_HEAD).encode() + b"\n")

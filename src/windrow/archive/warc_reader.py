@@ -34,7 +34,7 @@ ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""
 
 STATED = "stated"
-"""Represents the algorithm of the payload digest that a record states. The `digest` of a record is always SHA-256."""
+"""Stands for the algorithm of the payload digest that a record states. A record's `digest` is always SHA-256."""
 
 _MAX_PROBED_RECORDS = 4  # the maximum number of records read to see whether each is a gzip member
 _MAX_HEADER = WARC_HEADER_BYTES.number  # the maximum number of bytes of a record's header, and of an HTTP head
@@ -52,7 +52,7 @@ _MAX_WASTE_FLAT, _MAX_WASTE_RATIO = 64 * 1024 * 1024, 4
 
 
 class WarcRecord(NamedTuple):
-    """A record of a file, or a broken part of the file, which has a `reason` and cannot be used.
+    """A record of a file, or a broken part of the file. With a `reason`, it is broken or too large and cannot be used.
 
     `offset` and `length` are its place in the file. `next` is the offset of the next record or of the end. `head` is
     the HTTP head at the start of the record's block. `digest` and `size` describe the payload, which follows the head.
@@ -79,8 +79,6 @@ def stated_digest(fields: Mapping[str, str]) -> str:
 
 
 class _Form(NamedTuple):
-    """The form of a file's records."""
-
     is_gzip: bool  # whether each record is a gzip member
     start_pattern: re.Pattern[bytes]  # matches the start of a record
     read_header: Callable[[bytes], warc.Header]
@@ -222,9 +220,9 @@ def detect_form(path: Path) -> WarcForm:
 def read_records(path: Path, start: int, limits: Limits, *algorithms: str) -> Iterator[WarcRecord]:
     """Yield the records of a file from the offset `start`, which must be 0 or the `next` of a record.
 
-    A record whose payload has more than `limits.transfer_size` bytes is yielded with a reason. `digests` of each record
-    has a digest for each of `algorithms`; one of them may be STATED. Raises ArchiveError if the file is not a WARC or
-    ARC file, or cannot be read.
+    A broken part of the file, or a record whose payload has more than `limits.transfer_size` bytes, is yielded with a
+    reason. `digests` of each record has a digest for each of `algorithms`; one of them may be STATED. Raises
+    ArchiveError if the file is not a WARC or ARC file, or cannot be read.
     """
     try:
         with path.open("rb", buffering=0) as raw:
@@ -311,7 +309,7 @@ def _detect_records_form(file: BinaryIO) -> _Form:
 
 
 _PayloadSink = tuple[Callable[[bytes], object], tuple[str, ...]]
-"""A function that is called with each piece of a payload, and the algorithms of other digests of it."""
+"""A function that is called with each piece of a payload, and the algorithms of digests to compute besides SHA-256."""
 
 
 def _read_record(
@@ -358,7 +356,7 @@ def _read_record(
 
 
 class _Block:
-    """A record's block. `remaining` is the number of bytes left to consume, `surplus` the bytes read after its end."""
+    """A record's block. `remaining` is the number of bytes to consume, `surplus` has the bytes read after its end."""
 
     def __init__(self, source: _PlainSource | _GzipSource, start: bytes, size: int) -> None:
         self._source = source

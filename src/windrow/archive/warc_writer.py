@@ -16,7 +16,7 @@ from windrow.formats.warc import format_warcinfo
 from windrow.model import ArchivePlace
 
 ISAL_LEVEL = 2
-"""The level of ISA-L that compresses nearly as well as zlib's default, and ten times as fast."""
+"""The compression level of ISA-L. It compresses nearly as well as zlib's default level, and ten times as fast."""
 
 _BLOCK_SIZE = 1 << 20  # bytes
 
@@ -62,7 +62,10 @@ def _read_blocks(path: Path, offset: int, length: int) -> Iterator[bytes]:
 
 
 class WarcWriter:
-    """Appends records to files named `PREFIX-NNNNN.warc[.gz]`. Several threads may use it."""
+    """Appends records to files named `PREFIX-NNNNN.warc[.gz]`. Several threads may use it.
+
+    `append`, `copy` and `write` raise DiskFull or ArchiveError if a file cannot be written.
+    """
 
     def __init__(self, folder: Path, prefix: str, *, gzip: bool, rotate: int, info: list[tuple[str, str]]) -> None:
         """Write files in `folder`. The first record opens a file, and after `rotate` bytes the next file is begun.
@@ -103,7 +106,7 @@ class WarcWriter:
         return self.write(_read_blocks(path, offset, length))
 
     def write(self, blocks: Iterable[bytes]) -> ArchivePlace:
-        """Write a record block by block, and return its place. If `blocks` raises an error, remove what was written."""
+        """Write a record block by block, and return its place. If that fails, remove the part that was written."""
         with self._lock:
             if self._fd < 0 or self._size >= self._rotate:
                 self._open_next()

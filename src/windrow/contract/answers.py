@@ -13,13 +13,14 @@ from windrow.reasons import Reason
 
 
 class Request(NamedTuple):
-    """A request that a discovery makes of a source or of a service.
+    """A request that a discovery sends to a source or a service.
 
     The discovery chooses `name` and `context`, and the answer contains them. A request with a lower `priority` is sent
     earlier. A request is sent again every `every` seconds, or only once if `every` is None. If `only_if_new`, it is
-    sent (again) if the answer that leads to it offers something new. If `when_named`, it is sent once in each run in
-    which an answer leads to it, such as a further page of a list that is read completely. `service` names a declared
-    service; it is empty for a request to the source. `url` may be relative to the URL of the answer, or of the source.
+    sent, the first time or again, only when the answer that leads to it offers something new. If `when_named`, it is
+    sent once in each run in which an answer leads to it; this is meant for the further pages of a list that is read
+    completely. `service` names a declared service; it is empty for a request to the source. `url` may be relative to
+    the URL of the answer, or of the source.
     """
 
     url: str
@@ -72,11 +73,11 @@ class LeftOutCount(NamedTuple):
 
 
 DRIFT = "Drift"
-"""The class of a finding that an answer lacks what earlier answers had. Until that is back, the source has failed."""
+"""The class of findings that an answer lacks something that earlier ones had. The source fails until it is back."""
 
 
 def count_excess(excess: Iterable[Excess], url: str) -> tuple[LeftOutCount, ...]:
-    """Return the counts that report what caps leave out of the answer at `url`."""
+    """Return, for each cap in `excess`, a count of what it left out of the answer at `url`."""
     return tuple(LeftOutCount(Reason.CAPPED, cap.rule, number, url) for cap, number in excess)
 
 
@@ -108,7 +109,8 @@ class MissingOffer(NamedTuple):
 
     `value` is the value of the record with this key, or None if there is no such record. `listings` is the number of
     complete listings in a row without the thing, including this one; at most 100 are counted. If a document is read
-    later, for example because it waits for a service, the listings after it that lack its records are compared again.
+    late, for example because a service had to answer first, the listings since then that do not have its records are
+    compared again.
     """
 
     key: str
@@ -129,7 +131,7 @@ class WholeListing(NamedTuple):
 
 
 class DocumentPart(NamedTuple):
-    """A part of the step's document that is sent unchanged: `length` bytes (-1: up to its end) from `offset` on.
+    """A part of the step's document that is sent unchanged: `length` bytes from `offset` on (-1: all to the end).
 
     It is read from the archive while it is sent. `DocumentPart(*offering.part)` is the part of an offer.
     """
@@ -154,11 +156,13 @@ class Ask(NamedTuple):
     must return the same requests. Observations that it returned together with requests are valid until then, unless the
     attempt already has observations. `path` is joined with the service's address. The request has a `body` or the
     fields of a `form`. `byte_range` (offset, length) requests a part of what a GET would return: the status is then
-    206, or 200 with the whole. `seconds` is the longest time for this answer; 0: the time that the service declares.
+    206, or 200 with the whole. `seconds` is the longest time to wait for the answer; 0: the time that is declared for
+    the service.
 
-    Equal requests share one answer, however old it is. With `again_if_changed` only documents with the same bytes share
-    it, so that the service is asked again about a changed one. With `fresh_for` only documents that were fetched in the
-    same period share it: periods of so many seconds follow each other from 1970 on.
+    Equal requests share one answer, however old it is. With `again_if_changed`, only documents with the same bytes
+    share an answer, so that the service is asked again about a changed document. With `fresh_for`, only documents that
+    were fetched in the same period share an answer; the periods are `fresh_for` seconds long, and the first one began
+    with the year 1970.
     """
 
     name: str
@@ -221,8 +225,8 @@ class Observation(NamedTuple):
     of a thing changes, the thing is gone under the old key.
 
     `aliases` are normal forms that all spellings of its key share, such as an address without its scheme. A thing that
-    shares an alias with a record is that record, and keeps the record's first key, also in a field that repeats the
-    key.
+    shares an alias with a record is that record. It gets the record's first key, and so does a field of its value that
+    repeats the key.
     """
 
     key: str

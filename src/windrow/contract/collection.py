@@ -27,7 +27,7 @@ class Collection:
     The `discovery` of a collection that sends requests and reads captures of others is `(Requests(...),
     Captures(...))`. The phases before the first step's phase (without steps, the first phase) are for finding and
     fetching. `adapter` names, as `module:name`, the object that joins the collection with a workspace's configuration
-    and stores; it is imported when used. Searches filter by the `columns` of its records.
+    and stores; it is imported when used. `columns` are the fields of its records by which searches can filter.
     """
 
     name: str
@@ -47,7 +47,10 @@ class Collection:
         return self.phases.index(name) + 1
 
     def step_after(self, kind: str, phase: str = "") -> str:
-        """Return the phase of the first step on items of a kind, or of the step after `phase`; "" if there is none."""
+        """Return the phase of the step on items of `kind` that follows `phase`, or "" if there is none.
+
+        If `phase` is empty, the phase of the first step on such items is returned.
+        """
         phases = [step.phase for step in self.steps if isinstance(step, ItemStep) and step.kind == kind]
         later_phases = phases[phases.index(phase) + 1 :] if phase in phases else [] if phase else phases
         return later_phases[0] if later_phases else ""
@@ -71,22 +74,25 @@ class Collection:
 
     @property
     def crawl(self) -> Crawl | None:
-        """The discovery by crawling, or None."""
+        """The discovery by crawling, or None if there is none."""
         return self._first(Crawl)
 
     @property
     def requests(self) -> Requests | None:
-        """The discovery by requests, or None."""
+        """The discovery by requests, or None if there is none."""
         return self._first(Requests)
 
     @property
     def captures(self) -> Captures | None:
-        """The discovery in captures of others, or None."""
+        """The discovery in captures of others, or None if there is none."""
         return self._first(Captures)
 
     @property
     def takes_answers(self) -> bool:
-        """Whether a step reads answers to requests (`Settle.takes_answers`). Its sources then have `private_hosts`."""
+        """Whether a step reads answers to requests (`Settle.takes_answers`).
+
+        If so, the sources of the collection have a setting `private_hosts`.
+        """
         return any(isinstance(step, Settle) and step.takes_answers for step in self.steps)
 
     @property
@@ -102,7 +108,7 @@ class Collection:
         return next((discovery.follow for discovery in (self.requests, self.captures) if discovery is not None), None)
 
     def inputs(self, source: Source) -> Inputs:
-        """Return where the captures are that a source takes from others (empty: none). Raises ConfigError."""
+        """Return the places of the captures that a source takes from others; there may be none. Raises ConfigError."""
         return self.captures.inputs(source) if self.captures is not None else Inputs()
 
     def _first(self, kind: type[Kind]) -> Kind | None:

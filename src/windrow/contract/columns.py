@@ -1,4 +1,4 @@
-"""The columns of a collection: fields of its records, with their types, by which a search filters."""
+"""The columns of a collection: fields of its records, with their types, by which searches can filter."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ class ColumnType(StrEnum):
 
 
 class TypedColumn(NamedTuple):
-    """A field of records by which a search filters: `NAME:VALUE`.
+    """A field of records by which searches can filter: `NAME:VALUE`.
 
-    `name` has small letters, digits, `-` and `_`. `field` is the name of the field in the value of a record, `name` if
-    it is empty; a dot leads into objects (`price.amount`), and each element of a list is a value. `read`, a function at
-    the top of a module, returns the values instead; it is given the value of a record. A date is a text in ISO 8601, a
-    year as a number, or a larger number of seconds since 1970; several dates are the ends of a period.
+    `name` begins with a small letter and consists of small letters, digits, `-` and `_`. `field` is the name of the
+    field in the value of a record; if it is empty, the field has the name of the column. A dot leads into objects
+    (`price.amount`), and each element of a list is a value. `read`, a function at the top of a module, returns the
+    values instead; it is given the value of a record. A date is a text in ISO 8601, a year as a number, or a larger
+    number of seconds or milliseconds since 1970; several dates are the ends of a period.
 
     >>> TypedColumn("year", ColumnType.DATE, "published").values_of({"published": 1999})
     [1999]
@@ -48,7 +49,7 @@ class TypedColumn(NamedTuple):
 
     @property
     def identity(self) -> str:
-        """A text that differs for columns with different values."""
+        """A text that differs between columns that may read different values from a record."""
         reader = getattr(self.read, "__qualname__", None) or repr(self.read)
         return f"{self.name} {self.type} {self.field} {getattr(self.read, '__module__', '')}:{reader}"
 

@@ -29,7 +29,7 @@ from windrow.reasons import Reason
 
 
 class Planner(Protocol):
-    """A pure function that makes offers of the entries of a listing."""
+    """A pure function that turns the entries of a listing into offers."""
 
     def __call__(self, source: Source, entries: Sequence[ListingEntry], options: Mapping[str, Any]) -> list[Offer]:
         """Return an offer, which may be refused, for each entry that no rule leaves out."""
@@ -55,7 +55,7 @@ class CrawlRules(Protocol):
         """Apply the response for robots.txt (status None: no response), and return the sitemaps that it names."""
 
     def moved(self, status: int, location: str, base: str, hops: int) -> str:
-        """Return the target of a redirect of the robots.txt `base` after `hops` redirects, or "" to ignore it."""
+        """Return the target of a redirect of the robots.txt at `base` after `hops` redirects, or "" to ignore it."""
 
     def robots_wait(self, at: float) -> float:
         """Return for how many seconds only robots.txt may be requested, or 0 if any address may be requested."""
@@ -92,10 +92,10 @@ class CrawlRules(Protocol):
         """Return the addresses to fetch with a document that are not documents themselves, such as its images."""
 
     def left_out(self) -> list[LeftOut]:
-        """Return the addresses that rules left out since the last call, except addresses of other sites."""
+        """Return what rules and caps left out since the last call, except addresses of other sites."""
 
     def hints(self, job: FetchJob, fields: Mapping[str, str], body: bytes) -> list[FoundUrl] | None:
-        """Return the addresses in a sitemap or feed, or None if the document is neither."""
+        """Return the addresses in a sitemap, feed or asset, or None if the document is something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ class Listing:
 
 
 class ContentCheck(NamedTuple):
-    """Whether an attempt found that the content of an address had changed, or None if that is not known."""
+    """Whether an attempt found that the content of its address had changed; `changed` is None if that is not known."""
 
     changed: bool | None
     lasted: int = 0  # the seconds during which the present content was seen unchanged
@@ -136,16 +136,16 @@ class ContentCheck(NamedTuple):
 class Crawl:
     """Find documents by following links from page to page.
 
-    `seeds` returns a source's first addresses, `rules` the rules for one of its origins. `next_due(source, attempt,
-    interval, failures)` returns when an address is due after an attempt (UNIX time, None: never) and its new interval,
-    the seconds after which it may have changed; `failures` is the number of failed attempts in a row. `interval`
-    returns an address's interval once its content is known, from the content checks of its attempts, the oldest first.
-    An address that changed according to a sitemap or feed is due at once, but not earlier than `rest` seconds after its
-    last attempt. `outcome(status, reason, media type)` returns the collection's word for the result of a request. The
-    media type of the kept bytes is empty if it is not known. `why_no_page` returns why a seed returned no page, and how
-    to correct that, or "" if it returned one or was not requested. `large` has the maximum number of bytes of a
-    response for kinds that may be larger than a page. If `by_request`, addresses are requests of a discovery: each
-    source has its own origins, and answers are followed once they are on the ledger.
+    `seeds` returns a source's first addresses, and `rules` returns the rules for one of its origins. `next_due(source,
+    attempt, interval, failures)` returns when an address is due after an attempt (UNIX time, None: never) and its new
+    interval, the seconds after which it may have changed; `failures` is the number of failed attempts in a row.
+    `interval` returns an address's interval once its content is known, from the content checks of its attempts, the
+    oldest first. An address that changed according to a sitemap or feed is due at once, but not earlier than `rest`
+    seconds after its last attempt. `outcome(status, reason, media type)` returns the collection's word for the result
+    of a request; the media type is that of the kept bytes, or empty if it is not known. `why_no_page` returns why a
+    seed returned no page, and how to correct that, or "" if it returned one or was not requested. `large` has the
+    maximum number of bytes of a response for kinds that may be larger than a page. If `by_request`, addresses are
+    requests of a discovery: each source has its own origins, and answers are followed once they are on the ledger.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]
@@ -196,7 +196,7 @@ class RemoteFolder(NamedTuple):
 
 
 class Inputs(NamedTuple):
-    """Where the captures are that a source reads.
+    """The places of the captures that a source reads.
 
     `kept` names collections of this workspace, or sources as `pages:blog`. `cdx` has index files and folders of index
     files. `warc` has the WARC files that the indexes name, and folders of WARC files. Without an index, all records of
@@ -252,12 +252,12 @@ def _remote_folder(source: Source, address: str) -> RemoteFolder:
 
 @dataclass(frozen=True, slots=True)
 class Captures:
-    """Find documents among captures of others: captures of other collections, or in WARC files of other programs.
+    """Find documents among captures of others: those of other collections, and those in WARC files of other programs.
 
-    No requests are sent. `select` takes a source and the collection's options, and returns a pure function. That
-    function returns None for the index line of a wanted capture, and a Skip for any other line. The `message` of the
-    Skip names the rule, and the lines are only counted by rule. Raise `version` when `select` would choose other lines:
-    all lines are then checked again, and no capture is read twice. A wanted capture becomes an attempt of kind
+    Reading them sends no requests. `select` takes a source and the collection's options, and returns a pure function.
+    That function returns None for the index line of a wanted capture, and a Skip for any other line. The `message` of
+    the Skip names the rule, and the lines are only counted by rule. Raise `version` when `select` would choose other
+    lines: all lines are then checked again, and no capture is read twice. A wanted capture becomes an attempt of kind
     CAPTURED, which steps read like the answer to a request. Another program's record is copied into the archive if it
     has the digest of its index line.
 

@@ -18,11 +18,14 @@ from windrow.model import Finding, Source
 from windrow.reasons import Reason
 
 EVERY = "every"
-"""The setting of a source with the time between two readings of the list."""
+"""The name of a source's setting for the time between two readings of the list."""
 
 
 class JsonPage(NamedTuple):
-    """A page of a list: its items by their keys, why others have no key, and the address or mark of the next page."""
+    """A page of a list: its items by key, what is wrong with the keys of the others, and what leads to the next page.
+
+    `following` is the address of the next page or the value of the parameter for it, or "" if the page states neither.
+    """
 
     items: dict[str, Mapping[str, Any]]
     faults: tuple[str, ...] = ()
@@ -34,12 +37,12 @@ class JsonList:
     """A list of records that an API returns as JSON.
 
     `first` is the address of the first page, relative to the `url` of a source. `items` and `key` are the names of the
-    list in a page and of the key in an item; dots lead into objects, and an empty `items` is the whole page.
+    list in a page and of the key in an item; dots lead into objects. If `items` is empty, the page itself is the list.
     `following` is the name of the address of the next page. If `parameter` is set, `following` is the name of the value
     that this parameter of the address has for the next page; if `following` is empty, the parameter is a number, which
-    is increased by `step` until a page has no items. `read` makes a record of an item: an Observation with the given
-    key, which is `SOURCE/KEY`, or a Skip. A record that the whole list lacks `gone_after` times in a row is gone; 0:
-    never.
+    is increased by `step` until a page has no items. `read` turns an item into a record, an Observation with the given
+    key, which is `SOURCE/KEY`, or returns a Skip. A record is gone when it was missing from the whole list `gone_after`
+    times in a row; 0: it is never gone.
     """
 
     first: str
@@ -56,15 +59,18 @@ class JsonList:
         return Requests(self.begin, self.follow)
 
     def settle(self, phase: str, version: str) -> Settle:
-        """Return the step that makes records of the pages; raise its version if `read` makes other records."""
+        """Return the step that turns pages into records. Raise `version` when `read` would return other records."""
         return Settle(phase, version, self.read_page, missing=self.find_gone)
 
     def begin(self, source: Source, _learned: Mapping[str, Any]) -> tuple[Request, ...]:
-        """Request the first page, again after each interval of the source's setting `every`; 0: in each run."""
+        """Return the request for the first page. It is repeated after the source's interval `every`; 0: in each run."""
         return (Request(self.first, "first", every=max(1, int(source.options[EVERY]))),)
 
     def follow(self, source: Source, _learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-        """Offer the items of a page, and request the next page in each run in which this one was requested."""
+        """Offer the items of a page, and request the next page if there is one. Skip an answer that is not a page.
+
+        The next page is requested in each run in which this one was requested.
+        """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None:
             return FollowResult(skip=Reason.PROTOCOL_ERROR)
@@ -101,7 +107,11 @@ class JsonList:
         return JsonPage(items, tuple(faults), str(following) if has_next else "")
 
     def read_page(self, task: Task) -> list[Observation | Skip]:
-        """Make a record of each item of a page, and a skip for each item without a key of its own."""
+        """Return a record or a skip for each item of a page.
+
+        Return a single skip instead if the source is not configured any more, or if the document is not a page of the
+        list.
+        """
         if task.source is None:
             return [Skip(Reason.SOURCE_INACTIVE, "", "the keys of its records begin with the name of its source")]
         page = self.parse_page(task.view)
@@ -111,7 +121,7 @@ class JsonList:
         return [*(self.read(f"{task.source.name}/{key}", item) for key, item in page.items.items()), *skips]
 
     def find_gone(self, listing: WholeListing) -> Iterator[Observation]:
-        """Yield an observation for each record that is gone; none if the list is suddenly empty."""
+        """Yield an observation without a value for each record that is gone. Yield nothing if the list is empty."""
         if self.gone_after and listing.offers:
             for missing in listing.missing:
                 if missing.value is not None and missing.listings >= self.gone_after:

@@ -73,7 +73,7 @@ def installed() -> dict[str, Collection]:
 
 
 def collection(name: str) -> Collection:
-    """Return a collection. Raises UsageError if it is not installed, and ConfigError if it cannot be loaded."""
+    """Return a collection. Raises UsageError if it is not installed, and ConfigError if it cannot be used."""
     collection_or_problem = _load_collection(name)
     if isinstance(collection_or_problem, Collection):
         return collection_or_problem
@@ -83,12 +83,12 @@ def collection(name: str) -> Collection:
 
 
 def phases() -> dict[str, tuple[str, ...]]:
-    """Return the names of each collection's phases, in order."""
+    """Return the phases, in order, of each collection that can be used, by the collection's name."""
     return {name: collection.phases for name, collection in installed().items()}
 
 
 def columns() -> tuple[TypedColumn, ...]:
-    """Return the columns of all collections that can be used, by which searches filter."""
+    """Return the columns of all collections that can be used. Searches can filter by them."""
     return tuple(column for collection in installed().values() for column in collection.columns)
 
 
@@ -118,7 +118,10 @@ def capable(capability: type[Capability], among: Container[str] | None = None) -
 
 
 def adapter(name: str) -> Any:
-    """Import the adapter of a collection. Raises UsageError if it is not installed, and ConfigError if it fails."""
+    """Import the adapter of a collection.
+
+    Raises UsageError if the collection is not installed, and ConfigError if it or its adapter cannot be used.
+    """
     declaration = collection(name)
     module, _, attribute = declaration.adapter.partition(":")
     try:

@@ -1,4 +1,4 @@
-"""The kinds of steps of a collection, whose functions are all pure, and the values that they take and return."""
+"""The kinds of steps of a collection, and the values that their functions, which are pure, take and return."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Task:
     offers: tuple[Offering, ...] = ()  # what the discovery found in the document
     answers: Mapping[str, Answer] = field(default_factory=dict)  # answers of services, by the name of the Ask
     request: Request | None = None  # the attempt's request, if its collection finds documents by requests
-    stopped: tuple[Reading, ...] = ()  # results of earlier runs that were ended by a limit (`Settle.retakes`)
+    stopped: tuple[Reading, ...] = ()  # results of earlier runs that were ended, such as by a limit (`Settle.retakes`)
 
     def part(self, offer: Offering) -> bytes:
         """Read the bytes of an offer's part of the document."""
@@ -97,7 +97,10 @@ class Check(Read):
 
 @dataclass(frozen=True, slots=True)
 class Load(ItemStep):
-    """Make a document's rows in the pool. They are written to the store in order, and become current after `Judge`."""
+    """Make a document's rows in the pool.
+
+    The rows are written to the store in order. `Judge` decides whether they become current.
+    """
 
     run: Callable[[Task], Rows | Reading]
     resources: tuple[str, ...] = ()
@@ -135,7 +138,7 @@ OK, NOT_MODIFIED = 200, 304
 """HTTP statuses."""
 
 REQUEST, ROBOTS, ASK, CAPTURED = 1, 2, 3, 4
-"""Kinds of attempts: a discovery's request, one for robots.txt, a step's Ask, a capture of others that was taken."""
+"""Kinds of attempts: a discovery's request, a request for robots.txt, a step's Ask, a capture taken from others."""
 
 
 class AttemptObservations(NamedTuple):
@@ -149,7 +152,7 @@ class AttemptObservations(NamedTuple):
 
 
 def has_document(recorded: RecordedAttempt) -> bool:
-    """Return whether an attempt at a document got the document (200), or the answer "not modified" (304)."""
+    """Return whether an attempt was made at a document, and got it (200) or the answer "not modified" (304)."""
     return recorded.attempt.kind in {REQUEST, CAPTURED} and recorded.attempt.status in {OK, NOT_MODIFIED}
 
 
@@ -161,7 +164,7 @@ def results_of(result: Any) -> tuple[Observation | Skip | Ask, ...]:
 
 
 def observed(recorded: RecordedAttempt, result: Any) -> AttemptObservations | None:
-    """Return the results of an attempt's step with the attempt's number, or None if they are None or a Reading."""
+    """Return a Settle step's result for an attempt as an entry of the store, or None if it is None or a Reading."""
     if result is None or isinstance(result, Reading):
         return None
     attempt = recorded.attempt
@@ -186,10 +189,10 @@ class Settle:
 
     `retakes` is how often a step runs again on a document after a limit or the death of its process ended it.
     `Task.stopped` then has the reasons, and the step should leave out risky parts and return a Skip with the reason. If
-    all runs are ended, the document has the first reason. If `takes_answers`, an attempt is a request, or a capture of
-    one. Then `run` gets the decoded body with its offers and request (`Task.offers`, `Task.request`), and returns
-    observations, skips and asks. Otherwise `run` gets the bytes as they were kept, and only `make_entry` gets its
-    result.
+    all runs are ended, the document has the first reason. If `takes_answers`, the attempts are requests and captures
+    taken from others. Then `run` gets the decoded body with its offers and request (`Task.offers`, `Task.request`), and
+    returns observations, skips and asks. Otherwise `run` gets the bytes as they were kept, and only `make_entry` gets
+    its result.
     """
 
     phase: str

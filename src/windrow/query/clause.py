@@ -138,8 +138,8 @@ _FORM_WEIGHT = 0.5  # of another form of a word, relative to the word as it was 
 def word_or_forms(leaf: Leaf, fields: tuple[tuple[str, float], ...], word_forms: WordForms) -> Clause:
     """Return the clause of `word_sequence` for a leaf; for a word, it also finds the other forms in `word_forms`.
 
-    A form is searched in documents of its language, and in documents of an unknown language. Phrases and prefixes do
-    not have forms.
+    A form is searched in documents of its language, and in documents of an unknown language. Other forms of phrases and
+    prefixes are not searched.
     """
     sequence = word_sequence(leaf, fields)
     if not isinstance(leaf, Word) or leaf.prefix or not word_forms.get(sequence.text):
@@ -229,7 +229,7 @@ class IndexHit(NamedTuple):
 
 
 class IndexDocument(NamedTuple):
-    """A document for an index. `texts` are (field, text), perhaps several of a field; `numbers` are (field, number)."""
+    """A document for an index. `texts` are pairs (field, text), and `numbers` are pairs (field, number)."""
 
     id: int
     texts: tuple[tuple[str, str], ...]

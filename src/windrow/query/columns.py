@@ -21,9 +21,9 @@ from windrow.query.tree import KEYS, And, Filter, read_time_span
 from windrow.query.word import indexable_text, words
 
 LACKING = "lacking"
-"""The field of the index with the names of columns of which a record has no value, or one that cannot be read."""
+"""The name of the index field with the names of the columns for which a record has no value or an unreadable one."""
 
-_MAX_NAME_CHARACTERS = 2_000  # of a NAME that is indexed: a longer one cannot be typed, and the record lacks it
+_MAX_NAME_CHARACTERS = 2_000  # of an indexed NAME: a longer one cannot be typed, and counts as missing
 _COLUMN_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 _DOI_RESOLVER = re.compile(r"(?:https?://)?(?:dx\.)?doi\.org/", re.IGNORECASE)
@@ -66,7 +66,7 @@ def check_columns(columns: Iterable[TypedColumn]) -> None:
 
 
 def parse_query(text: str, columns: Iterable[TypedColumn]) -> Query:
-    """Parse a query with the filters by these columns, which may belong to several collections.
+    """Parse a query that may filter by these columns, which may belong to several collections.
 
     >>> column = TypedColumn("price", ColumnType.NUMBER)
     >>> parse_query("price:2..5", [column]).root
@@ -99,7 +99,7 @@ def index_fields(columns: Iterable[TypedColumn]) -> tuple[IndexField, ...]:
 
 
 def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries:
-    """Return what is indexed of the value of a record for filters by columns."""
+    """Return what an index stores for the value of a record, so that searches can filter by columns."""
     texts: list[tuple[str, str]] = []
     numbers: list[tuple[str, int]] = []
     for column in columns:
@@ -123,7 +123,7 @@ def column_entries(columns: Iterable[TypedColumn], record: Any) -> ColumnEntries
 
 
 def column_clause(column: TypedColumn, leaf: Filter) -> Clause:
-    """Return the clause of a filter by a column; a value that is not valid for its type matches nothing."""
+    """Return the clause for a filter by a column. A value that is not valid for the column's type matches nothing."""
     match column.type, _read_value(column.type, str(leaf.value)):
         case ColumnType.TEXT, str():
             return word_sequence(leaf, ((f"text_{column.name}", 1.0),))
@@ -162,7 +162,10 @@ def _read_value(type_: ColumnType, text: str) -> str | Bounds | None:
 
 
 def _read_range(text: str, read: Callable[[str], Bounds | None]) -> Bounds | None:
-    """Return the bounds of `LOW..HIGH`, of which one may be empty, or of one value; `read` returns those of a value."""
+    """Return the bounds of one value or of `LOW..HIGH`, where one may be left out, or None if the text is not valid.
+
+    `read` returns the bounds of one value. A range that contains nothing is not valid.
+    """
     low_text, dots, high_text = text.strip().partition("..")
     low, high = read(low_text), read(high_text)
     if not dots:
@@ -196,7 +199,7 @@ def _read_period(value: Any) -> Bounds | None:
 
 
 def _read_number(value: Any) -> int | None:
-    """Return a whole number that is indexed for a number, in the same order; None for anything else.
+    """Return the integer that is indexed for a number, in the same order as the numbers, or None for anything else.
 
     Numbers are compared as binary64 (IEEE 754), so those that differ after the fifteenth digit may be equal.
 
@@ -219,7 +222,10 @@ def _read_number(value: Any) -> int | None:
 
 
 def _read_name(value: Any) -> str | None:
-    """Return the mark that is indexed for a name: in small letters, and without the address of a resolver of DOIs."""
+    """Return the mark that is indexed for a name, or None if there is none.
+
+    It is in small letters, and has no address of a resolver of DOIs at its beginning.
+    """
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     name = _DOI_RESOLVER.sub("", str(value).strip(), count=1).casefold()
@@ -245,4 +251,4 @@ _RECORD_READERS: Mapping[ColumnType, Callable[[Any], Any]] = {
     ColumnType.DATE: _read_period,
     ColumnType.SWITCH: _read_switch,
 }
-"""The function that returns what is indexed for a value of a record, by the column's type; None: nothing."""
+"""For each type of column, the function that returns what is indexed for a value of a record, or None for nothing."""

@@ -35,7 +35,7 @@ class RankingQuery(NamedTuple):
 
 
 def prepare_ranking(query: Query, frequency: Mapping[str, int], page_count: int, now: int) -> RankingQuery:
-    """Weigh the words of a query; `frequency` has the number of pages with each word, out of `page_count` pages."""
+    """Return a query prepared for ranking. `frequency` has the number of pages, out of `page_count`, with each word."""
     terms = list(searched_terms(query.root))
     query_words = dict.fromkeys(word for term in terms for word in words(term.text))
     weights = {word: math.log(1 + (page_count + 1) / (frequency.get(word, 0) + 0.5)) for word in query_words}
@@ -64,8 +64,9 @@ def similarity(query: RankingQuery, text: str | None) -> float:
 def proximity(query: RankingQuery, text: str) -> float:
     """Return how close together the query's words are in a text, from 0 to 1: 1 if all are next to each other.
 
-    The result is computed from the shortest part of the text that has all of the query's words in the text. It is the
-    square root of the share of that part that the words fill, times the words' share of the query's total weight.
+    It is 0 if fewer than two of the words occur. Otherwise it is computed from the shortest part of the text that
+    contains all the words that occur: the square root of the share of this part that these words fill, times their
+    share of the query's total weight.
     """
     if len(query.weights) < 2:
         return 0.0
@@ -202,7 +203,7 @@ def term_pattern(terms: Iterable[Word | Phrase]) -> re.Pattern[str] | None:
 
 
 def snippet(text: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the part of a text that has the most different hits, or the beginning of the text if it has no hits.
+    """Return, in pieces, the part of a text that has the most different hits; without hits, the beginning of the text.
 
     >>> snippet("Tea is a drink.", term_pattern([Word("tea")]))
     (Piece(text='Tea', hit=True), Piece(text=' is a drink.', hit=False))

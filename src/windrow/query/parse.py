@@ -49,7 +49,7 @@ MAX_DEPTH = 20  # nested parentheses; those deeper inside only separate words
 _KEY = re.compile(r"([A-Za-z][\w-]*):", re.ASCII)
 
 FilterReaders: TypeAlias = Mapping[str, Callable[[str], Value | None]]
-"""The function that reads the value of a filter, by key; it returns None if the value is not valid."""
+"""The functions that read the values of filters, by key. They return None for a value that is not valid."""
 
 NO_COLUMNS: FilterReaders = MappingProxyType({})
 
@@ -65,7 +65,7 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token of a query. `text` is as typed, without the quotes of a phrase, or the dash if `is_negated`."""
+    """A token of a query. `text` is as typed, but without a phrase's quotes and, if `is_negated`, without the dash."""
 
     kind: TokenKind
     text: str
@@ -76,7 +76,7 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, columns: FilterReaders = NO_COLUMNS) -> list[Token]:
-    """Split a query into tokens; `columns` has the filters besides `KEYS`.
+    """Split a query into tokens; `columns` has the filters that are not in `KEYS`.
 
     >>> [(token.kind.name, token.text) for token in tokens('tea -"green tea" site:example.org')]
     [('WORD', 'tea'), ('PHRASE', 'green tea'), ('FILTER', 'site:example.org')]
@@ -154,7 +154,10 @@ class _Scanner:
         return None
 
     def _read_filter(self, start: int, *, is_negated: bool) -> Token | None:
-        """Return the filter whose key begins at `start`, or None. `offset` is moved only if its value is valid."""
+        """Return the filter whose key begins at `start`, or None if there is none.
+
+        If its value is not valid, the token has a note and no value, and `offset` is not moved.
+        """
         prefix = _KEY.match(self.text, start)
         key = prefix[1].lower() if prefix else ""
         if prefix is None or not (key in KEYS or key in self.columns) or (is_negated and key == "as-of"):
@@ -240,7 +243,7 @@ MAX_TERMS = 64
 _CONTROL = re.compile("[\x00-\x08\x0e-\x1b\x7f\ud800-\udfff]")
 _DASHED_WORD = re.compile(r"-[^\W\d_][\w+#*]")
 _SIGNS = re.compile(r"[+#$%&@*\u00a3\u00a7\u20ac]")
-"""Signs that users may consider a part of a word: `c++`, `#tag`."""
+"""Matches signs that users may consider a part of a word: `c++`, `#tag`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +261,12 @@ class Query:
 
     @property
     def history(self) -> bool:
-        """Return whether the query may find earlier versions of pages, and pages that are gone."""
+        """Whether the query may find earlier versions of pages, and pages that are gone."""
         return self.as_of is not None or any(filter_.key == "seen" for filter_ in filters(self.root))
 
 
 def parse(text: str, columns: FilterReaders = NO_COLUMNS) -> Query:
-    """Parse a query; every text is valid. `columns` are the filters besides `KEYS` (`columns.parse_query`).
+    """Parse a query; every text is valid. `columns` has the filters that are not in `KEYS` (`columns.parse_query`).
 
     >>> parse("tea -black").root
     And(parts=(Word(text='tea', prefix=False), Not(part=Word(text='black', prefix=False))))

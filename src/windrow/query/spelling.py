@@ -16,7 +16,10 @@ _MIN_TWICE_LENGTH = 6
 
 
 class Suggestion(NamedTuple):
-    """A word, or two words in place of one. `documents` is the number of documents with it, or with the rarer word."""
+    """A word, or two words in place of one.
+
+    `documents` is the number of documents that have the word, or the rarer one of the two words.
+    """
 
     text: str
     documents: int
@@ -28,7 +31,8 @@ def suggest_words(
     """Return suggestions for words that no document has, by word.
 
     A suggestion is the most frequent word that is spelt nearly the same, or the two words that the word consists of.
-    `frequency` is the number of documents by folded word of the query; `count` returns it for other words.
+    `frequency` has the number of documents with each folded word of the query; `count` returns this number for other
+    words.
 
     >>> documents = {"harbour": 3, "tea": 2, "green": 5}
     >>> def count(words): return {word: documents.get(word, 0) for word in words}
@@ -78,7 +82,7 @@ def _choose_most_frequent(documents_by_word: Mapping[str, int]) -> Suggestion | 
 
 
 def _split(word: str, count: Callable[[Iterable[str]], Mapping[str, int]]) -> Suggestion | None:
-    """Return the most frequent pair of words, of at least two letters each, that a word can be split into, or None."""
+    """Return the most frequent split of a word into two words of at least two letters each, or None if none occurs."""
     pairs = [(word[:index], word[index:]) for index in range(2, len(word) - 1)]
     documents = count({part for pair in pairs for part in pair})
     frequencies = {f"{first} {second}": min(documents[first], documents[second]) for first, second in pairs}

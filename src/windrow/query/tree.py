@@ -63,7 +63,7 @@ _SOURCE_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}", re.ASCII | re.IGNORECASE)
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*://", re.ASCII | re.IGNORECASE)
 
 IS_VALUES = ("duplicate", "index", "leaf", "soft-404")
-"""The values of `is:`."""
+"""The values of the filter `is:`."""
 
 
 class HostFilter(NamedTuple):
@@ -105,7 +105,7 @@ Value: TypeAlias = str | TimeSpan | HostFilter | LinkFilter | PastLinks | Source
 def read_host(text: str) -> HostFilter | None:
     """Return the value of a `host:` filter, a host name with an optional port, or None if it is not valid.
 
-    `.org` means every host whose name ends in .org, `www.` every host whose name begins with www.
+    `.org` means every host whose name ends in .org, and `www.` means every host whose name begins with www.
 
     >>> read_host("Bücher.example")
     HostFilter(name='xn--bcher-kva.example', before=False, after=False, port=None)
@@ -214,7 +214,7 @@ KEYS: Mapping[str, Callable[[str], Value | None]] = MappingProxyType(
         "source": _read_source,
     }
 )
-"""The function that reads the value of each filter, by key; it returns None if the value is not valid."""
+"""The functions that read the values of filters, by key. They return None for a value that is not valid."""
 
 TEXT_KEYS = frozenset({"inurl", "title", "headline", "link-text", "code", "quote"})
 """Keys of filters whose values are words next to each other."""

@@ -31,7 +31,7 @@ _UNICODE_2002 = unicodedata.ucd_3_2_0  # the Unicode database of 2002: both Tant
 
 
 def _is_left_out(character: str) -> bool:
-    """Return whether folding removes a character: an accent, or a vowel sign of Hebrew, Arabic or Syriac."""
+    """Return whether folding removes a character: an accent, an enclosing mark, or a Semitic vowel sign."""
     combining_class = unicodedata.combining(character)
     return 10 <= combining_class <= 36 or combining_class >= 200 or unicodedata.category(character) == "Me"
 
@@ -49,7 +49,7 @@ def _fold_character(code: int) -> str:
 
 
 def _is_of_word(letter: str) -> bool:
-    """Return whether words contain a folded character: a letter, a digit, or a combining sign of an Indian script."""
+    """Return whether words may contain a folded character: a letter, a digit, or an Indian script's combining sign."""
     return letter.isalnum() or unicodedata.category(letter) in {"Mn", "Mc"}
 
 
@@ -75,7 +75,7 @@ class _FoldedLetters(dict[int, str]):
 
 
 class _IndexLetters(dict[int, str]):
-    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may lack it."""
+    """A cache by code point: a folded letter for an index, or its number (`u1234u`) if an index may not know it."""
 
     def __missing__(self, code: int) -> str:
         is_known = code < 128 or _UNICODE_2002.category(chr(code))[0] in "LN"
@@ -108,11 +108,11 @@ _LONG_WORD = re.compile(rf"([a-zA-Z0-9]{{{MAX_WORD_LENGTH}}})[a-zA-Z0-9]+")
 _FOLDED_LETTERS, _WORD_LETTERS = _FoldedLetters(), _WordLetters()
 _INDEX_LETTERS, _TABLE_LETTERS = _IndexLetters(), _TableLetters()
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
-"""Runs that are translated letter by letter; the ASCII text between them is not, which saves time."""
+"""Matches the runs that are translated letter by letter. The ASCII text between them is not, which saves time."""
 
 
 def fold(text: str) -> str:
-    """Return a text in form NFC in lower case without accents, letter by letter, so that its length stays the same.
+    """Return `text`, which must have the form NFC, in lower case and without accents. Its length stays the same.
 
     >>> fold("Café ØRSTED"), len(fold("İstanbul"))
     ('cafe orsted', 8)

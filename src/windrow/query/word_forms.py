@@ -13,7 +13,7 @@ STEMMERS: Mapping[str, str] = {
     "nn": "norwegian", "pt": "portuguese", "ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil",
     "tr": "turkish",
 }  # fmt: skip
-"""Tantivy's stemmer by language (BCP 47)."""
+"""The names of Tantivy's stemmers, by language (BCP 47)."""
 MIN_LENGTH = 4
 """The minimum length of a word whose forms are searched. The stem of a shorter word begins too many words."""
 MAX_FORMS = WORD_FORMS.number

@@ -24,7 +24,7 @@ ASSET = 3
 
 
 class ExitCode(IntEnum):
-    """The outcome of a crawl. The standard defines the codes up to 102, windrow the others."""
+    """The outcome of a crawl. The standard defines the codes up to 102; the others are windrow's own."""
 
     DATABASE_ERROR = -3
     CANCELLED = -2
@@ -69,7 +69,7 @@ class Locality(IntEnum):
 
 
 class Destination(IntEnum):
-    """What a link leads to. The standard defines the numbers below 100, windrow the others."""
+    """What a link leads to. The standard defines the numbers below 100; the others are windrow's own."""
 
     FILE = 0
     COMMUNICATION = 1
@@ -90,7 +90,7 @@ _PARAMETER = re.compile(
     r';?+\s*+([!#$&^_.+\w-]{1,127}+)\s*+=\s*+("(?:[^"\\]|\\.)*+"|[^;\s"]*+)\s*+', re.ASCII | re.DOTALL
 )
 
-_MAX_PARAMETER_LENGTH = 2_000  # most characters of all parameters that are read
+_MAX_PARAMETER_LENGTH = 2_000  # the maximum number of characters of all parameters that are read
 
 READABLE_TYPES = frozenset(
     (
@@ -111,7 +111,7 @@ SKIPPED_ENDINGS = frozenset(_UNREADABLE_ENDINGS.split())
 
 
 class Mime(NamedTuple):
-    """A media type in the columns of the table `mimetype`, with its parameters as (name, value), in their order."""
+    """A media type, split as in the table `mimetype`, and its parameters as (name, value), in their order."""
 
     type: str
     subtype: str
@@ -120,7 +120,7 @@ class Mime(NamedTuple):
 
     @property
     def essence(self) -> str:
-        """Return the media type without its parameters."""
+        """The media type without its parameters."""
         return f"{self.type}/{self.subtype}" + (f"+{self.suffix}" if self.suffix else "")
 
 
@@ -137,7 +137,7 @@ def parse_mime(text: str) -> Mime | None:
 
 @lru_cache(maxsize=256)
 def _parse_short_mime(text: str) -> Mime | None:
-    """Parse a Content-Type. It was shortened before, so that the cache stays small."""
+    """Parse a Content-Type, as `parse_mime` does. It was shortened before, so that the cache stays small."""
     match = _MEDIA_TYPE.fullmatch(text)
     if not match:
         return None

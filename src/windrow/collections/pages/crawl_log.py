@@ -223,7 +223,10 @@ def _was_requested(attempt: Attempt, code: ExitCode) -> bool:
 
 
 def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
-    """Return the file that an attempt received. `modified` is the header Last-Modified in UNIX seconds."""
+    """Return the file that an attempt received, or None if it received none.
+
+    `modified` is the header Last-Modified in UNIX seconds, or None.
+    """
     capture = attempt.kept
     if capture is None or attempt.status is None or not 200 <= attempt.status < 300:
         return None
@@ -231,7 +234,10 @@ def _make_file(attempt: Attempt, modified: int | None) -> LoggedFile | None:
 
 
 def _make_redirect(attempt: Attempt, modified: int | None) -> LoggedRedirect | None:
-    """Return the redirect that an attempt received. `modified` is the header Last-Modified in UNIX seconds."""
+    """Return the redirect that an attempt received, or None if it received none with a valid target.
+
+    `modified` is the header Last-Modified in UNIX seconds, or None.
+    """
     target = read_redirect(attempt.url, attempt.status, attempt.location) if attempt.status is not None else None
     if target is None or not target.url:
         return None

@@ -10,9 +10,9 @@ from windrow.formats.text import cut_around_difference
 from windrow.model import DiffLine, TextChange
 
 REDIRECT = "redirect"
-"""Key of the target of a redirect."""
+"""The name of the short text that is the target of a redirect."""
 SIZE = "size"
-"""Key of the size in bytes, which is compared only if neither version has a text."""
+"""The name of the short text that is the size in bytes. It is compared only if neither version has a text."""
 
 
 class VersionContents(NamedTuple):
@@ -27,7 +27,7 @@ class VersionContents(NamedTuple):
 
 
 def _find_redirect(contents: VersionContents) -> str:
-    """Return the target of a redirect without content, or an empty text."""
+    """Return the target if a version is only a redirect, without content, otherwise an empty text."""
     short_texts = dict(contents.texts)
     return "" if short_texts.get("kind") or _has_text(contents) else short_texts.get(REDIRECT, "")
 
@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether the versions are equal."""
+        """Whether the versions are equal."""
         return not (self.changes or self.added or self.removed or self.elsewhere)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """How pages are found: the seeds of a site, the rules of each origin, and when an address is due again.
 
-Everything follows from a source's options: `seeds`, `hosts`, `paths`, `do_not_crawl`, `url_query_parameters`,
-`sitemaps`, `feeds`, `delay` and `recrawl_interval` in seconds.
+Everything follows from a source's options, such as `seeds`, `hosts`, `paths`, `do_not_crawl`, `sitemaps`, `feeds`,
+`delay` and `recrawl_interval` (both in seconds).
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ _MAX_YEARS_AHEAD = 1  # of the present year
 
 
 def describe_trap(address: Parts, year: int) -> str:
-    """Return what makes an address look like a crawler trap, or an empty text. `year` is the present year.
+    """Return what makes an address look like a crawler trap, or "" if nothing does. `year` is the present year.
 
     >>> from windrow.formats.url import parts
     >>> describe_trap(parts("https://example.org/events/2099/07/"), 2026)
@@ -121,7 +121,7 @@ class NoveltyCount:
 
     @property
     def is_repeating(self) -> bool:
-        """Return whether the last page that was hashed repeated the text of an earlier page."""
+        """Whether the last page that was hashed repeated the text of an earlier page."""
         return self._repeats > 0
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class NoveltyCount:
         self._text_hashes: set[int] = set()
 
     def is_endless(self, body: bytes, url: str) -> bool:
-        """Count the body of a new address; return whether the last `_ENDLESS_AFTER` hashed bodies repeated texts."""
+        """Count the body of a new address; return whether the last `_ENDLESS_AFTER` hashed ones repeated texts."""
         self._pages += 1
         if self._pages % _SAMPLE_EVERY and not self._repeats:
             return False
@@ -158,7 +158,7 @@ class PolicyVerdict(NamedTuple):
 
     @property
     def allowed(self) -> bool:
-        """Return whether the address may be requested."""
+        """Whether the address may be requested."""
         return self.reason is None
 
 

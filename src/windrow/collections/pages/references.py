@@ -113,7 +113,7 @@ _POSSIBLE_TAG = re.compile(rb"<[aAlLmMbBiIfF][\s/RrEeAaIiFf][^>]+")
 
 _TAG = re.compile(rb"<(?:a|area|link|meta|base|i?frame)[\s/]", re.IGNORECASE)
 _POSITIONAL_TAG = re.compile(rb"<(?:base|frame)[\s/]", re.IGNORECASE)
-"""The meaning of these tags depends on their position in the page."""
+"""Matches tags whose meaning depends on their position in the page."""
 
 
 class LinkMemo:

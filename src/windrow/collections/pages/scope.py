@@ -44,7 +44,7 @@ class Scope:
 
     @property
     def is_single_host(self) -> bool:
-        """Return whether all origins of the site have one host name and port, and `hosts` and `paths` are empty."""
+        """Whether all origins of the site have one host name and port, and `hosts` and `paths` are empty."""
         authorities = {origin.partition("://")[2] for origin in self.origins}
         return len(authorities) == 1 and not self.hosts and not self.paths
 
@@ -54,6 +54,8 @@ class Scope:
 
 def parse_host(text: str) -> tuple[str, int | None]:
     """Return the pattern and the port of an entry of `hosts`. The port is None for the usual ports, 80 and 443.
+
+    Raises ConfigError if the entry is malformed.
 
     >>> parse_host("example.org:8080"), parse_host(".example.org"), parse_host("example.org:443")
     (('example.org', 8080), ('.example.org', None), ('example.org', None))

@@ -56,7 +56,7 @@ _ADDRESS_WITH_USER = re.compile(rf"(?:{_SCHEME_PATTERN}|^)[^/?#@]*@", re.IGNOREC
 _ADDRESS_WITH_PASSWORD = re.compile(
     rf"{_SCHEME_PATTERN}[^/?#@:\[]*:(?![0-9]{{0,5}}(?:[/?#]|$))[^@]*@|[?&;](?:password|passwd|pwd)=", re.IGNORECASE
 )
-"""A password may contain characters that end a host: all text between a colon and an @ counts, unless it is a port."""
+"""Matches an address with a password: any text between a colon and an @, unless it begins with a port."""
 
 
 def refuse_password(text: str) -> None:

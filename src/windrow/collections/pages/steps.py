@@ -66,7 +66,7 @@ def _is_document(attempt: Attempt) -> bool:
 def summarise(task: Task) -> TextSummary:
     """Summarise a stored body; if it is too large or cannot be decompressed, the summary has a reason and no text.
 
-    `task.item.key` is the address of the page, `task.item.digest` the digest of the stored bytes.
+    `task.item.key` is the address of the page, `task.item.digest` is the digest of the stored bytes.
     """
     fields = task.fields
     media_type = parse_mime(fields.get("content-type", ""))
@@ -98,7 +98,7 @@ def find_expiry(summary: TextSummary) -> int | None:
 
 
 def _find_scope(source: Source | None) -> Scope | None:
-    """Return the scope of a source without `*` as a host: with it, links to any host would count as internal."""
+    """Return a source's scope without the host `*`, with which all links would be internal; None if it has no seeds."""
     if source is None or "seeds" not in source.options:
         return None
     options = source.options
@@ -167,7 +167,7 @@ def _summarise_page(page: PageDocument, task: Task, size: int) -> TextSummary:
 
 
 def _find_refresh(page: PageDocument, url: str, header: str) -> RedirectEntry | None:
-    """Return the target of the header `Refresh` or else of the `meta` refresh; None if it is not another page."""
+    """Return the target of the header `Refresh` or else of the `meta` refresh; None if neither is another page."""
     target = resolve_refresh(header, url)
     if target is not None and target.url and target.url != url:
         return RedirectEntry(target.url, target.fragment, int(InformationSource.RESPONSE_HEADER))
@@ -195,7 +195,7 @@ def _remove_late_times(description: Description, answered_at: datetime) -> Descr
 
 
 def _explain_defect(page: PageDocument) -> str:
-    """Return the reason why a document with text is not the requested page or was not read whole, or an empty text."""
+    """Return why a document with text is not the requested page or was not read whole, or "" if neither is true."""
     titles = (page.description.title or "", page.description.headline or "")
     if substitute := recognise_substitute(titles, page.pile.text):
         return substitute.value

@@ -45,11 +45,11 @@ _MAX_LISTED_COPIES = 5
 class Edition(NamedTuple):
     """A version of a page. `changed` describes in one line the changes since the previous version.
 
-    `end` is the time when the page was found to be gone or changed, null if the version is still present.
-    `duplicate_of` is the address of which it is marked as a duplicate, `copies` the number of other addresses with the
-    same text now. `indexed` tells whether its text can be searched for, `words` is the number of different words.
-    `reason` is why it has no text or only a part, or why it is not the page that was requested; otherwise it is empty.
-    `suspected` tells whether it is present and suspected of being a soft 404.
+    `end` is the time when the page was found to be gone or changed, or None if the version is still present.
+    `duplicate_of` is the address of the page of which it is marked as a duplicate, `copies` is the number of other
+    addresses with the same text now. `indexed` tells whether its text can be searched for, `words` is the number of
+    different words. `reason` is why it has no text or only a part, or why it is not the page that was requested;
+    otherwise it is empty. `suspected` tells whether it is present and suspected of being a soft 404.
     """
 
     generation: str
@@ -74,7 +74,7 @@ class Edition(NamedTuple):
 
 
 class RelatedPages(NamedTuple):
-    """The pages with the same text, or nearly the same text, as a page now.
+    """The pages that now have the same text as a page, or nearly the same text.
 
     `representative` is the address of the page that searches show for all of them. It is empty if it is the page
     itself, or if there is no such page.
@@ -221,7 +221,7 @@ def find_page_changes(timeline: Timeline) -> Iterator[VersionChange]:
 
 
 def _describe_change(reader: VersionReader, change: VersionChange) -> tuple[str, tuple[DiffLine, ...]]:
-    """Return a description in one line, or an empty text, and the changed lines of the main text."""
+    """Return a description of a change in one line, which may be empty, and the changed lines of the main text."""
     if change.kind == CHANGED and change.before is not None and change.after is not None:
         contents = (_read_contents(reader, version) for version in (change.before, change.after))
         difference = compare_versions(*contents, context=0)
@@ -254,7 +254,7 @@ def _has_read_all(summary: SqliteReader, ledger: Ledger, facts: tuple[int, int])
 
 
 def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Mapping[str, Counter[str]]:
-    """Count the new, changed, gone and moved pages that sessions wrote, by source.
+    """Count the new, changed, gone and moved pages that sessions wrote, by source and kind.
 
     `facts` are the first and the last number of the sessions.
     """
@@ -265,7 +265,7 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
 def content_of_attempts(
     workspace: Workspace, ledger: Ledger, facts: tuple[int, int]
 ) -> Mapping[str, Counter[str]] | None:
-    """Count the new, changed, gone and moved pages that attempts observed, by source.
+    """Count the new, changed, gone and moved pages that attempts observed, by source and kind.
 
     `facts` are the first and the last number of the attempts. Returns None if some of the attempts have not been read
     yet.
@@ -333,9 +333,9 @@ def compare(workspace: Workspace, name: str, since: str, until: str, *, context:
 
 
 def _version_at(url: str, versions: list[PageVersion], text: str) -> tuple[PageVersion, datetime | None]:
-    """Return the last version that began before the end of a period, and the time since which it was gone, or None.
+    """Return the last version that began before the end of a period, and since when it was gone, or None if it was not.
 
-    `text` is the period, or empty for the latest version.
+    `text` is the period, or empty for the latest version. Raises WindrowError if no version began before that.
     """
     candidates = versions
     if text:

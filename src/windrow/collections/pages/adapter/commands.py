@@ -67,7 +67,10 @@ def takedown_targets(workspace: Workspace, ledger: Ledger, name: str) -> Iterato
 
 
 def remove_taken_down(workspace: Workspace, target: TakedownTarget, attempts: Sequence[int]) -> int:
-    """Remove the pages of a target of this collection from both databases; return the number of removed generations."""
+    """Remove the pages of a target from both databases; return the number of removed generations.
+
+    Nothing is removed for an origin that was taken down for another collection.
+    """
     del attempts  # a parameter of the interface that is not needed here
     if target.host and target.collection != KIND:
         return 0
@@ -117,7 +120,10 @@ def clean_stores(workspace: Workspace, pulse: Callable[[], None]) -> tuple[str, 
 
 @contextmanager
 def _open_if_exists(path: Path, *, writing: bool = True) -> Iterator[sqlite3.Connection | None]:
-    """Open a database for a `with` block; yield None if it does not exist or has no tables."""
+    """Open a database for a `with` block; yield None if it does not exist or has no tables.
+
+    With `writing`, the block is one transaction. Raises StoreError if the database fails.
+    """
     if not path.is_file():
         yield None
         return

@@ -1,4 +1,4 @@
-"""Project the ledger's attempts into the crawler database of a workspace, after the checkpoint of that database."""
+"""Project the ledger's attempts and addresses into the crawler database, beginning after its checkpoint."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ROWS_PER_TRANSACTION = 500
 """The maximum number of attempts or addresses that are projected in one transaction."""
 
 TURN_SECONDS = 0.05
-"""The maximum time, in seconds, of one call of `catch_up`; a session calls it about once a second."""
+"""The maximum time, in seconds, of one call of `catch_up` while a session runs, which calls it about once a second."""
 
 _HTTP_OK = 200
 MAX_TEXT_BYTES = PAGE_BYTES.number
@@ -35,7 +35,7 @@ MAX_INFLATION = 200
 """The maximum size of a decompressed file, in bytes for each compressed byte."""
 
 END_SECONDS = 10.0
-"""The maximum time, in seconds, for projecting descriptions of files and addresses at the end of a session."""
+"""The maximum time, in seconds, for projecting addresses and the descriptions of files at the end of a session."""
 
 REBUILD_HINT = "remove the crawler database; the next windrow run rebuilds it"
 

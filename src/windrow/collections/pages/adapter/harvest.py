@@ -158,7 +158,7 @@ def update_projection(workspace: Workspace, ledger: Ledger) -> None:
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return why an address is not known, as the end of a message.
+    """Return the end of a message about an address that is not known: it belongs to none of the sites.
 
     The text is empty if `name` is not a web address, or if the workspace does not have sites.
     """

@@ -86,11 +86,11 @@ Matches: TypeAlias = dict[Filter, tuple[int, ...]]
 class PageHit(NamedTuple):
     """A page that a search found.
 
-    `more` is the number of other addresses with the same or nearly the same text, `near` the number of addresses with
-    only nearly the same text. `standing` is the address of their representative, null if that is the page itself or if
-    there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was last seen
-    before that time, or that the last attempt up to that time did not find; or if the query filters by links, and the
-    page has other links at its first crawl after that time.
+    `more` is the number of other addresses with the same or nearly the same text, `near` is the number of addresses
+    with only nearly the same text. `standing` is the address of their representative, or None if that is the page
+    itself or if there is no group. `uncertain` is true if a query of a past time finds a page that has ended and was
+    last seen before that time, or that the last attempt up to that time did not find; or if the query filters by links,
+    and the page has other links at its first crawl after that time.
     """
 
     url: str
@@ -166,7 +166,7 @@ class Search:
             return self._answer(text, query, now, offset, limit, explain=explain)
 
     def _parse(self, text: str) -> Query:
-        """Parse a query, and give its filters what they need of the time of the query and of the sources."""
+        """Parse a query, and complete its filters with the time of the query and with the origins of sources."""
         query = at_query_time(parse_query(text, columns()), has_past_links=self._summary.has_past_links())
         return add_origins(query, self._origins_of)
 
@@ -213,7 +213,7 @@ class Search:
         self._index.close()
 
     def count_facets(self, text: str) -> FacetCounts:
-        """Count the documents that match a query, by origin, language, kind and year; see `__call__`."""
+        """Count the documents that match a query, by origin (as `source`), language, type and year."""
         query = self._parse(text)
         if query.nothing:
             return NO_FACETS
@@ -245,7 +245,7 @@ class Search:
     def _gather(
         self, query: Query, clauses: Iterable[Clause], scorer: RankingQuery, count: int
     ) -> tuple[list[Ranked], bool]:
-        """Return at most `count` results, and whether there may be more in blocks that were not read."""
+        """Return at most `count` results, and whether some may be missing because only `MAX_BLOCKS` blocks are read."""
         seen_keys: set[tuple[str, int]] = set()
         host_counts: dict[str, int] = {}
         gathered_pages: list[Ranked] = []

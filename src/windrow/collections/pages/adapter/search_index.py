@@ -40,7 +40,7 @@ def open_to_search(summary: SummaryReader, folder: Path, *, anew: bool = False) 
 
 
 def bring_up_to_date(index: FullTextIndex, summary: SummaryReader, pulse: Callable[[], bool]) -> tuple[int, int]:
-    """Write new and changed pages to an index, and remove pages that no longer exist; return both numbers.
+    """Write new and changed pages to an index, and remove pages that no longer exist; return the numbers of both.
 
     `pulse` is called between batches; if it returns False, the work stops.
     """

@@ -54,7 +54,7 @@ class Tombstone(NamedTuple):
     """The takedown of `target`, which is a page or its whole origin. `by` is the process.
 
     `done` is the time when everything was removed, `lifted` is the time since which it may be requested again. Both are
-    null until then.
+    None until then.
     """
 
     at: datetime
@@ -217,7 +217,7 @@ class SiteOrigin(NamedTuple):
 
     `pages` is the number of addresses that returned a body. `failing` is the number that failed at the last request,
     `due` is the number that are due. `robots` describes its present robots.txt, or is empty. `delay` is the delay in
-    seconds that the robots.txt sets, or null.
+    seconds that the robots.txt sets, or None.
     """
 
     origin: str

@@ -153,8 +153,8 @@ class SummaryBatch:
     ) -> None:
         """Copy the present links of generations to the past links if another reading may replace them.
 
-        `row_of_crawl` are the observations of the address by UUID of the crawl. `old_rows` are the observations that
-        describe each generation so far, or None, by generation id.
+        `row_of_crawl` are the observations of the address by UUID of the crawl. `old_rows` has, for the id of each
+        generation, the observation that describes it so far, or None.
         """
         hashes_of_versions = [
             {row_of_crawl[crawl][_SEEN_LINKED] for crawl in version.generation.content_crawls}

@@ -19,7 +19,7 @@ from windrow.collections.pages.database.writer import ADDRESS, ATTEMPT, Database
 from windrow.stores.sqlite import open_database
 
 DESCRIBED = "windrow.described"
-"""Key in `unobtanium_database_info`: the last attempt whose file was updated from the Summary Database."""
+"""The key in `unobtanium_database_info` of the last attempt whose file was updated from the Summary Database."""
 
 _INSERT_AGENT = """
 INSERT INTO agent (agent_id, time_started_unix_utc, agent_uuid, name, http_user_agent) VALUES (?, ?, ?, ?, ?)
@@ -68,7 +68,7 @@ class DescribedFile(NamedTuple):
 
 
 class DescribedFiles(NamedTuple):
-    """Files in the order of attempts. Files up to the attempt with the number `last_attempt` are complete."""
+    """Files in the order of attempts, and the number of the last attempt that was looked at (`last_attempt`)."""
 
     files: list[DescribedFile]
     last_attempt: int

@@ -59,7 +59,7 @@ class Generation:
 
     @property
     def describing_crawl(self) -> bytes:
-        """Return the UUID of the crawl that received the generation's latest content.
+        """The UUID of the crawl that received the generation's latest content.
 
         Its reading describes the generation.
         """
@@ -356,7 +356,7 @@ class LoggedCrawl(NamedTuple):
     """One crawl of one address. `id` is the number of its attempt in the ledger and the id of all its rows.
 
     `kind` is a `CrawlType`, `started_at` is in UNIX seconds. `is_candidate` is whether its address is in the table
-    `crawl_candidate`, `is_contentful` whether content was found.
+    `crawl_candidate`, `is_contentful` is whether content was found.
     """
 
     id: int

@@ -151,7 +151,7 @@ def _remove_texts(connection: sqlite3.Connection) -> None:
 
 
 def forget_crawls(connection: sqlite3.Connection, *, urls: Iterable[str] = (), origins: Iterable[str] = ()) -> int:
-    """Remove what was received from addresses and origins from a crawler database; return the number of files.
+    """Remove from a crawler database what addresses and origins returned; return the number of removed files.
 
     Files, redirects, messages and the headers ETag and Last-Modified are removed. The log of the requests is kept.
     """

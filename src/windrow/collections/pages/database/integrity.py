@@ -103,7 +103,10 @@ _SELECT_PILES = (
 
 
 def read_checkpoint(reader: SqliteReader) -> int:
-    """Return the number of the last attempt in a Summary Database, or 0 if it does not contain attempts."""
+    """Return the number of the last attempt in a Summary Database, or 0 if it does not contain attempts.
+
+    Raises StoreError if the database has something else in place of the number.
+    """
     sql = "SELECT value FROM unobtanium_database_info WHERE key = 'windrow.attempt'"
     with reader.reading() as connection:
         row = connection.execute(sql).fetchone()

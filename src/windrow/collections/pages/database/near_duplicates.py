@@ -56,7 +56,7 @@ class SketchedText(NamedTuple):
 
     @property
     def order_key(self) -> OrderKey:
-        """Return the sort key; the generation with the lowest key in a band is its hub."""
+        """The sort key; the generation with the lowest key in a band is the band's hub."""
         return self.order_hash, self.id
 
 
@@ -285,7 +285,7 @@ def update_representatives(connection: sqlite3.Connection, changed: Iterable[int
 
 
 def _choose_representative(group: list[GroupMember], old_representatives: set[int]) -> int:
-    """Return the id of a group's representative: a canonical page, a former representative, or else the best member."""
+    """Return the id of a group's representative: a canonical page, else a former representative, else the best one."""
     canonical_ids = {
         member.canonical_url_id for member in group if member.canonical_url_id not in {None, member.url_id}
     }
@@ -330,7 +330,7 @@ class _Groups:
         return list(groups.values())
 
     def _find_root(self, id_: int) -> int:
-        """Return the last ancestor of a generation; if its ancestors form a cycle, the lowest id in the cycle."""
+        """Return the id of a generation's last ancestor; if its ancestors form a cycle, return the lowest id in it."""
         path: list[int] = []
         while id_ not in path:
             path.append(id_)
@@ -356,7 +356,8 @@ def _find_parent(
 ) -> int | None:
     """Return the id of a generation's parent: a plausible canonical page on its origin, or its near-duplicate, or None.
 
-    For a text without a sketch, the near-duplicate is the first generation with the same text.
+    A generation that has neither has no parent. For a text without a sketch, the near-duplicate is the first generation
+    with the same text.
     """
     target = targets.get(member.canonical_url_id) if member.canonical_url_id is not None else None
     if (
@@ -400,7 +401,7 @@ AND duplicate_status_end_unix_utc IS NULL
 
 
 def update_duplicates(connection: sqlite3.Connection, pile_ids: Sequence[int], now: int) -> None:
-    """Update the duplicates among the generations of piles. New duplicates begin at `now`, former ones end at `now`."""
+    """Update the duplicates among generations with these texts. New ones begin at `now`, and former ones end then."""
     originals = _find_originals(connection.execute(_SELECT_EQUAL_TEXTS, (json.dumps(list(pile_ids)),)))
     ids = (json.dumps(list(originals)), json.dumps(list(pile_ids)))
     recorded_originals = dict(connection.execute(_SELECT_DUPLICATES, ids).fetchall())

@@ -48,7 +48,7 @@ class PageVersion(NamedTuple):
 
     @property
     def end_or_never(self) -> int:
-        """Return the end, or a number greater than all times if the version has not ended."""
+        """The end, or a number greater than all times if the version has not ended."""
         return 2**62 if self.end is None else self.end
 
 

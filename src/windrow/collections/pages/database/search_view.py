@@ -71,9 +71,9 @@ def version_relation(connection: sqlite3.Connection) -> str:
 class IndexedGeneration(NamedTuple):
     """A version with everything that is indexed. Times are UNIX seconds; `end` is None until the version ends.
 
-    `kind` is its media type, as `type/subtype`, `suffix` the part after a `+`, each None if it is missing. `id` is the
-    id of the generation for its latest version, and negative for its past versions. `is_suspect` is true for a page
-    that is suspected of being a soft 404 (`soft_404s`).
+    `kind` is its media type, as `type/subtype`, and `suffix` is the part after a `+`; each is None if it is missing.
+    `id` is the id of the generation for its latest version, and negative for its past versions. `is_suspect` is true
+    for a page that is suspected of being a soft 404 (`soft_404s`).
     """
 
     id: int
@@ -116,7 +116,7 @@ NO_LINKS = IncomingLinks(0, ())
 
 
 MAX_LINKS_READ = 1_000
-"""Most pairs of a text and a page with such a link to one URL that are read; `linked` is 1 from 200 pages on."""
+"""The maximum number of links to one URL that are read, one for each text and page. 200 pages give the best score."""
 MAX_LINK_TEXTS = 12
 """The maximum number of texts of links to one URL that are indexed."""
 
@@ -236,7 +236,7 @@ class SummaryReader:
         return versions
 
     def list_relations(self) -> tuple[str, ...]:
-        """Return the SQL of the relations that contain versions: first past ones if the database has them."""
+        """Return the SQL of the relations with versions: first past versions, if the database has a table of them."""
         with self._file.reading() as connection:
             return self._list_relations(connection)
 
@@ -252,7 +252,11 @@ class SummaryReader:
             return dict(connection.execute(_SELECT_TEXTS, (max_characters, str(list(pile_ids)))).fetchall())
 
     def read_links(self, url_ids: Iterable[int]) -> dict[int, IncomingLinks]:
-        """Return the links to each URL, by URL id. Only links with a text on other present pages count."""
+        """Return the links to each URL, by URL id.
+
+        Only links with a text and without `nofollow` count, and only those on other present pages that are not
+        duplicates.
+        """
         links_by_url = {}
         with self._file.reading() as connection:
             for url_id in url_ids:
@@ -318,6 +322,6 @@ class SummaryReader:
         return table in self._tables
 
     def select_ids(self, sql: str, parameters: tuple[object, ...]) -> tuple[int, ...]:
-        """Run a query of a search that selects ids of versions."""
+        """Return the ids of versions that an SQL query selects."""
         with self._file.reading() as connection:
             return tuple(row[0] for row in connection.execute(sql, parameters))

@@ -1,4 +1,4 @@
-"""Suspected soft 404s: pages of one origin with the same short text and title, of which their addresses say nothing.
+"""Suspected soft 404s: pages of one origin with the same title and short text, which has no word of their addresses.
 
 A server that answers every address with the same page does not have these documents. A page that several addresses
 show on purpose, such as a licence, usually has a word of its address in its text, or names a canonical address.
@@ -71,7 +71,7 @@ def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> 
 
 
 def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
-    """Return the ids of the suspected pages among `pages`, (address, id), of one origin with this title and text.
+    """Return the ids of the suspected pages among `pages`: (address, id) of pages of one origin with the same `text`.
 
     >>> pages = [("https://a.example/tea", 1), ("https://a.example/cups/", 2), ("https://a.example/1234", 3)]
     >>> find_suspects(pages, "Welcome to our shop")
@@ -88,7 +88,9 @@ def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
 
 
 def name_of(url: str) -> str:
-    """Return the last part of the path of an address, without the ending of a file and names such as `index`.
+    """Return the last part of the path of an address, without a file's ending, or "" if there is none.
+
+    Parts such as `index` are skipped.
 
     >>> name_of("https://a.example/News/tea-time.html?page=2"), name_of("https://a.example/"), name_of("https://a.example/b/index.php")
     ('tea-time', '', 'b')

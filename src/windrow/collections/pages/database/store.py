@@ -149,9 +149,9 @@ class SummaryStore(DatabaseWriter):
         ]
 
     def read_again(self, readings: Mapping[int, SummaryEntry | None]) -> None:
-        """Describe generations by new readings of their attempts. `readings` are by attempt number.
+        """Describe generations by new readings of their attempts. `readings` has each reading by its attempt's number.
 
-        If a reading has no summary, the description of its generation is kept.
+        A generation whose reading is None or has no summary keeps its description.
         """
         with self._writing():
             summaries, reading_rows = {}, []

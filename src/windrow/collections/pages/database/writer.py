@@ -154,7 +154,10 @@ class IdFinder:
         return mime_id
 
     def _find_mime_ids(self, mime: Mime, parameters: Mapping[str, str]) -> Iterator[int]:
-        """Return the ids of media types with the name of `mime` and its rarest parameter, or without parameters."""
+        """Return the ids of the media types that may be equal to `mime`.
+
+        They have the same name. If `mime` has parameters, they have its rarest one; otherwise they have none.
+        """
         sql_parameters: tuple[str | None, ...] = mime[:3]
         if parameters:
             count_sql = "SELECT count(*) FROM (SELECT 1 FROM mime_parameter WHERE value = ?2 AND name = ?1 LIMIT 1000)"
@@ -194,7 +197,7 @@ VERSIONS = {"base": "0.1.0", "summary": "0.0.0", "crawler": "0.0.0"}
 """Versions of the standard's schemas, as written to `unobtanium_database_info`."""
 
 ATTEMPT, ADDRESS = "windrow.attempt", "windrow.address"
-"""Keys in `unobtanium_database_info`: the numbers of the last attempt and the last address in the tables."""
+"""The keys in `unobtanium_database_info` of the numbers of the last attempt and of the last address in the tables."""
 
 
 def wrong_checkpoint(path: Path) -> StoreError:
@@ -258,7 +261,10 @@ class DatabaseWriter(SqliteStore):
             raise
 
     def checkpoint(self, key: str = ATTEMPT) -> int:
-        """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set."""
+        """Return the checkpoint `key`, by default the number of the last attempt in the tables; 0 if it is not set.
+
+        Raises StoreError if it is not a number.
+        """
         rows = self._query("SELECT value FROM unobtanium_database_info WHERE key = ?", key)
         try:
             return int(rows[0][0]) if rows else 0

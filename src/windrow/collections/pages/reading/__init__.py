@@ -1,4 +1,4 @@
-"""The reader of documents: from bytes to text pile, description and links, without I/O."""
+"""Read documents: make the text pile, the description and the links of a document from its bytes, without I/O."""
 
 from windrow.collections.pages.reading.document import Description, PageDocument, Pile, read_html_page
 from windrow.collections.pages.reading.link import Link

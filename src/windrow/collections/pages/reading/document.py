@@ -62,12 +62,12 @@ _PARAGRAPH_BIT = int(PageLocation.PARAGRAPH)
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A page's description; missing fields are None. Times are UNIX seconds; lists of links have `indexiness` > 0."""
+    """A page's description; missing fields are None. Times are UNIX seconds. `indexiness` is above 0 for lists."""
 
     created: int | None
     updated: int | None
     language: str | None
-    """A BCP 47 tag of language, script and region."""
+    """A language tag (BCP 47), which may contain a script and a region."""
     title: str | None
     headline: str | None
     description: str | None
@@ -117,7 +117,7 @@ def _find_first_paragraph(outline: Outline, is_main: Sequence[bool]) -> str | No
 
 
 _LINK_SIGN = re.compile(r"\s*[¶§\U0001f517]\s*$|\s*\[(?:edit|edit source|bearbeiten|modifier|editar|modifica)\]\s*$")
-"""Ends of headlines in manuals and encyclopedias: a sign that links to the headline, or a link to edit it."""
+"""Matches ends of headlines in manuals and encyclopedias: a sign that links to the headline, or a link to edit it."""
 _SIGNS = frozenset("¶§\U0001f517]")  # the last characters of such ends
 _MAX_BIG_LEVEL = 3  # the lowest level of a big headline
 _CODE_BIT, _QUOTE_BIT, _HEADLINE_BIT = int(PageLocation.CODE), int(PageLocation.QUOTE), int(PageLocation.HEADLINE)
@@ -134,7 +134,7 @@ class Pile:
     big_headlines: str = ""
     """Headlines of levels 1 to 3, one on each line. The first of level 1 is the primary headline and is left out."""
     small_headlines: str = ""
-    """Headlines of the levels below 3."""
+    """Headlines of all further levels, one on each line."""
     code_text: str = ""
     quote_text: str = ""
 
@@ -219,7 +219,7 @@ class PageDocument:
     mime: Mime | None = None
     """The media type; None if it is unknown, or if the server declares a type that contradicts the bytes."""
     findings: tuple[Finding, ...] = ()
-    """Reasons why text is missing, in whole or in part, and conflicts of the media type."""
+    """Reasons why text is missing, in whole or in part, and conflicts about the media type."""
     canonicals: tuple[str, ...] = ()
     """All canonical addresses that the page names, each once. Its own address may be among them."""
     refresh: LinkTarget | None = None

@@ -23,7 +23,7 @@ NOTHING_IGNORED = Ignored()
 
 
 def find_ignored(source: Source) -> Ignored:
-    """Return what a source ignores."""
+    """Return what a source ignores, from its settings `ignore` and `ignore_text`."""
     selectors, patterns = source.options.get("ignore"), source.options.get("ignore_text")
     return _compile(tuple(selectors or ()), tuple(patterns or ())) if selectors or patterns else NOTHING_IGNORED
 

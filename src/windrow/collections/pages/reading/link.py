@@ -173,7 +173,7 @@ def find_links(outline: Outline, head: PageHead, url: str) -> list[Link]:
 
 
 def set_localities(page_links: list[Link], url: str, site: Scope) -> list[Link]:
-    """Return the links of the page at `url` with their locality relative to `site`, if the page belongs to it."""
+    """Return the links of the page at `url` with localities relative to `site`; unchanged if the page is not on it."""
     page_url = normalise(url).url
     if not page_url or not site.contains(parts(page_url)):
         return page_links

@@ -80,7 +80,7 @@ def blank_document(*findings: Finding) -> PageDocument:
 
 
 def find_description(lines: list[str]) -> str | None:
-    """Return the first paragraph that is long enough for a description, or None. A very long paragraph is cut."""
+    """Return the first paragraph that is long enough for a description, or None if none is. A very long one is cut."""
     return next((line[:_MAX_DESCRIPTION_LENGTH] for line in lines if len(line) >= _MIN_DESCRIPTION_LENGTH), None)
 
 
@@ -242,8 +242,8 @@ def read(
     document that cannot be read has an empty text and a finding with the reason; one of another type has only an empty
     text. If the server does not declare a media type, or declares one that contradicts the first bytes, the bytes
     decide (WHATWG MIME Sniffing); in the second case, `mime` is None. The locality of links depends on the hosts and
-    paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` has the most pages and
-    characters that are read. Text that is `ignored` is left out.
+    paths of `site` if the page belongs to it, otherwise on the host of the page. `limits` has the maximum numbers of
+    pages and characters that are read. Text that is `ignored` is left out.
 
     >>> page = read(b"# Tea\n\nPour *hot* water.", "http://a.example/", {"content-type": "text/markdown"})
     >>> page.description.title, page.pile.text

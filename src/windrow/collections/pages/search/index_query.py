@@ -126,7 +126,7 @@ def make_clause(
 
 
 _SOFT_404 = "soft-404"
-"""The flag of a page that says that there is no such page, although its status is 200, or that is suspected of it."""
+"""The flag of soft 404s: pages with status 200 that say that they do not exist, or that are suspected of it."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:
@@ -414,7 +414,7 @@ def _make_host_condition(host_name: str, table: str) -> Condition:
 
 
 def _make_port_conditions(table: str, port: int | None) -> list[Condition]:
-    """Return the condition on a port, or an empty list for None. A usual port is stored as null."""
+    """Return a list with the condition on a port; it is empty if `port` is None. A usual port is stored as null."""
     usual_port = f"CASE {table}.scheme WHEN 'https' THEN 443 WHEN 'http' THEN 80 END"
     return [] if port is None else [Condition(f"coalesce({table}.port, {usual_port}) = ?", (port,))]
 

@@ -51,7 +51,7 @@ class ScorePart(NamedTuple):
 
     @property
     def points(self) -> float:
-        """Return the points that the part adds to the score."""
+        """The points that the part adds to the score."""
         return self.value * self.weight
 
 
@@ -129,7 +129,7 @@ def _score_listing(page: IndexedGeneration) -> float:
 
 
 MAX_RESULTS_PER_HOST = 3
-"""The maximum number of results of one host in a block. Other results are moved to the end of the block."""
+"""The maximum number of results of one host that keep their place. Others are moved to the end of their block."""
 
 
 MIN_REPRESENTATIVE_SHARE = 0.9
@@ -145,7 +145,7 @@ class Ranked(NamedTuple):
 
     @property
     def score(self) -> float:
-        """Return the sum of the points of all parts."""
+        """The sum of the points of all parts."""
         return sum(part.points for part in self.parts)
 
 
@@ -232,7 +232,7 @@ class ShownPage(NamedTuple):
     """A page to show. `as_of` is the time of the query (UNIX seconds), or None for the present or for all times.
 
     `url_counts` has the number of URLs with each text, by pile id. `group_size` is the number of URLs in the page's
-    group, `representative` the URL of the group's representative. `is_uncertain` tells that the last attempt up to
+    group, `representative` is the URL of the group's representative. `is_uncertain` tells that the last attempt up to
     `as_of` did not find the page, or that the links by which the page was found may have been others at that time.
     """
 
@@ -249,8 +249,8 @@ def add_representative(
 ) -> ShownPage:
     """Return a page with the representative of its group and the number of URLs in the group.
 
-    If the page and the representative have the same text, the representative is shown instead of the page. It is not if
-    `may_replace` is false, because the filters of a search might exclude the representative.
+    If the page and the representative have the same text, the representative is shown instead of the page. This is not
+    done if `may_replace` is false, because the filters of a search might exclude the representative.
     """
     grouped_page = shown_page._replace(group_size=group_size, representative=representative.url)
     candidate = shown_page.ranked.candidate
@@ -261,9 +261,9 @@ def add_representative(
 
 
 def choose_snippet(text: str, description: str, hit_pattern: re.Pattern[str] | None) -> tuple[Piece, ...]:
-    """Return the best snippet of the text, or of the description if the text has no match.
+    """Return the best snippet of the text, or of the description if only the description has a match.
 
-    `hit_pattern` matches the words of the query; it is None for a query without words.
+    `hit_pattern` matches the words of the query. For a query without words it is None, and a description is preferred.
     """
     from_text = snippet(text, hit_pattern)
     if description and not any(piece.hit for piece in from_text):
