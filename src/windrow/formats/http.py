@@ -119,7 +119,7 @@ def read_location(fields: Mapping[str, str]) -> str:
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag, otherwise a strong Last-Modified, otherwise an empty text.
+    """Return the validator for If-Range: a strong ETag; without any ETag, a strong Last-Modified; otherwise "".
 
     Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections 8.8.2.2 and 13.1.5):
     within that second the file may have changed again.
@@ -312,7 +312,7 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
 
 
 def _cut_body_error() -> StepError:
-    """Return the error for a body that ends before its first decoded byte: as an empty body, it would hide the loss."""
+    """Return the error for a body that ends before its first decoded byte; an empty body would hide the loss."""
     return StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
 
 

@@ -4,7 +4,7 @@ The RFC leaves some choices open, which are decided here as follows:
 
 - If a file is longer than 500 KiB, only the complete lines within its first 500 KiB count.
 - Agents' names up to the first space, `/`, `;`, `,` or `(` are compared as a whole, without regard to case.
-- A line may lack its colon, and `disallow` may be misspelt in the usual ways: such a line is a refusal, too.
+- A line may lack its colon, and `disallow` may be misspelt in the usual ways; such lines count, too.
 - Crawl-delay is not a rule: it neither begins nor ends a group, and is valid for the agents named above it. If an agent
   has several, the longest is used, at most 180 seconds.
 
@@ -169,7 +169,7 @@ class Robots:
     _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the rules for matching: rules without wildcards by their text, other rules with the longest first."""
+        """Prepare the rules for matching: those without wildcards by their text, the others with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         prefix_rules: dict[str, Rule] = {}
         wildcard_rules = []
@@ -187,7 +187,7 @@ class Robots:
         r"""Decide whether the path and query of a normalised address may be requested.
 
         The longest matching rule decides; of two equally long rules, the rule that allows. /robots.txt is always
-        allowed.
+        allowed; if `refusal` is set, no other address is.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.decide("/a.pdf")

@@ -47,8 +47,9 @@ _FEED_TYPE_BY_ROOT = {b"rss": "application/rss+xml", b"feed": "application/atom+
 class MediaType(NamedTuple):
     """A document's media type.
 
-    `essence` has no parameters: `text/html`. `conflict` is whether the document contradicts the type that the server
-    announced. A feed that is announced as HTML, and a PDF that is announced as a download, do not contradict it.
+    `essence` has no parameters: `text/html`. `conflict` is whether `essence` differs from the type that the server
+    announced, which the document contradicts. A feed that is announced as HTML, and a PDF that is announced as a
+    download, do not contradict it.
     """
 
     essence: str
@@ -146,7 +147,7 @@ def _text_or_binary(head: bytes) -> str:
 
 
 MIN_PROBABILITY = 0.9
-"""A detected language is accepted if its probability is higher."""
+"""A detected language is accepted if its probability is higher than this."""
 
 _EXAMINED_CHARACTERS = 600  # of a text; more take longer and do not improve the result
 _MIN_CHARACTERS = 40  # the language of a shorter text is not detected

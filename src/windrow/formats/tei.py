@@ -76,7 +76,10 @@ def _all_text(element: etree._Element | None) -> str:
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return a document in the shape of the table of 2018, with all keys: missing dates are false, others null."""
+    """Return a document in the shape of the table of 2018, with all keys; most missing values are null.
+
+    A missing date of publication is false, and the key `journal` of a citation without a journal or book is missing.
+    """
     header = _find_element(root, ".//teiHeader")
     assert header is not None
     doi = _text_at(header, './/idno[@type="DOI"]')

@@ -152,7 +152,8 @@ _KIND_BY_ROOT = {
 _TEXT_LINE = re.compile(r"[^\r\n]++")
 _MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read: more than `MAX_ENTRIES` are reported as such
 
-_FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # a JSON Feed may have them
+# the reasons with which the hints of a JSON Feed are used nevertheless; None: all could be read
+_FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:

@@ -119,7 +119,7 @@ class _PositionSearch:
 
 MAX_FINDINGS = STORED_FINDINGS.number
 """The maximum number of findings of a document that are reported one by one."""
-FINDING_KIND = "SchemaError"  # the class of findings that break the schema
+FINDING_KIND = "SchemaError"  # the class of a finding that the document is not valid by its schema
 MAX_MESSAGE_CHARACTERS = 1000
 """The maximum number of characters of a message, which may quote a value of any length."""
 SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
@@ -252,7 +252,7 @@ def _new_validator(schema: XmlSchema) -> etree.XMLParser:
 
 
 def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
-    """Return slices from a document's start, until they have more than `MAX_FINDINGS` findings."""
+    """Return a document up to the slice in which it exceeds `MAX_FINDINGS` findings, or the whole if it never does."""
     parser = _new_validator(schema)
     for start in range(0, len(content), SLICE_BYTES):
         parser.feed(content[start : start + SLICE_BYTES])

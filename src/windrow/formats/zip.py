@@ -64,7 +64,7 @@ class _DirectoryEnd(NamedTuple):
     start: int
     size: int
     announced_count: int
-    zip_start: int  # the bytes before the zip, such as a program that unpacks it
+    zip_start: int  # the number of bytes before the zip, such as those of a program that unpacks it
 
 
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
@@ -83,7 +83,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record with a name, and parse no further records; raise StepError unless exactly one has it."""
+    """Return the record with a name, without parsing all records; raise StepError unless exactly one has this name."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
