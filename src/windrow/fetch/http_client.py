@@ -178,7 +178,7 @@ class _BoundedSink:
         self.is_cut = False
 
     def begin(self, head: ResponseHead) -> None:
-        """Open the sink. Raises TerminalFailure if the announced size of the body is too large."""
+        """Open the sink. Raises TerminalFailure if the body must not be cut and its announced size is too large."""
         self.head = head
         limits, size = self._limits, None if head.status in WITHOUT_BODY else head.size
         self._sink.open(None if limits.cuts_body else size, kept_head(head), self._kept_request)
@@ -292,7 +292,9 @@ def status_error(
 
 
 def target_prefix(site: Site) -> str:
-    """Return what precedes the path in a request line: the origin for http through a proxy (RFC 9112, section 3.2.2).
+    """Return what precedes the path in a request line: the origin for http through a proxy, otherwise "".
+
+    Source: RFC 9112, section 3.2.2.
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')

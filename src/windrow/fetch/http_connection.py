@@ -146,8 +146,8 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent, and
-        StaleConnection if the server had closed the idle connection.
+        Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent,
+        StaleConnection if the server had closed the idle connection, and what `reader` raises.
         """
         assert self._transport is not None
         self._reader = reader
