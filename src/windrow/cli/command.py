@@ -34,7 +34,7 @@ def escape_lines(text: str | Iterable[str]) -> str:
 
 
 class OutputFailed(WindrowError):
-    """Standard output or standard error could not be written."""
+    """Standard output or standard error cannot be written to."""
 
     hint = "make room on the disk, or write to another file, and run the command again"
 
@@ -45,7 +45,7 @@ _IS_PRIVATE = "windrow.private_files"
 
 @dataclass
 class Console:
-    """Prints the results and remarks of a command; its fields are the options that every command has."""
+    """Prints the results and remarks of a command; its fields are the options of every command, and `--quiet`."""
 
     json: bool = False
     verbose: bool = False
@@ -167,7 +167,7 @@ class Option(click.Option):
 class _HelpLayout(click.Command):
     examples: Sequence[str] = ()
     with_declared_examples = False
-    """Whether the help shows the examples that installed collections declare for it."""
+    """Whether the help shows the examples that installed collections declare for the command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Replace old names of options by their present names, then parse."""
@@ -260,7 +260,7 @@ def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter,
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has. Click reads them first: they apply even if another is wrong."""
+    """Return the options that every command has. Click reads them first: they apply even if another option is wrong."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
