@@ -272,7 +272,7 @@ def _read_size(text: str) -> int | None:
 def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
     """Yield a page in pieces, so that only a part of its tree is in memory.
 
-    A piece begins with a link or a row of a table. A piece that is longer than twice `_PIECE_BYTES` is cut.
+    A piece ends before a link or a row of a table, or after twice `_PIECE_BYTES` bytes if there is none.
     """
     start = 0
     while start < len(page):
@@ -306,7 +306,7 @@ def _find_links(piece: bytes, address: str) -> Iterator[html.HtmlElement]:
 
 
 def _direct_child(address: str, href: str) -> str | None:
-    """Return a link's path below the folder's `address`, with its escapes; None if it is not a direct child."""
+    """Return a link's path below the folder's `address`, still escaped; None if it is not a direct child."""
     if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:

@@ -84,7 +84,7 @@ def split_bands(sketch: bytes) -> list[int]:
 
 
 def _spell_plainly(text: str) -> bytes:
-    """Return a text in UTF-8, in lower case, without punctuation: a space, words separated by a space, and spaces."""
+    """Return a text in UTF-8, in lower case and without ASCII punctuation, with a space before and spaces after it."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
     return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES

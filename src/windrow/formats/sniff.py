@@ -47,9 +47,8 @@ _FEED_TYPE_BY_ROOT = {b"rss": "application/rss+xml", b"feed": "application/atom+
 class MediaType(NamedTuple):
     """A document's media type.
 
-    `essence` has no parameters: `text/html`. `conflict` is whether `essence` differs from the type that the server
-    announced, which the document contradicts. A feed that is announced as HTML, and a PDF that is announced as a
-    download, do not contradict it.
+    `essence` has no parameters: `text/html`. `conflict` is whether `essence` differs from the announced type because
+    the document contradicts that type. A feed announced as HTML and a PDF announced as a download do not contradict it.
     """
 
     essence: str

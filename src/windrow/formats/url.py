@@ -92,7 +92,10 @@ def describe_bad_address(text: str) -> str:
 
 
 def _apply_own_rules(address: str) -> str:
-    """Apply this module's own rules to an address from ada, without its fragment; return an empty text to refuse it."""
+    """Apply this module's own rules to an address that `ada_url` normalised; return "" if they refuse it.
+
+    The address does not have its fragment any more.
+    """
     scheme, _, after_scheme = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""

@@ -71,7 +71,7 @@ def read_sitemap_entry(element: etree._Element) -> _Row:
 
 
 def first_child_text(element: etree._Element, *names: str) -> str:
-    """Return the first text among the children with these local names, in the order of the names; empty if none."""
+    """Return the first text among the children with these local names, in the order of the names, or ""."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             if child_text := (child.text or "").strip():

@@ -100,7 +100,7 @@ def admit(content: bytes, limits: Limits) -> XmlText:
 def require_root(text: XmlText) -> XmlText:
     """Return a document unchanged; raise StepError if something that XML does not allow precedes its root.
 
-    A parser that skips it, such as a second byte order mark, would also skip a document type declaration after it.
+    A parser that skips it (for example a second byte order mark) would also skip a document type declaration after it.
     """
     if not text.root:
         build_tree(text.content)  # raises an error with the fault and its position

@@ -242,7 +242,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
 
 @lru_cache(maxsize=16)
 def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser for many documents: creating one would take a fifth of the time for a small document."""
+    """Return a parser that is used again: creating one takes a fifth of the time for a small document."""
     return _new_validator(schema)
 
 

@@ -2,7 +2,8 @@
 
 `read_members` reads the directory and checks every entry before a byte is inflated. `open_member` inflates one entry,
 and stops if it has more bytes than it announces. The name of a member is only looked up in the directory; it is never
-used as the path of a file. Limits are checked before bytes are read, and every fault is a `StepError` with its reason.
+used as the path of a file. Limits are checked before bytes are read. Every fault has a reason: that of a `StepError`
+about the whole zip, or that of a single entry.
 """
 
 from __future__ import annotations
