@@ -129,7 +129,7 @@ class FtpConnection(Connection):
             raise
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file (RETR) into the sink, resuming at `sink.start` if the server supports it (REST).
+        """Get one file (RETR) into the sink, from `sink.start` on if it is unchanged and the server supports REST.
 
         Raises TransientFailure (SIZE_MISMATCH) if the server announces a size and another number of bytes arrives,
         since the file may be growing.

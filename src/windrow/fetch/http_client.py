@@ -167,7 +167,7 @@ class HttpClient:
 
 
 class _BoundedSink:
-    """Writes a response into a sink, up to the limit of its body. `head` is None until the head has arrived."""
+    """Writes a response into a sink, and limits the size of its body. `head` is None until the head has arrived."""
 
     __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "head", "is_cut")
 
@@ -219,7 +219,7 @@ _ERRORS_BY_STATUS: dict[int, tuple[type[TransportError], Reason]] = {
 
 
 def field_lines(fields: Mapping[str, str]) -> str:
-    r"""Return fields as header lines. A field with a value that is not printable, such as a line break, is left out.
+    r"""Return fields as header lines, without fields whose values have unprintable characters, such as a line break.
 
     >>> field_lines({"If-None-Match": '"x"', "Cookie": "a\r\nb"})
     'If-None-Match: "x"\r\n'
