@@ -282,7 +282,7 @@ def shared_options() -> list[click.Parameter]:
 
 
 def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
-    """Declare an option that is shown in this section of the help. `kw` are further arguments of `Option`."""
+    """Declare an option that is shown in the section `section` of the help. `kw` are more arguments of `Option`."""
     return click.option(*names, cls=Option, section=section, **kw)
 
 
