@@ -455,8 +455,8 @@ def format_cdxj_line(
 ) -> str:
     """Return a CDXJ line without a line feed.
 
-    `time` is spelt as in WARC-Date, and `digest` as in `windrow.digest`. A `status` of None or 0 is left out. `record`
-    has the WARC file's name, and the offset and length of the record in bytes.
+    `time` is spelt as in WARC-Date; `digest` is spelt as in `windrow.digest`. A `status` of None or 0 is left out.
+    `record` has the WARC file's name, and the offset and length of the record in bytes.
     """
     warc, offset, length = record
     status_member = f'"status": "{status}", ' if status else ""

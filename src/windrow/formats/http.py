@@ -1,7 +1,7 @@
 """Read the head of archived HTTP responses and its fields, and decode the body.
 
-A body may be an attack, so it is inflated piece by piece, and only up to the bounds. Its bytes decide whether it is
-really gzip or chunked, because some servers announce codings that they did not apply.
+A body may be an attack, so it is inflated piece by piece, and only up to a size and a ratio. Its bytes decide whether
+it is really gzip or chunked, because some servers announce codings that they did not apply.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def redecode_as_utf_8(value: str) -> str:
-    """Return a field's value, which was decoded as Latin-1, as UTF-8; return it unchanged if it is not UTF-8.
+    """Decode a field's value as UTF-8 after it was decoded as Latin-1; return it unchanged if it is not UTF-8.
 
     >>> redecode_as_utf_8("/caf\u00c3\u00a9"), redecode_as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')

@@ -59,7 +59,7 @@ def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _fold_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
-    """Replace each run of lines that are more than `context` lines from any change with one that has their number."""
+    """Yield the lines; in place of lines that are more than `context` lines from any change, yield their number."""
     is_shown = [False] * len(lines)
     last_change = -context - 1
     for index, line in enumerate(lines):

@@ -34,7 +34,7 @@ def _markdown_parser() -> MarkdownIt:
 
 
 def read_markdown(text: str) -> Markdown:
-    r"""Convert a text to HTML. The caller must first cut it to `MAX_CHARACTERS` characters.
+    r"""Convert a text to HTML, and read its front matter. The caller must first cut it to `MAX_CHARACTERS` characters.
 
     >>> read_markdown("---\ntitle: 'Tea'\n---\n# How\n\n*Hot*")
     Markdown(html='<h1>How</h1>\n<p><em>Hot</em></p>\n', front={'title': 'Tea'})

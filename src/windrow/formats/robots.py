@@ -124,7 +124,7 @@ _KEYS = {
 class RobotsVerdict(NamedTuple):
     """Whether an address may be requested, and the line of robots.txt that decides it.
 
-    `reason` is None if the address may be requested. `line` is the number of the line, from 1, and `text` the line as
+    `reason` is None if the address may be requested. `line` is the number of the line, from 1; `text` is the line as
     written. If no line decides, `line` is None and `text` is empty.
     """
 
@@ -186,8 +186,8 @@ class Robots:
     def decide(self, target: str) -> RobotsVerdict:
         r"""Decide whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; of two equally long rules, the rule that allows. /robots.txt is always
-        allowed; if `refusal` is set, no other address is.
+        The longest matching rule decides; if two are equally long, the one that allows decides. /robots.txt is always
+        allowed; if `refusal` is set, nothing else is allowed.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.decide("/a.pdf")
@@ -281,7 +281,7 @@ def product_token(agent: str) -> str:
 
 
 def _split_line(line: str) -> tuple[str, str]:
-    """Return the key of a line, as `_KEYS` spells it or empty if it is not known, and the line's value."""
+    """Return the key of a line in the spelling of `_KEYS` (empty if it is not known), and the value of the line."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
     key = _KEYS.get(match[1].lower(), "") if match else ""

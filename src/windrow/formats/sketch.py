@@ -34,7 +34,7 @@ MIN_SHINGLES: Final = 16
 """The minimum number of shingles of a text that has a sketch; shorter texts are not compared."""
 
 MAX_CHARACTERS: Final = 200_000
-"""The maximum number of characters of a text that are used."""
+"""The maximum number of characters of a text that are used for its sketch; the rest of the text is ignored."""
 
 SHINGLE_BYTES: Final = 20
 """The number of bytes of a shingle."""

@@ -82,7 +82,7 @@ MediaType(essence='application/json', conflict=False))
 
 
 def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> MediaType:
-    """Return the type of a document that is announced as binary: servers often send a page instead of a missing file.
+    """Return the type of a document that is announced as binary; it may be a page, sent instead of a missing file.
 
     `signed_type` is the type whose signature the first bytes have, or an empty text.
     """

@@ -116,7 +116,7 @@ def _passage_text(root: etree._Element, path: str) -> str | None:
 
 
 def _published_date(element: etree._Element) -> str | bool | None:
-    """Return the date of publication. It is None if `when` is missing, and False, as in 2018, if there is no date."""
+    """Return the date of publication, None if its `when` is missing, or False (as in 2018) if there is no date."""
     date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 

@@ -54,8 +54,8 @@ class UrlHint(NamedTuple):
 class UrlHints:
     """The hints of a document.
 
-    `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address, and
-    `left_out` the number of entries after the first `MAX_ENTRIES`.
+    `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address; `left_out`
+    is the number of entries after the first `MAX_ENTRIES`.
     """
 
     kind: HintKind

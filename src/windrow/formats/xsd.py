@@ -199,7 +199,7 @@ def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]
 
 
 def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Validate a document that `xml.admit` returned, as `validate` does."""
+    """Validate a document that `xml.admit` returned; return and raise what `validate` does."""
     content = xml.require_root(text).content
     finding_count = _count_findings(content, schema)
     if not finding_count:

@@ -84,7 +84,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record with a name, without parsing all records; raise StepError unless exactly one has this name."""
+    """Return the record with the name `name`, without parsing all; raise StepError unless exactly one has this name."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
@@ -318,7 +318,7 @@ def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True
 
     Raises StepError, for the whole zip, if it is not a zip, is truncated or split, has too many entries, announces
     more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
-    Any other fault is the `reason` of a single entry; with `refuse_archives`, so is the name of an archive.
+    Any other fault is the `reason` of a single entry; with `refuse_archives`, the name of an archive is such a fault.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -362,7 +362,7 @@ def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
 
 
 def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content in blocks; raise StepError if it has a `reason`, or its size or checksum is wrong."""
+    """Yield a member's content in blocks; raise StepError if it has a `reason`, or if its size or checksum is wrong."""
     return open_inflated(view, member).blocks()
 
 
