@@ -1,4 +1,4 @@
-"""The HTTP client of crawls, for which a response of any status is a result and not an error.
+"""The HTTP client of crawls and of `windrow try`, for which a response of any status is a result and not an error.
 
 Below it are functions for the heads of requests and responses, as sent and as archived, and for their fields.
 """
@@ -276,8 +276,8 @@ def status_error(
 ) -> TransportError:
     """Return the error for a response from `address` with a status that is not a success.
 
-    `reason` is the text after the status. `target` is the response's Location and `retry_after` its Retry-After, which
-    counts from `now` on; both are "" if missing.
+    `reason` is the text after the status. `target` is the response's Location; `retry_after` is its Retry-After, which
+    counts from `now` on. Both are "" if they are missing.
     """
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:

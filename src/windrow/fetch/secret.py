@@ -191,7 +191,7 @@ class HidingSink:
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a response. `head` and `request` are the HTTP heads, the request already without secrets."""
+        """Begin a response. `head` is its HTTP head; `request` is the request, already without secrets."""
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:

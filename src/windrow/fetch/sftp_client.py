@@ -181,7 +181,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         return await self._handle(self._request(_OPENDIR, _encode_string(path)))
 
     async def _handle(self, response: asyncio.Future[Response]) -> bytes:
-        """Return the handle in a response, with its length before it, as requests need it."""
+        """Return the handle in a response, with its length before it, so that requests can contain it unchanged."""
         return _encode_string(bytes(_read_string(self._payload(await response, _HANDLE), 0)[0]))
 
     def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Response]:

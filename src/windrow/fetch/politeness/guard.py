@@ -117,7 +117,7 @@ def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
 
 
 def describe_refusal(host_name: str, reason: Reason) -> str:
-    """Return a message that says why windrow does not connect to a host; for a private one, also how to allow it.
+    """Return a message that says why windrow does not connect to a host and, for a private address, how to allow it.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
     'to allow it, add to its source: private_hosts = ["fd00::1"]'

@@ -65,7 +65,7 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
     """Return the normal form of the URL to which a redirect of robots.txt leads, or "" if it is not followed.
 
-    `location` is its Location, `base` the URL that was requested, `hops` the number of redirects followed before.
+    `location` is its Location, `base` is the URL that was requested, `hops` is how many redirects were followed before.
 
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
     'https://example.org/r.txt'
