@@ -92,7 +92,7 @@ class Console:
         _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))), flush=True)
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
-        """Print an error and its hint to standard error, even with `--quiet`; with `--json`, as a line of JSON."""
+        """Print an error and its hint to standard error, even with `--quiet`; `--json` makes them a line of JSON."""
         if self.json:
             message = {"type": "error", "message": text, "hint": hint, "exit_code": code, "reason": reason}
             _write(sys.stderr, escape_json(json.dumps(message)))
