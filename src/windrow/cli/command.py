@@ -138,7 +138,7 @@ EXIT_CODES = {
 """The exit codes and their meaning, the same for every command."""
 
 SHORT_HELP_LIMIT = 200
-"""The maximum length of a command's line in a list of commands, in characters. It is never reached."""
+"""The maximum length of a command's line in a list of commands, in characters. No line is longer, so none is cut."""
 
 COMMON_SECTION = "For every command"
 DEFAULT_SECTION = "Options"

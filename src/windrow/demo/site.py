@@ -269,7 +269,7 @@ def _news_article(slug: str, day: int) -> SiteResponse:
 
 
 def _council_calendar(day: int) -> SiteResponse:
-    """Return the council's meetings as iCalendar. On the second day one is moved, one cancelled and one added."""
+    """Return the council's meetings as iCalendar. On the second day, one is moved, one is cancelled, one is added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
     for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
         lines += [

@@ -110,7 +110,7 @@ class FtpConnection(Connection):
     def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
         """Yield a session, and map errors in the block to errors about `path`.
 
-        The session is a new one if the server was asked in advance for another file than `requested_path`.
+        The session is a new one if the server was asked in advance for a file other than `requested_path`.
         """
         if self._expected and self._expected.path != requested_path:
             self._disconnect()  # the server sends a file that is not needed

@@ -147,7 +147,7 @@ class HttpClient:
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or a new one if it is missing or stale. Errors name `address`."""
+        """Send a request over the open connection, or over a new one if none is usable. Errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection

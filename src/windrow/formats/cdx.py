@@ -5,8 +5,8 @@ comment. What a collection requires of captures (a status, a media type, a diges
 
 Keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the Wayback
 Machine, so that indexes can be joined. The labels of the host name are in reverse order; `www`, default ports and
-session ids are left out. Letters are in lower case, and percent escapes in their shortest form. In the path, `.` and
-`..` are resolved; empty segments and a slash at the end are removed. The fields of the query are sorted.
+session ids are left out. Letters are in lower case, and nested percent escapes are undone. In the path, `.` and `..`
+are resolved; empty segments and a slash at the end are removed. The fields of the query are sorted.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
-    """Open a document for a block; raise MissingExtra, or StepError if it is too large, has a password or is broken."""
+    """Open a document for a block; raise MissingExtra without the extra `pdf`, StepError if it cannot be read."""
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:

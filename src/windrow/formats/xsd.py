@@ -252,7 +252,7 @@ def _new_validator(schema: XmlSchema) -> etree.XMLParser:
 
 
 def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
-    """Return a document up to the slice in which it exceeds `MAX_FINDINGS` findings, or the whole if it never does."""
+    """Return a document up to the slice in which it exceeds `MAX_FINDINGS` findings, or else the whole document."""
     parser = _new_validator(schema)
     for start in range(0, len(content), SLICE_BYTES):
         parser.feed(content[start : start + SLICE_BYTES])
