@@ -1,11 +1,11 @@
 """Sketches of texts, to find near-duplicates among many texts.
 
 A text is represented by the set of its shingles: the 20 bytes from the start of each word of three bytes or more (about
-three words), in lower case and without punctuation. The similarity of two texts is the share of shingles that they have
-in common (Broder, On the resemblance and containment of documents, 1997). A sketch has a byte of the hash of each of 96
-shingles, chosen as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017). The share of equal bytes of two
-sketches estimates the similarity of their texts. The sketches of similar texts usually agree in all five bytes of at
-least one of twelve bands, so only texts with an equal band need to be compared.
+three words), in lower case and without ASCII punctuation. The similarity of two texts is the share of shingles that
+they have in common (Broder, On the resemblance and containment of documents, 1997). A sketch has a byte of the hash of
+each of 96 shingles, chosen as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017). The share of equal
+bytes of two sketches estimates the similarity of their texts. The sketches of similar texts usually agree in all five
+bytes of at least one of twelve bands, so only texts with an equal band need to be compared.
 """
 
 from __future__ import annotations
