@@ -53,7 +53,10 @@ def changes_command(
 def _print_changes(
     console: Console, workspace: Windrow, changes: list[SourceChange], form: str, since: datetime | str | None
 ) -> None:
-    """Print changes as `form` or as JSON. Unless `since` is a time, text also says if the last session was killed."""
+    """Print changes in the form `form` or, with `--json`, as JSON.
+
+    The form `text` also says if the last session was killed, unless `since` is a time.
+    """
     if console.json:
         for change in changes:
             console.message("source_change", change)

@@ -34,7 +34,7 @@ def escape_lines(text: str | Iterable[str]) -> str:
 
 
 class OutputFailed(WindrowError):
-    """Standard output or standard error could not be written."""
+    """Standard output or standard error cannot be written to."""
 
     hint = "make room on the disk, or write to another file, and run the command again"
 
@@ -45,7 +45,7 @@ _IS_PRIVATE = "windrow.private_files"
 
 @dataclass
 class Console:
-    """Prints the results and remarks of a command; its fields are the options that every command has."""
+    """Prints the results and remarks of a command; its fields are the options of every command, and `--quiet`."""
 
     json: bool = False
     verbose: bool = False
@@ -92,7 +92,7 @@ class Console:
         _write(sys.stdout, escape_json(json.dumps(json_message(kind, body, omit_empty=omit_empty))), flush=True)
 
     def error(self, text: str, hint: str, code: int, reason: str = "") -> None:
-        """Print an error and its hint to standard error, even with `--quiet`; with `--json`, as a line of JSON."""
+        """Print an error and its hint to standard error, even with `--quiet`; `--json` makes them a line of JSON."""
         if self.json:
             message = {"type": "error", "message": text, "hint": hint, "exit_code": code, "reason": reason}
             _write(sys.stderr, escape_json(json.dumps(message)))
@@ -138,7 +138,7 @@ EXIT_CODES = {
 """The exit codes and their meaning, the same for every command."""
 
 SHORT_HELP_LIMIT = 200
-"""The maximum length of a command's line in a list of commands, in characters. It is never reached."""
+"""The maximum length of a command's line in a list of commands, in characters. No line is longer, so none is cut."""
 
 COMMON_SECTION = "For every command"
 DEFAULT_SECTION = "Options"
@@ -167,7 +167,7 @@ class Option(click.Option):
 class _HelpLayout(click.Command):
     examples: Sequence[str] = ()
     with_declared_examples = False
-    """Whether the help shows the examples that installed collections declare for it."""
+    """Whether the help shows the examples that installed collections declare for the command."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Replace old names of options by their present names, then parse."""
@@ -260,7 +260,7 @@ def _console_setter(attribute: str) -> Callable[[click.Context, click.Parameter,
 
 
 def shared_options() -> list[click.Parameter]:
-    """Return the options that every command has. Click reads them first: they apply even if another is wrong."""
+    """Return the options that every command has. Click reads them first: they apply even if another option is wrong."""
     folder = click.Path(path_type=Path, file_okay=False)
     return [
         Option(
@@ -282,7 +282,7 @@ def shared_options() -> list[click.Parameter]:
 
 
 def option(*names: str, section: str = DEFAULT_SECTION, **kw: Any) -> Callable[[Any], Any]:
-    """Declare an option that is shown in this section of the help. `kw` are further arguments of `Option`."""
+    """Declare an option that is shown in the section `section` of the help. `kw` are more arguments of `Option`."""
     return click.option(*names, cls=Option, section=section, **kw)
 
 

@@ -14,7 +14,7 @@ from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import table
 
 _COMMENT = re.compile(r"^<!--.*?-->\n+", re.MULTILINE)
-"""HTML comments: they contain the code that generates parts of the manual, which readers should not see."""
+"""Matches HTML comments, which contain the code that generates parts of the manual; readers should not see them."""
 
 
 def manual_pages() -> dict[str, Path]:

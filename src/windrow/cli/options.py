@@ -162,7 +162,7 @@ class SettingType(click.ParamType):  # type: ignore[type-arg]
 
 
 class DeclaredOptions(Command):
-    """A command with an option for each setting of the installed collections that has a flag."""
+    """A command with an option for each setting that `declared` returns and that has a flag."""
 
     section = ""
 

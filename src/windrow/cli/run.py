@@ -164,7 +164,7 @@ def _report_missing_sources(console: Console, config: Workspace, names: Sequence
 
 
 def print_summary(console: Console, summary: SessionSummary) -> None:
-    """Print a session's summary: to standard output as JSON, to standard error as text."""
+    """Print a session's summary: with `--json` as JSON to standard output, otherwise as text to standard error."""
     from windrow.cli.status import summary_lines  # noqa: PLC0415
 
     if console.json:

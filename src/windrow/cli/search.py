@@ -107,7 +107,7 @@ _SHOWN_VALUES = 12  # of each facet
 
 
 def _highlight(pieces: Sequence[tuple[str, bool]], styled: bool) -> str:
-    """Join pieces, each (text, whether it is a match), to one line; matches are bold if `styled`."""
+    """Join pieces, which are pairs (text, whether it is a match), into one line; matches are bold if `styled`."""
     texts = []
     for piece, is_match in pieces:
         text = escape_lines(" ".join(f".{piece}.".split())[1:-1])  # the dots protect blanks at the ends

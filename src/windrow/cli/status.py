@@ -71,9 +71,10 @@ def left_out_table(rules: Sequence[RuleCount]) -> list[str]:
 
 
 def describe_end(summary: SessionSummary) -> str:
-    """Describe how a session ended: "all well" if nothing failed and no cap left out a part of a document.
+    """Describe how a session ended: "all well" if there is nothing to report.
 
-    Addresses that rules leave out are not failures.
+    Reported are refused and failed items, parts of documents that caps left out, warnings, and errors at sources.
+    Addresses that rules leave out are not reported.
     """
     code = summary.exit_code or 0
     if code == SOURCES_FAILED:

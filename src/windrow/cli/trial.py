@@ -70,7 +70,7 @@ class _PartPrinter:
     def __init__(self, console: Console, limit: int) -> None:
         self._console = console
         self._limit = limit
-        self._counts: dict[tuple[str, str], int] = {}  # of findings and of records, by ("findings", document's name)
+        self._counts: dict[tuple[str, str], int] = {}  # by "findings" or "records", and the document's name
 
     def print(self, kind: str, part: TrialPart) -> None:
         """Print a part; `kind` is its `type` in JSON."""

@@ -67,7 +67,7 @@ def serve_ftp(root: Path, password: str) -> Iterator[RunningServer]:
 
 @contextmanager
 def serve_sftp(root: Path, password: str) -> Iterator[RunningServer]:
-    """Serve a folder over SFTP with a new host key, which its settings pin; raise MissingExtra without asyncssh."""
+    """Serve a folder over SFTP; the server's settings pin its new host key. Raise MissingExtra without asyncssh."""
     try:
         import asyncssh  # noqa: PLC0415 an extra
     except ImportError as error:

@@ -52,7 +52,7 @@ short_name = "Wtsi"
 full_name = "Wellcome Sanger Institute"
 """
 MARKER_FILE = ".windrow-demo"
-"""An empty file that marks the folder of an earlier demo, whose content may be deleted."""
+"""The name of an empty file that marks the folder of an earlier demo, whose content may be deleted."""
 
 
 class DemoResult(NamedTuple):

@@ -182,7 +182,7 @@ TOWN_SOURCES = {
         'branch = "Town"\nentity = "Harbour Council"\ntimezone = "Europe/London"\n'
     ),
 }
-"""The settings of the sources of these sites; `{origin}` is replaced by the site's origin."""
+"""The settings of the source of each site, as TOML; `{origin}` is replaced by the site's origin."""
 
 # By slug, which is the page's name: title, author, time of publication, and the paragraphs.
 _NEWS_ARTICLES = {
@@ -269,7 +269,7 @@ def _news_article(slug: str, day: int) -> SiteResponse:
 
 
 def _council_calendar(day: int) -> SiteResponse:
-    """Return the council's meetings as iCalendar. On the second day one is moved, one cancelled and one added."""
+    """Return the council's meetings as iCalendar. On the second day, one is moved, one is cancelled, one is added."""
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//Harbour Council//Calendar//EN"]
     for uid, title, start, status in _MEETINGS if day == 1 else _CHANGED_MEETINGS:
         lines += [

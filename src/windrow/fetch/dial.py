@@ -26,7 +26,8 @@ ResolvedAddress = tuple[socket.AddressFamily, socket.SocketKind, int, str, Any]
 def connect_socket(site: Site, default_port: int) -> socket.socket:
     """Connect to the first of a site's IP addresses that accepts within `site.timeout` seconds.
 
-    Raises a TransportError if the host name cannot be resolved, or if the guard or the server refuses every address.
+    Raises a TransportError if the host name cannot be resolved, if the guard refuses all IP addresses, or if none of
+    those that it allows can be connected to.
     """
     last_error: OSError = OSError("the host name has no IP address")
     try:
@@ -104,7 +105,7 @@ NETWORK_ERRORS = (OSError, EOFError)
 
 
 def map_network_error(error: BaseException, address: str, *, was_open: bool) -> TransportError:
-    """Return the TransportError for an error of a socket, the resolver or TLS.
+    """Return the TransportError for an error of a socket, the resolver or TLS; return a TransportError unchanged.
 
     The message names `address`. `was_open` is whether the connection was open before the error.
     """

@@ -65,7 +65,8 @@ def map_error(error: BaseException, address: str) -> TransportError:
 class _EarlyRequest(NamedTuple):
     """A file that was requested in advance. `path` is the path given to `expect`.
 
-    `size` is None if it is unknown or was not requested. `source` is the socket for `accept_data`, or an error.
+    `size` is None if it is unknown or was not requested. `source` is the socket for `accept_data`, or the error with
+    which the request failed.
     """
 
     path: str
@@ -109,7 +110,7 @@ class FtpConnection(Connection):
     def _use_session(self, path: str, requested_path: str = "") -> Iterator[FtpSession]:
         """Yield a session, and map errors in the block to errors about `path`.
 
-        The session is a new one if the server was asked in advance for another file than `requested_path`.
+        The session is a new one if the server was asked in advance for a file other than `requested_path`.
         """
         if self._expected and self._expected.path != requested_path:
             self._disconnect()  # the server sends a file that is not needed
@@ -128,10 +129,10 @@ class FtpConnection(Connection):
             raise
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file (RETR) into the sink, resuming at `sink.start` if the server supports it (REST).
+        """Get one file (RETR) into the sink, from `sink.start` on if it is unchanged and the server supports REST.
 
-        Raises TransientFailure (SIZE_MISMATCH) unless as many bytes arrive as were announced, since the file may be
-        growing.
+        Raises TransientFailure (SIZE_MISMATCH) if the server announces a size and another number of bytes arrives,
+        since the file may be growing.
         """
         full_path = server_path(self.open().site, path)
         with self._use_session(path, "" if sink.start else path) as session:
@@ -177,7 +178,7 @@ class FtpConnection(Connection):
     ) -> tuple[int, int | None, tuple[socket.socket, str]]:
         """Start a transfer.
 
-        Return its offset, the size of the file (None: not known yet), and the result of `open_data`.
+        Return its offset, the size of the file (None: unknown), and the result of `open_data`.
         """
         expected, self._expected = self._expected, None
         if expected is not None:
@@ -204,9 +205,10 @@ class FtpConnection(Connection):
         return start, size
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by MLSD, by LIST if the server lacks MLSD, or by NLST if the format of LIST is unknown.
+        """List a folder, or return None if it does not exist.
 
-        MLSD returns times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
+        The command is MLSD, LIST if the server lacks MLSD, or NLST if the format of LIST is unknown. MLSD returns
+        times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -237,7 +239,7 @@ class FtpConnection(Connection):
         return entries
 
     async def close(self) -> None:
-        """Send QUIT without waiting for the reply."""
+        """Send QUIT, and close the connection without waiting for the reply."""
         if self._session:
             with suppress(OSError):
                 self._session.push(b"QUIT\r\n")

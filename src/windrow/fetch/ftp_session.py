@@ -129,7 +129,11 @@ class FtpSession(ftplib.FTP):
         return b"\n".join(lines).decode("utf-8", "surrogateescape")
 
     def _line(self, deadline: float) -> bytes:
-        """Read a line without its break. Raises TimeoutError after `deadline` (time.monotonic), Broken or EOFError."""
+        """Read a line without its line break.
+
+        Raises TimeoutError after `deadline` (time.monotonic), Broken for a line that is too long, and EOFError if the
+        server closed the connection.
+        """
         assert self.sock is not None
         while (line_end := self._unread.find(b"\n")) < 0:
             if len(self._unread) > _MAX_LINE:
@@ -167,7 +171,10 @@ class FtpSession(ftplib.FTP):
         return source
 
     def accept_data(self, source: socket.socket) -> tuple[socket.socket, str]:
-        """Wait until the server sends data over `source`. Return what `open_data` returns, or raise an ftplib error."""
+        """Wait for the reply that precedes the data. Return what `open_data` returns, or raise an ftplib error.
+
+        `source` is the socket that `request_data` returned.
+        """
         try:
             reply = self.getmultiline()
             if reply[:1] == "2":  # some servers send a completion reply too early
@@ -297,7 +304,7 @@ def reply_error(reply: str) -> ftplib.Error:
 
 
 def passive_port(reply: str) -> int:
-    """Return the port in a reply to EPSV (229) or PASV (227), or raise an ftplib error. Its IP address is ignored.
+    """Return the port in a reply to EPSV (229) or PASV (227), or raise an ftplib error. An IP address in it is ignored.
 
     >>> passive_port("229 Extended Passive (|||50001|)"), passive_port("227 Now passive (10,0,0,9,195,81).")
     (50001, 50001)

@@ -1,4 +1,4 @@
-"""The HTTP client of crawls, for which a response of any status is a result and not an error.
+"""The HTTP client of crawls and of `windrow try`, for which a response of any status is a result and not an error.
 
 Below it are functions for the heads of requests and responses, as sent and as archived, and for their fields.
 """
@@ -147,7 +147,7 @@ class HttpClient:
     async def _exchange(
         self, request: bytes, sink: _BoundedSink, address: str, limits: ResponseLimits, body: RequestBody | None
     ) -> None:
-        """Send a request over the open connection, or a new one if it is missing or stale. Errors name `address`."""
+        """Send a request over the open connection, or over a new one if none is usable. Errors name `address`."""
         self.stale = 0
         while True:
             connection = self._connection
@@ -167,7 +167,7 @@ class HttpClient:
 
 
 class _BoundedSink:
-    """Writes a response into a sink, up to the limit of its body. `head` is None until the head has arrived."""
+    """Writes a response into a sink, and limits the size of its body. `head` is None until the head has arrived."""
 
     __slots__ = ("_address", "_kept_request", "_limits", "_sink", "_size", "head", "is_cut")
 
@@ -178,7 +178,7 @@ class _BoundedSink:
         self.is_cut = False
 
     def begin(self, head: ResponseHead) -> None:
-        """Open the sink. Raises TerminalFailure if the announced size of the body is too large."""
+        """Open the sink. Raises TerminalFailure if the body must not be cut and its announced size is too large."""
         self.head = head
         limits, size = self._limits, None if head.status in WITHOUT_BODY else head.size
         self._sink.open(None if limits.cuts_body else size, kept_head(head), self._kept_request)
@@ -219,7 +219,7 @@ _ERRORS_BY_STATUS: dict[int, tuple[type[TransportError], Reason]] = {
 
 
 def field_lines(fields: Mapping[str, str]) -> str:
-    r"""Return fields as header lines. A field with a value that is not printable, such as a line break, is left out.
+    r"""Return fields as header lines, without fields whose values have unprintable characters, such as a line break.
 
     >>> field_lines({"If-None-Match": '"x"', "Cookie": "a\r\nb"})
     'If-None-Match: "x"\r\n'
@@ -276,8 +276,8 @@ def status_error(
 ) -> TransportError:
     """Return the error for a response from `address` with a status that is not a success.
 
-    `reason` is the text after the status. `target` is the response's Location and `retry_after` its Retry-After, which
-    counts from `now` on; both are "" if missing.
+    `reason` is the text after the status. `target` is the response's Location; `retry_after` is its Retry-After, which
+    counts from `now` on. Both are "" if they are missing.
     """
     message = f"{address}: {status} {printable(reason)}".rstrip()
     if 300 <= status < 400 and target:
@@ -292,7 +292,9 @@ def status_error(
 
 
 def target_prefix(site: Site) -> str:
-    """Return what precedes the path in a request line: the origin for http through a proxy (RFC 9112, section 3.2.2).
+    """Return what precedes the path in a request line: the origin for http through a proxy, otherwise "".
+
+    Source: RFC 9112, section 3.2.2.
 
     >>> target_prefix(Site("http", "a.example", proxy="http://p")), target_prefix(Site("https", "a.example", proxy="http://p"))
     ('http://a.example', '')

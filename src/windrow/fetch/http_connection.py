@@ -146,8 +146,8 @@ class HttpConnection(asyncio.BufferedProtocol):
     ) -> None:
         """Send a request and the blocks of its body, and wait until `reader` has the complete response.
 
-        Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent, and
-        StaleConnection if the server had closed the idle connection.
+        Raises TimeoutError after `seconds`, or after `silence` seconds in which nothing was received or sent,
+        StaleConnection if the server had closed the idle connection, and what `reader` raises.
         """
         assert self._transport is not None
         self._reader = reader
@@ -234,8 +234,8 @@ class HttpConnection(asyncio.BufferedProtocol):
 async def connect_web(site: Site) -> HttpConnection:
     """Connect to a web site, directly or through its proxy, encrypted if its scheme is https.
 
-    Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake as many. `ca_bundle` is
-    used for the site and for its proxy. Raises a TransportError.
+    Each IP address has `site.timeout` seconds to accept the connection, and each TLS handshake may take as long.
+    `ca_bundle` is used for the site and for its proxy. Raises a TransportError.
     """
     port = site.port or _DEFAULT_PORTS[site.scheme]
     tls = tls_context(site) if site.scheme == "https" else None
@@ -361,7 +361,7 @@ def _alternate_families(addresses: Sequence[ResolvedAddress]) -> Iterator[Resolv
 
 
 async def _open_tunnel(connection: HttpConnection, site: Site, port: int, proxy: HttpProxy) -> None:
-    """Open a tunnel to a port of the site through its proxy (CONNECT, RFC 9110, section 9.3.6)."""
+    """Open a tunnel to a port of the site through its proxy (RFC 9110, section 9.3.6), or raise a TransportError."""
     proxy_address = f"{public_address(site)}: its proxy"
     host_and_port = f"[{site.host}]:{port}" if ":" in site.host else f"{site.host}:{port}"
 

@@ -123,9 +123,9 @@ class HttpFiles(Connection):
     async def _request(
         self, url: str, headers: Mapping[str, str], address: str, begin: OnHead, write: Callable[[memoryview], object]
     ) -> None:
-        """Send a request. Call `begin` with the head of the response.
+        """Send a request, and call `begin` with the head of the response.
 
-        Raise the error that it returns, or write the body.
+        If it returns an error, that error is raised; otherwise the body is passed to `write` block by block.
         """
         target = f"{target_prefix(self._ascii_site)}{request_target(self._site.origin, url)}"
         request = f"GET {target} HTTP/1.1\r\n{self._header_lines}{field_lines(headers)}\r\n".encode()
@@ -160,7 +160,7 @@ class HttpFiles(Connection):
         take_head: Callable[[HttpConnection, ResponseHead], None],
         take_block: Callable[[memoryview], None],
     ) -> None:
-        """Send a request over an idle or a new connection. The head must come within twice the site's timeout."""
+        """Send a request over an idle or a new connection. The head must arrive within twice the site's timeout."""
         loop, timeout = asyncio.get_running_loop(), self._site.timeout
         deadline = loop.time() + 2 * timeout
         while True:
@@ -226,7 +226,7 @@ class HttpFiles(Connection):
         return length
 
     async def list(self, folder: str) -> Entries | None:
-        """List a folder by its index page or the site's manifest, or return None if it does not exist.
+        """List a folder by the site's manifest or by its index page; return None if the index page does not exist.
 
         Raises a TransportError.
         """

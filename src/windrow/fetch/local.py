@@ -90,7 +90,10 @@ class LocalConnection(Connection):
         )
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Copy a regular file into the sink, from `sink.start` on. Raises TerminalFailure for anything else."""
+        """Copy a file into the sink, from `sink.start` on if it is unchanged. Raises a TransportError if that fails.
+
+        Links, devices and folders are refused with NOT_A_FILE.
+        """
         try:
             descriptor = self._open(path, 0)
         except OSError as error:

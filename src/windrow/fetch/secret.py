@@ -78,7 +78,7 @@ class SentSecrets:
     """
 
     def __init__(self, site: Site, credentials: Sequence[Credential] = ()) -> None:
-        """Read the secrets for a site. Raises TerminalFailure if one cannot be read, or would be sent unencrypted."""
+        """Read the secrets for a site. Raises TerminalFailure if one cannot be used, or would be sent unencrypted."""
         if credentials and site.scheme != "https" and not (is_loopback(site.host) and not site.proxy):
             raise TerminalFailure(
                 f"{public_address(site)}: a secret may only be sent over https",
@@ -191,7 +191,7 @@ class HidingSink:
         self._held = b""
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a response. `head` and `request` are the HTTP heads, the request already without secrets."""
+        """Begin a response. `head` is its HTTP head; `request` is the request, already without secrets."""
         self._sink.open(size, self._secrets.hide(head), request)
 
     def restart(self) -> None:
@@ -270,7 +270,7 @@ class S3Signer:
     """Signs GET requests to S3-compatible stores in a region. The secret is `KEY:SECRET` or `KEY:SECRET:TOKEN`."""
 
     def __init__(self, credentials: Secret, region: str) -> None:
-        """Read the secret. Raises MissingExtra without botocore, TerminalFailure if the secret is not KEY:SECRET."""
+        """Read the secret. Raises MissingExtra without botocore, TerminalFailure if the secret cannot be used."""
         if find_spec("botocore") is None:
             raise MissingExtra("signing requests to S3", "s3")
         from botocore.auth import S3SigV4Auth  # noqa: PLC0415 an extra

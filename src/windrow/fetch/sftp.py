@@ -29,7 +29,7 @@ _CIPHERS = "^aes128-gcm@openssh.com,aes256-gcm@openssh.com"
 _HOST_KEY_KINDS = ("default", "ssh-ed25519", "ecdsa-sha2-*", "rsa-sha2-*")
 
 SFTP_ERRORS = (asyncssh.Error, asyncssh.KeyImportError, asyncssh.KeyEncryptionError, *NETWORK_ERRORS)
-"""The errors that asyncssh raises. `map_error` maps all of them."""
+"""The errors that asyncssh and sockets raise. `map_error` maps all of them."""
 
 _ERROR_TABLE: tuple[tuple[type[BaseException], type[TransportError], Reason], ...] = (
     (asyncssh.PermissionDenied, TerminalFailure, Reason.LOGIN_FAILED),
@@ -260,7 +260,10 @@ class SftpConnection(Connection):
             timeout.reschedule(min(now + 1.25 * self._site.timeout, deadline))
 
     async def get(self, path: str, sink: Sink) -> TransferEnd:
-        """Get one file, from `sink.start` on. Raises TransientFailure if its size is not the announced size."""
+        """Get one file, from `sink.start` on if it is unchanged. Raises a TransportError if that fails.
+
+        If the server announces a size and another number of bytes arrives, that is a failure (SIZE_MISMATCH).
+        """
         full_path = _encoded_path(self._site, path)
         channel = await self.open()
         with self._map_errors(channel, path):
@@ -281,7 +284,7 @@ class SftpConnection(Connection):
     async def _read_file(
         self, sftp: SftpClient, handle: bytes, sink: Sink, read_timeout: asyncio.Timeout
     ) -> tuple[int, int | None]:  # fmt: skip
-        """Write a file, from `sink.start` on, into the sink. Return its end's offset and its size (None: unknown)."""
+        """Write a file into the sink. Return the offset at which it ended, and its announced size (None: unknown)."""
         # The first read is sent together with the request for the size: a small file takes one round trip.
         block_size, responses = sftp.block_size, deque([sftp.ask_read(handle, sftp.block_size, sink.start)])
         if sink.listed_size and sink.listed_size < block_size and not sink.start:

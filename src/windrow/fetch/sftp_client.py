@@ -22,7 +22,7 @@ _LOST_KIND = -1  # our own kind for a response that was lost with the connection
 _MAX_PACKET_SIZE = 4 * 2**20  # the maximum number of bytes of a response; requests need far less
 
 _MIN_BLOCK, _MAX_BLOCK = 32 * 2**10, 256 * 2**10
-"""The bytes of a read. Every server supports the smaller number; the larger one is the maximum of OpenSSH."""
+"""The limits of `block_size`. Every server supports the smaller number; the larger one is the maximum of OpenSSH."""
 
 _LIMITS_EXTENSION = b"limits@openssh.com"
 _EOF_STATUS = 1  # the status code for the end of a file or folder
@@ -154,7 +154,10 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         raise asyncssh.SFTPBadMessage(f"the server sent a packet of kind {response[0]}, not {kind}")
 
     async def begin(self) -> None:
-        """Agree with the server on the SFTP version, or raise SFTPBadMessage. Set `block_size` to what it supports."""
+        """Agree with the server on the SFTP version, or raise SFTPBadMessage.
+
+        If the server states how many bytes a read may have, adapt `block_size`.
+        """
         self.channel.write(struct.pack(">IBI", 5, _INIT, _PROTOCOL_VERSION))
         greeting = self._payload(await self._greeting, _VERSION)
         version = int.from_bytes(greeting[:4], "big")
@@ -178,7 +181,7 @@ class SftpClient(asyncssh.SSHClientSession[bytes]):
         return await self._handle(self._request(_OPENDIR, _encode_string(path)))
 
     async def _handle(self, response: asyncio.Future[Response]) -> bytes:
-        """Return the handle in a response, with its length before it, as requests need it."""
+        """Return the handle in a response, with its length before it, so that requests can contain it unchanged."""
         return _encode_string(bytes(_read_string(self._payload(await response, _HANDLE), 0)[0]))
 
     def ask_read(self, handle: bytes, size: int, start: int) -> asyncio.Future[Response]:

@@ -32,9 +32,9 @@ class TransferEnd:
 
 
 def is_replaced(sink: Sink, modified: datetime | None) -> bool:
-    """Return whether a file's time `modified` differs from the time of the version of which `sink` has a part.
+    """Return whether a file was replaced: its time `modified` is not that of the version of which `sink` has a part.
 
-    An unknown time does not differ. Only whole seconds are compared, since some protocols lack fractions.
+    If a time is unknown, the file counts as the same. Only whole seconds are compared: some protocols lack fractions.
     """
     if not sink.start or sink.modified is None or modified is None:
         return False
@@ -50,7 +50,10 @@ class Sink(Protocol):
     listed_size: int | None  # in bytes, None if the listing does not state it
 
     def open(self, size: int | None, head: bytes = b"", request: bytes = b"") -> None:
-        """Begin a file of `size` bytes (None: unknown). `head` and `request` are the HTTP heads as sent."""
+        """Begin a file of `size` bytes (None: unknown). `head` is the response's HTTP head, `request` is the request.
+
+        Both are as archived; they are empty for other protocols.
+        """
         ...
 
     def restart(self) -> None:
@@ -152,5 +155,5 @@ def request_target(origin: str, url: str) -> str:
 
 
 def public_address(site: Site, path: str = "") -> str:
-    """Return the URL of a path below the site's base, without user and password, as `printable` returns it."""
+    """Return the URL of a path below the site's base in one printable line, without user and password."""
     return printable(site.address(path), 1000)

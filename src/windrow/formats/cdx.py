@@ -1,12 +1,12 @@
 """Parse index lines of web archives: CDX with 11 or 9 fields, or with the fields that a legend names, and CDXJ.
 
-Parsing a line never raises: the result is a capture, a legend, or a fault with its reason. What a collection requires
-of captures (a status, a media type, a digest of 32 letters) is not checked here.
+Parsing a line never raises: the result is a capture, a legend, a fault with its reason, or None for a blank line or a
+comment. What a collection requires of captures (a status, a media type, a digest of 32 letters) is not checked here.
 
 Keys are made by the Sort-friendly URI Reordering Transform (SURT), by the rules of pywb, cdxj-indexer and the Wayback
 Machine, so that indexes can be joined. The labels of the host name are in reverse order; `www`, default ports and
-session ids are left out. Letters are in lower case, and percent escapes in their shortest form. In the path, `.`, `..`
-and empty segments are resolved, and a slash at the end is removed. The query is sorted.
+session ids are left out. Letters are in lower case, and nested percent escapes are undone. In the path, `.` and `..`
+are resolved; empty segments and a slash at the end are removed. The fields of the query are sorted.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _host_and_port(authority: bytes) -> tuple[bytes, bytes]:
 
 
 def _reverse_labels(host_name: bytes) -> bytes:
-    """Return the labels of a host name in reverse order, without `www`; a number becomes an IPv4 address."""
+    """Return the labels of a host name in reverse order, without `www`; a number is read as an IPv4 address."""
     host_name = _escape(host_name.replace(b"..", b".").strip(b".")).lower()
     if host_name.isdigit() and len(host_name) < 20:
         number = int(host_name)
@@ -202,7 +202,7 @@ CDX_11 = Layout(11, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, lengt
 """The fields of the legend `CDX N b a m s k r M S V g`."""
 
 CDX_9 = Layout(9, key=0, timestamp=1, url=2, mime=3, status=4, digest=5, length=-1, offset=7, warc=8)
-"""The fields of the legend `CDX N b a m s k r V g`, without the length."""
+"""The fields of the legend `CDX N b a m s k r V g`, which does not have the length."""
 
 _LAYOUT_BY_FIELD_COUNT = {9: CDX_9}
 _LEGEND_LETTERS = {"key": "NA", "timestamp": "b", "url": "a", "mime": "m", "status": "s", "digest": "k", "length": "S",
@@ -284,8 +284,8 @@ def parse_lines(
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
     """Yield what `parse_line` returns for each line, except None; a legend applies to the lines after it.
 
-    A fault contains the start of its line. Five or more valid CDX lines in a row may become columns, which is several
-    times as fast if few captures are used.
+    A fault contains the start of its line. Five or more valid CDX lines in a row may be yielded together as columns,
+    which is several times as fast if few captures are used.
 
     >>> lines = [b" CDX N b a m s k r V g", b"org,example)/ 20240301120000 http://example.org/ a/b 200 A - 7 x.warc"]
     >>> [type(result).__name__ for result in parse_lines(lines)]
@@ -306,7 +306,10 @@ _MAX_LINES_ONE_BY_ONE = 4  # up to so many lines are not parsed as columns
 def _parse_block(
     lines: Sequence[bytes], layout: Layout | None
 ) -> Iterator[CaptureColumns | CdxLine | CdxFault | Layout]:
-    """Yield the lines as columns if all are valid CDX lines; or else halve them, and parse a few lines one by one."""
+    """Yield the lines as columns if all are valid CDX lines; otherwise do this for each half of them.
+
+    A few lines are parsed one by one.
+    """
     if len(lines) > _MAX_LINES_ONE_BY_ONE:
         columns = _parse_columns(lines, layout)
         if columns is not None:
@@ -330,7 +333,7 @@ def _parse_block(
 
 
 def _parse_columns(lines: Sequence[bytes], layout: Layout | None) -> CaptureColumns | None:
-    """Return lines as columns, or None if a line is not a valid CDX line.
+    """Return lines as columns, or None if a line is not, or may not be, a valid CDX line.
 
     The lines are joined with a separator field between them, and split at once. If a separator follows every
     `layout.fields` fields, each line has the right number of fields.
@@ -420,7 +423,7 @@ def _parse_json_line(line: bytes) -> CdxLine | CdxFault:
 
 
 def _spell_json_value(value: object) -> str:
-    """Return a JSON value, other than a text, as a CDX field: null as `-`, an integer as digits, all else as `""`."""
+    """Return a JSON value other than a text as a CDX field: `-` for null, an integer of up to 18 digits, or ""."""
     if value is None:
         return "-"
     return str(value) if type(value) is int and abs(value) < 10**18 else ""
@@ -452,8 +455,8 @@ def format_cdxj_line(
 ) -> str:
     """Return a CDXJ line without a line feed.
 
-    `time` is spelt as in WARC-Date, and `digest` as in `windrow.digest`. A `status` of None or 0 is left out. `record`
-    has the WARC file's name, and the offset and length of the record in bytes.
+    `time` is spelt as in WARC-Date; `digest` is spelt as in `windrow.digest`. A `status` of None or 0 is left out.
+    `record` has the WARC file's name, and the offset and length of the record in bytes.
     """
     warc, offset, length = record
     status_member = f'"status": "{status}", ' if status else ""

@@ -203,6 +203,6 @@ def _read_json_feed(raw: bytes) -> Feed | None:
 
 
 def _first_member(members: dict[str, Any], *names: str) -> str:
-    """Return the first of the members that is a non-empty string, without lone surrogates; empty if there is none."""
+    """Return the first of these members that is a non-empty string, or ""; its lone surrogates become `?`."""
     text = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
     return text.encode("utf-8", "replace").decode()

@@ -1,7 +1,7 @@
 """Read the head of archived HTTP responses and its fields, and decode the body.
 
-A body may be an attack, so it is inflated piece by piece, and only up to the bounds. Its bytes decide whether it is
-really gzip or chunked, because some servers announce codings that they did not apply.
+A body may be an attack, so it is inflated piece by piece, and only up to a size and a ratio. Its bytes decide whether
+it is really gzip or chunked, because some servers announce codings that they did not apply.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def join_fields(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def redecode_as_utf_8(value: str) -> str:
-    """Return a field's value, which was decoded as Latin-1, as UTF-8; return it unchanged if it is not UTF-8.
+    """Decode a field's value as UTF-8 after it was decoded as Latin-1; return it unchanged if it is not UTF-8.
 
     >>> redecode_as_utf_8("/caf\u00c3\u00a9"), redecode_as_utf_8("/caf\u00e9")
     ('/caf\u00e9', '/caf\u00e9')
@@ -119,7 +119,7 @@ def read_location(fields: Mapping[str, str]) -> str:
 
 
 def find_validator(fields: Mapping[str, str]) -> str:
-    """Return the validator for If-Range: a strong ETag, otherwise a strong Last-Modified, otherwise an empty text.
+    """Return the validator for If-Range: a strong ETag; without any ETag, a strong Last-Modified; otherwise "".
 
     Last-Modified is strong if the response was sent at least a second later (RFC 9110, sections 8.8.2.2 and 13.1.5):
     within that second the file may have changed again.
@@ -312,7 +312,7 @@ def _inflate_stream(stream: Any, body: bytes, consumed_before: int) -> _Blocks:
 
 
 def _cut_body_error() -> StepError:
-    """Return the error for a body that ends before its first decoded byte: as an empty body, it would hide the loss."""
+    """Return the error for a body that ends before its first decoded byte; an empty body would hide the loss."""
     return StepError("the compressed body ends before its first decoded byte", Reason.TRUNCATED)
 
 

@@ -320,7 +320,7 @@ def _split_words(value: bytes) -> list[bytes]:
 
 
 def _is_ambiguous(head: bytes) -> bool:
-    """Return whether readers may differ on a head: it has control bytes, a lone CR, or a blank before a colon."""
+    """Return whether other readers may read a head differently: control bytes, a lone CR, a blank before a colon."""
     if head.translate(None, _CONTROL_BYTES) != head or head.count(b"\r") != head.count(b"\r\n"):
         return True
     return (b" :" in head or b"\t:" in head) and _SPACED_NAME.search(head) is not None

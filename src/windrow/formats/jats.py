@@ -60,7 +60,7 @@ def _authors(meta: Any) -> list[str]:
 
 
 def _spell_reference(reference: re.Match[bytes]) -> bytes:
-    """Spell a named character reference as numeric ones, or return it unchanged if HTML does not have its name."""
+    """Convert a named character reference to numeric ones, or return it unchanged if HTML does not have its name."""
     spelled = html.unescape(reference[0].decode())
     return reference[0] if spelled.startswith("&") else "".join(f"&#{ord(letter)};" for letter in spelled).encode()
 

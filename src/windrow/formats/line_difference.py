@@ -21,7 +21,7 @@ class LineDifference(NamedTuple):
 
 
 def compare_lines(old: Sequence[str], new: Sequence[str], *, context: int) -> LineDifference:
-    """Compare two texts; keep `context` unchanged lines before and after each change.
+    """Compare two texts, given as lines; keep `context` unchanged lines before and after each change.
 
     >>> compare_lines(["a", "b"], ["a", "c"], context=0).lines[1]
     DiffLine(sign='-', text='b')
@@ -59,7 +59,7 @@ def _count_equal_lines(left: Sequence[str], right: Sequence[str]) -> int:
 
 
 def _fold_unchanged(lines: Sequence[DiffLine], context: int) -> Iterator[DiffLine]:
-    """Replace runs of lines that are more than `context` lines from a change by one line with their number."""
+    """Yield the lines; in place of lines that are more than `context` lines from any change, yield their number."""
     is_shown = [False] * len(lines)
     last_change = -context - 1
     for index, line in enumerate(lines):

@@ -1,6 +1,6 @@
 """Read listings of folders: lines of FTP, index pages of web servers, manifests and checksum files.
 
-All readers have limits: `MAX_ENTRIES`, `MAX_LINE_BYTES` for a line, and `MAX_BYTES` for the whole listing.
+A listing may have at most `MAX_ENTRIES` entries, `MAX_LINE_BYTES` bytes in a line, and `MAX_BYTES` bytes in total.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def read_index_page(folder: str, address: str, page: bytes | bytearray) -> Entri
     Only links to direct children are read, not those to other folders or for sorting. A size is read only if it is
     exact (Apache's `20K` is not); times are read as UTC. A page with `<html>` that ends before `</html>` was cut: one
     more entry has the reason PROTOCOL_ERROR, as for a line that cannot be read. Raises TerminalFailure: PROTOCOL_ERROR
-    for any other page, TOO_LARGE for too many entries, links or tags.
+    for a page that is not an index or cannot be parsed, TOO_LARGE for too many entries, links or tags.
 
     >>> page = b'<a href="../">../</a><a href="a%20b.zip">a b.zip</a>  21-Nov-2026 11:35   20480'
     >>> read_index_page("add", "https://h/drop/add/", page)[0][:3]
@@ -272,7 +272,7 @@ def _read_size(text: str) -> int | None:
 def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
     """Yield a page in pieces, so that only a part of its tree is in memory.
 
-    A piece begins with a link or a row of a table. A piece that is longer than twice `_PIECE_BYTES` is cut.
+    A piece ends before a link or a row of a table, or after twice `_PIECE_BYTES` bytes if there is none.
     """
     start = 0
     while start < len(page):
@@ -286,8 +286,8 @@ def _split_page(page: bytes | bytearray) -> Iterator[bytes]:
 def _find_links(piece: bytes, address: str) -> Iterator[html.HtmlElement]:
     """Yield the links in a piece of the index page at `address`; raise TerminalFailure if one may be left out.
 
-    The parser ends at the depth of some 2,000 elements, as of rows whose tags are not closed: then each half of the
-    piece is parsed.
+    The parser stops at a depth of some 2,000 elements, which rows without end tags may reach; then each half of the
+    piece is parsed by itself.
     """
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
     try:
@@ -306,7 +306,7 @@ def _find_links(piece: bytes, address: str) -> Iterator[html.HtmlElement]:
 
 
 def _direct_child(address: str, href: str) -> str | None:
-    """Return a link's path below the folder's `address`, with its escapes; None if it is not a direct child."""
+    """Return a link's path below the folder's `address`, still escaped; None if it is not a direct child."""
     if len(href) > MAX_LINE_BYTES or "?" in href or "#" in href:
         return None
     try:
@@ -359,7 +359,7 @@ def read_checksum(content: bytes, path: str) -> str:
 
     `path` is the path of the checksum file. Its extension must name the algorithm; without the extension it is the path
     of the checked file. Lines have the forms `HEX NAME` (md5sum) or `MD5 (NAME) = HEX` (BSD). A checksum is certain if
-    no other is in the file, or in the lines that name the checked file.
+    it is the only one in the lines that name the checked file or, if no line names it, in all lines.
 
     >>> read_checksum(b"900150983cd24fb0d6963f7d28e17f72  a.zip", "add/a.zip.md5")
     'md5:900150983cd24fb0d6963f7d28e17f72'

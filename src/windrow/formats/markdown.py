@@ -20,7 +20,7 @@ _FRONT_MATTER_LINE = re.compile(r"^([A-Za-z][\w-]{0,40}):[ \t]*(?:\"([^\"\n]*)\"
 
 
 class Markdown(NamedTuple):
-    """A document: its body as HTML, and the single values of its front matter by name in lower case."""
+    """A document: its body as HTML, and the values of its front matter that take one line, by name in lower case."""
 
     html: str
     front: Mapping[str, str]
@@ -34,7 +34,7 @@ def _markdown_parser() -> MarkdownIt:
 
 
 def read_markdown(text: str) -> Markdown:
-    r"""Convert a text to HTML. The caller must first cut it to `MAX_CHARACTERS` characters.
+    r"""Convert a text to HTML, and read its front matter. The caller must first cut it to `MAX_CHARACTERS` characters.
 
     >>> read_markdown("---\ntitle: 'Tea'\n---\n# How\n\n*Hot*")
     Markdown(html='<h1>How</h1>\n<p><em>Hot</em></p>\n', front={'title': 'Tea'})

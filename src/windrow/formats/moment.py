@@ -1,4 +1,4 @@
-"""Read times in the formats of web documents: HTTP and mail dates, ISO 8601, and dates with an English month name."""
+"""Read times in web documents: dates of HTTP and mail, ISO 8601, dates in numbers or with an English month name."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def read_page_time(text: str) -> datetime | None:
     """Read a time in one of the forms that pages use. The result is aware if the text has a zone, and otherwise naive.
 
     The forms are ISO 8601 (also with `/` or `.` as separators or, at the start of the text, without separators), dates
-    of HTTP and mail, numbers such as `13.4.2024`, and English dates. Return None for a text without a time, for an
-    ambiguous date such as `3/4/2024`, and for a year before 1500.
+    of HTTP and mail, numbers such as `13.4.2024`, and English dates. Return None for a text that has no time or more
+    than 80 characters, for an ambiguous date such as `3/4/2024`, and for a year before 1500.
 
     >>> read_page_time("2024-03-01T23:30:00-05:00").isoformat()
     '2024-03-01T23:30:00-05:00'

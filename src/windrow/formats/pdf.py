@@ -82,7 +82,7 @@ class Pdf:
     """The table of contents: the level, from 0, and the title of each entry."""
     links: list[PdfLink]
     left_out: tuple[Excess, ...]
-    """A description of what exceeds caps."""
+    """For each cap that the document exceeds, how much is left out."""
 
 
 class PdfLine(NamedTuple):
@@ -96,8 +96,8 @@ class PdfPages(NamedTuple):
     """The text of a document by page.
 
     `head` has lines of the first page, beginning with the first line in the largest letters. `page_count` is the number
-    of all pages. `left_out` describes what exceeds caps. `unreadable` is the number of pages that cannot be read; their
-    texts are empty. `created` is in Unix seconds, or None if it is missing.
+    of all pages. `left_out` has, for each cap that the document exceeds, how much is left out. `unreadable` is the
+    number of pages that cannot be read; their texts are empty. `created` is in Unix seconds, None if it is missing.
     """
 
     title: str
@@ -136,7 +136,10 @@ def read_pages(raw: bytes, limits: Limits = _LIMITS) -> PdfPages:
 
 
 def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
-    """Return the first page as a JPEG of at most this size in pixels; raise the errors of `read_pdf`."""
+    """Return the first page as a JPEG of at most this size in pixels.
+
+    Raise the errors of `read_pdf`, and MissingExtra without the extra `pictures`.
+    """
     if find_spec("PIL") is None:
         raise MissingExtra("drawing a page", "pictures")
     with _open_document(raw) as document, closing(document[0]) as page:
@@ -150,7 +153,7 @@ def draw_first_page(raw: bytes, width: int, height: int) -> bytes:
 
 @contextmanager
 def _open_document(raw: bytes) -> Iterator[PdfDocument]:
-    """Open a document for a block; raise MissingExtra, or StepError if it is too large, has a password or is broken."""
+    """Open a document for a block; raise MissingExtra without the extra `pdf`, StepError if it cannot be read."""
     if not is_installed():
         raise MissingExtra("reading PDF", "pdf")
     if len(raw) > _MAX_BYTES:
@@ -209,7 +212,7 @@ def _read_document(document: PdfDocument, limits: Limits) -> Pdf:
 def _read_texts(
     document: PdfDocument, limits: Limits, on_page: Callable[[int, PdfPage, PdfTextPage], None]
 ) -> tuple[list[str], int, tuple[Excess, ...]]:
-    """Return the texts of the first pages, the number of unreadable ones, and a description of what exceeds caps.
+    """Return the texts of the first pages, the number of unreadable ones, and how much is left out by which caps.
 
     `on_page` is called with each page's index before its text is read. An unreadable page has an empty text.
     """
@@ -238,7 +241,8 @@ def _read_texts(
 def _find_head(text_page: PdfTextPage) -> list[PdfLine]:
     """Return the first line in the largest letters of a page, and the lines after it in the file's order.
 
-    PDFium returns the positions of lines fast, but not their text; so only the text of these lines is read.
+    A line with fewer than `_MIN_TITLE_LETTERS` letters and digits is not the first. The list is empty if no line can be
+    first or the page cannot be read. PDFium finds lines fast, but reads texts slowly: only these lines are read.
     """
     from pypdfium2 import PdfiumError  # noqa: PLC0415 an extra
 
@@ -275,7 +279,10 @@ def _font_size(text_page: PdfTextPage, piece: _Piece) -> float:
 
 
 class _Piece(NamedTuple):
-    """The box on the page of a line, or of a part of it, in points; `size` is the font size of its widest part."""
+    """The box of a line, or of a part of a line, on its page, in points.
+
+    `size` is the font size of the widest part, or 0 if it is not known.
+    """
 
     left: float
     bottom: float
@@ -333,9 +340,9 @@ def _find_links(
 
 
 def _read_contents(document: PdfDocument) -> tuple[list[tuple[int, str]], int]:
-    """Return level and title of the first entries of the table of contents, and the number of entries in deeper levels.
+    """Return level and title of the entries of the table of contents, and the number of entries that are too deep.
 
-    Twice `_MAX_BOOKMARKS` entries are read. Of the deeper levels, only the entries of the first one are counted.
+    At most twice `_MAX_BOOKMARKS` entries are read. Of the levels that are too deep, only the first one is counted.
     """
     import pypdfium2.raw as pdfium  # noqa: PLC0415 an extra
 

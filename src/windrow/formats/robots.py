@@ -4,7 +4,7 @@ The RFC leaves some choices open, which are decided here as follows:
 
 - If a file is longer than 500 KiB, only the complete lines within its first 500 KiB count.
 - Agents' names up to the first space, `/`, `;`, `,` or `(` are compared as a whole, without regard to case.
-- A line may lack its colon, and `disallow` may be misspelt in the usual ways: such a line is a refusal, too.
+- A line may lack its colon, and `disallow` may be misspelt in the usual ways; such lines count, too.
 - Crawl-delay is not a rule: it neither begins nor ends a group, and is valid for the agents named above it. If an agent
   has several, the longest is used, at most 180 seconds.
 
@@ -124,7 +124,7 @@ _KEYS = {
 class RobotsVerdict(NamedTuple):
     """Whether an address may be requested, and the line of robots.txt that decides it.
 
-    `reason` is None if the address may be requested. `line` is the number of the line, from 1, and `text` the line as
+    `reason` is None if the address may be requested. `line` is the number of the line, from 1; `text` is the line as
     written. If no line decides, `line` is None and `text` is empty.
     """
 
@@ -169,7 +169,7 @@ class Robots:
     _wildcard_starts: tuple[str, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Prepare the rules for matching: rules without wildcards by their text, other rules with the longest first."""
+        """Prepare the rules for matching: those without wildcards by their text, the others with the longest first."""
         ordered = sorted(self.rules, key=lambda rule: (-len(rule.pattern.text), not rule.allow, rule.line))
         prefix_rules: dict[str, Rule] = {}
         wildcard_rules = []
@@ -186,8 +186,8 @@ class Robots:
     def decide(self, target: str) -> RobotsVerdict:
         r"""Decide whether the path and query of a normalised address may be requested.
 
-        The longest matching rule decides; of two equally long rules, the rule that allows. /robots.txt is always
-        allowed.
+        The longest matching rule decides; if two are equally long, the one that allows decides. /robots.txt is always
+        allowed; if `refusal` is set, nothing else is allowed.
 
         >>> site = parse(b"User-agent: *\nDisallow: /*.pdf$\nAllow: /free", "windrow")
         >>> site.decide("/a.pdf")
@@ -281,7 +281,7 @@ def product_token(agent: str) -> str:
 
 
 def _split_line(line: str) -> tuple[str, str]:
-    """Return the key of a line, as `_KEYS` spells it or empty if it is not known, and the line's value."""
+    """Return the key of a line in the spelling of `_KEYS` (empty if it is not known), and the value of the line."""
     text = line.partition("#")[0]
     match = _KEY.match(text)
     key = _KEYS.get(match[1].lower(), "") if match else ""

@@ -1,11 +1,11 @@
 """Sketches of texts, to find near-duplicates among many texts.
 
 A text is represented by the set of its shingles: the 20 bytes from the start of each word of three bytes or more (about
-three words), in lower case and without punctuation. The similarity of two texts is the share of shingles that they have
-in common (Broder, On the resemblance and containment of documents, 1997). A sketch has a byte of the hash of each of 96
-shingles, chosen as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017). The share of equal bytes of two
-sketches estimates the similarity of their texts. The sketches of similar texts agree in all five bytes of at least one
-of twelve bands, so that texts with an equal band are candidates.
+three words), in lower case and without ASCII punctuation. The similarity of two texts is the share of shingles that
+they have in common (Broder, On the resemblance and containment of documents, 1997). A sketch has a byte of the hash of
+each of 96 shingles, chosen as in fast similarity sketching (Dahlgaard, Knudsen and Thorup, 2017). The share of equal
+bytes of two sketches estimates the similarity of their texts. The sketches of similar texts usually agree in all five
+bytes of at least one of twelve bands, so only texts with an equal band need to be compared.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ MIN_SHINGLES: Final = 16
 """The minimum number of shingles of a text that has a sketch; shorter texts are not compared."""
 
 MAX_CHARACTERS: Final = 200_000
-"""The maximum number of characters of a text that are used."""
+"""The maximum number of characters of a text that are used for its sketch; the rest of the text is ignored."""
 
 SHINGLE_BYTES: Final = 20
 """The number of bytes of a shingle."""
@@ -68,7 +68,7 @@ def make_sketch(text: str) -> bytes:
 
 
 def estimate_similarity(first: bytes, second: bytes) -> float:
-    """Estimate from two sketches the share of shingles that their texts have in common, 0 to 1.
+    """Estimate from two sketches the share of shingles that their texts have in common, from 0 to 1.
 
     The standard error is 0.04 at 0.8. One in 256 bytes of different shingles is equal by chance; this is subtracted.
     """
@@ -77,14 +77,14 @@ def estimate_similarity(first: bytes, second: bytes) -> float:
 
 
 def split_bands(sketch: bytes) -> list[int]:
-    """Return the twelve bands of a sketch as integers of 44 bits; the sketches of similar texts share at least one."""
+    """Return the twelve bands of a sketch as integers of 44 bits; similar texts usually have at least one in common."""
     return [
         int.from_bytes(sketch[band * BAND_BYTES : (band + 1) * BAND_BYTES], "big") << 4 | band for band in range(BANDS)
     ]
 
 
 def _spell_plainly(text: str) -> bytes:
-    """Return a text in UTF-8, in lower case, without punctuation: a space, words separated by a space, and spaces."""
+    """Return a text in UTF-8, in lower case and without ASCII punctuation, with a space before and spaces after it."""
     if not text.isascii():
         text = _UNSPACED.sub(r" \1", unicodedata.normalize("NFC", text).lower())
     return b" " + text.encode("utf-8", "replace").translate(_LOWER_CASE, _PUNCTUATION) + b" " * SHINGLE_BYTES

@@ -47,8 +47,8 @@ _FEED_TYPE_BY_ROOT = {b"rss": "application/rss+xml", b"feed": "application/atom+
 class MediaType(NamedTuple):
     """A document's media type.
 
-    `essence` has no parameters: `text/html`. `conflict` is whether the document contradicts the type that the server
-    announced. A feed that is announced as HTML, and a PDF that is announced as a download, do not contradict it.
+    `essence` has no parameters: `text/html`. `conflict` is whether `essence` differs from the announced type because
+    the document contradicts that type. A feed announced as HTML and a PDF announced as a download do not contradict it.
     """
 
     essence: str
@@ -82,7 +82,7 @@ MediaType(essence='application/json', conflict=False))
 
 
 def _sniff_binary(raw: bytes, claimed: str, signed_type: str) -> MediaType:
-    """Return the type of a document that is announced as binary: servers often send a page instead of a missing file.
+    """Return the type of a document that is announced as binary; it may be a page, sent instead of a missing file.
 
     `signed_type` is the type whose signature the first bytes have, or an empty text.
     """
@@ -146,7 +146,7 @@ def _text_or_binary(head: bytes) -> str:
 
 
 MIN_PROBABILITY = 0.9
-"""A detected language is accepted if its probability is higher."""
+"""A detected language is accepted if its probability is higher than this."""
 
 _EXAMINED_CHARACTERS = 600  # of a text; more take longer and do not improve the result
 _MIN_CHARACTERS = 40  # the language of a shorter text is not detected

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _ENTRY = re.compile(r"\s*+,?\s*+([^\s,]\S*+)(?:(?<=,)|[^,(]*+(?:\([^)]*+(?:\)|\Z)[^,(]*+)*+)")
-"""Matches an address, and its descriptors unless it ends with a comma; no character is read twice."""
+"""Matches an address and, unless the address ends with a comma, its descriptors; no character is read twice."""
 
 
 def parse_srcset(srcset: str) -> list[str]:

@@ -76,7 +76,10 @@ def _all_text(element: etree._Element | None) -> str:
 
 
 def table_shape(root: etree._Element) -> Json:
-    """Return a document in the shape of the table of 2018, with all keys: missing dates are false, others null."""
+    """Return a document in the shape of the table of 2018, with all keys; most missing values are null.
+
+    A missing date of publication is false, and the key `journal` of a citation without a journal or book is missing.
+    """
     header = _find_element(root, ".//teiHeader")
     assert header is not None
     doi = _text_at(header, './/idno[@type="DOI"]')
@@ -113,7 +116,7 @@ def _passage_text(root: etree._Element, path: str) -> str | None:
 
 
 def _published_date(element: etree._Element) -> str | bool | None:
-    """Return the date of publication. It is None if `when` is missing, and False, as in 2018, if there is no date."""
+    """Return the date of publication, None if its `when` is missing, or False (as in 2018) if there is no date."""
     date = _find_element(element, './/date[@type="published"]')
     return False if date is None else date.get("when")
 

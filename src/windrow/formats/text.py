@@ -46,7 +46,7 @@ def xml_text(text: str) -> str:
 
 
 def escape_json(text: str) -> str:
-    r"""Replace the characters that `escape` escapes in a line of JSON by JSON escapes, which keep the JSON value.
+    r"""In a line of JSON, replace the characters that `escape` escapes with JSON escapes; its value stays the same.
 
     >>> escape_json('"a\x9bb\U000e0041"')
     '"a\\u009bb\\udb40\\udc41"'
@@ -115,7 +115,7 @@ def replace_controls(text: str) -> str:
 
 
 def first_paragraph(paragraphs: list[str]) -> str:
-    """Return the first paragraph that is not a rule such as `=====`; empty if it is too long for a title.
+    """Return the first paragraph that is not a rule such as `=====`; empty if it is missing or too long for a title.
 
     >>> first_paragraph(["=====", "Release notes", "What is new"])
     'Release notes'
@@ -165,7 +165,9 @@ def join_with_blank_lines(parts: Iterable[str]) -> list[str]:
 
 
 def show(value: object) -> str:
-    """Return a value as text for people: times to the second, None and empty texts as a dash, integers with commas.
+    """Return a value as text in one line for people.
+
+    A time is shown to the second, None and an empty text as a dash, an integer with commas, a truth value as yes or no.
 
     >>> show(12345), show(None), show("")
     ('12,345', '-', '-')
@@ -239,7 +241,7 @@ def prefix_name(name: str, text: str) -> str:
 
 
 def to_json_value(value: Any) -> Any:
-    """Convert a value to types of JSON; times become ISO 8601, a member of an IntEnum its name in lower case.
+    """Convert a value to JSON types: a time to ISO 8601, a member of an IntEnum to its name in lower case.
 
     >>> from windrow.model import Finding, Status
     >>> to_json_value((Status.DONE, Path("/a"), Finding("SchemaError", "no", line=3)))[:2]

@@ -83,7 +83,7 @@ def normalise(href: str, base: str = "") -> Resolved:
 
 
 def describe_bad_address(text: str) -> str:
-    """Return the message that a text, which `normalise` refused, is not a web address; a long one is cut.
+    """Return a message which says that a text is not a web address; a long text is cut.
 
     >>> describe_bad_address("example.org")
     "'example.org' is not a web address"
@@ -92,7 +92,10 @@ def describe_bad_address(text: str) -> str:
 
 
 def _apply_own_rules(address: str) -> str:
-    """Apply this module's own rules to an address from ada, without its fragment; return an empty text to refuse it."""
+    """Apply this module's own rules to an address that `ada_url` normalised; return "" if they refuse it.
+
+    The address does not have its fragment any more.
+    """
     scheme, _, after_scheme = address.partition("://")
     if scheme not in {"http", "https"}:
         return ""
@@ -127,8 +130,8 @@ _URL_PARTS = re.compile(r"(https?)://(\[[^\]/?#]+\]|[^\[\]:/?#@]+)(?::(\d{1,5}))
 class Parts(NamedTuple):
     """A normalised address (`text`) and its parts.
 
-    `host` is the host name, or an IPv6 address in brackets. `port` is None if the address has none, as for the default
-    port of the scheme. `query` is without `?`, and None if it is missing.
+    `host` is the host name, or an IPv6 address in brackets. `port` is None for the default port of the scheme, which a
+    normalised address does not have. `query` is without `?`, and None if it is missing.
     """
 
     text: str
@@ -182,9 +185,10 @@ _ANY_SCHEME = re.compile(r"[\x00-\x20]*+[a-z][a-z0-9+.-]*+:", re.IGNORECASE)
 
 
 def normalise_other_scheme(href: str) -> Resolved:
-    """Normalise an address that `normalise` refused for its scheme, as browsers do, and remove its credentials.
+    """Normalise, as browsers do, an address that `normalise` refused for its scheme, and remove its credentials.
 
-    The result has a reason for an invalid address (BAD_ADDRESS) and for too many characters (ADDRESS_TOO_LONG).
+    The result has the reason ADDRESS_TOO_LONG if `href` has too many characters, and BAD_ADDRESS if it is not valid or
+    has too many characters once it is normalised.
 
     >>> normalise_other_scheme("MAILTO:someone@example.org").url, normalise_other_scheme("ftp://me:secret@b.example/x#y")
     ('mailto:someone@example.org', Resolved(url='ftp://b.example/x', fragment='y', reason=None))
@@ -273,7 +277,7 @@ def resolve_safe(href: str, base: str, origin: str) -> Resolved | None:
 
 
 def split_safe(url: str) -> tuple[str, str, str] | None:
-    """Return the origin, path and query (with `?`) of an address of safe characters; None if it may not be normalised.
+    """Return the origin, path and query (with `?`) of an address of safe characters that is surely normalised, or None.
 
     >>> split_safe("https://example.org/a?b"), split_safe("https://example.org/a/../b")
     (('https://example.org', '/a', '?b'), None)

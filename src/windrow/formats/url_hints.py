@@ -54,8 +54,8 @@ class UrlHint(NamedTuple):
 class UrlHints:
     """The hints of a document.
 
-    `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address, and
-    `left_out` the number of entries after the first `MAX_ENTRIES`.
+    `reason` is why hints are missing, or None. `refused` is the number of entries without a valid address; `left_out`
+    is the number of entries after the first `MAX_ENTRIES`.
     """
 
     kind: HintKind
@@ -71,7 +71,7 @@ def read_sitemap_entry(element: etree._Element) -> _Row:
 
 
 def first_child_text(element: etree._Element, *names: str) -> str:
-    """Return the first text among the children with these local names, in the order of the names; empty if none."""
+    """Return the first text among the children with these local names, in the order of the names, or ""."""
     for name in names:
         for child in element.iterchildren(f"{{*}}{name}"):
             if child_text := (child.text or "").strip():
@@ -152,7 +152,8 @@ _KIND_BY_ROOT = {
 _TEXT_LINE = re.compile(r"[^\r\n]++")
 _MAX_LINES = 10 * MAX_ENTRIES  # lines of a text sitemap that are read: more than `MAX_ENTRIES` are reported as such
 
-_FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))  # a JSON Feed may have them
+# the reasons with which the hints of a JSON Feed are used nevertheless; None: all could be read
+_FEED_REASONS = frozenset((None, Reason.TOO_MANY_ELEMENTS, Reason.WRONG_ENCODING))
 
 
 def read_hints(content: bytes, base: str) -> UrlHints:

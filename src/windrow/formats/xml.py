@@ -76,8 +76,9 @@ class XmlText(NamedTuple):
 def admit(content: bytes, limits: Limits) -> XmlText:
     """Convert a document to UTF-8, and check it before it is parsed.
 
-    Raise StepError if the document is too large, is not in its encoding, has a DTD, too many elements, or a text that
-    is too long. The name of the root is empty if something that XML does not allow precedes it; see `require_root`.
+    Raise StepError if the document is too large or its encoding is wrong or not supported, or if it has a DTD, too many
+    elements, or a text that is too long. The name of the root is empty if something that XML does not allow precedes
+    it; see `require_root`.
 
     >>> admit(b"<?xml version='1.0'?><!-- set --><p:set xmlns:p='urn:x'/>", Limits()).root
     'set'
@@ -99,7 +100,7 @@ def admit(content: bytes, limits: Limits) -> XmlText:
 def require_root(text: XmlText) -> XmlText:
     """Return a document unchanged; raise StepError if something that XML does not allow precedes its root.
 
-    A parser that skips it, such as a second byte order mark, would also skip a document type declaration after it.
+    A parser that skips it (for example a second byte order mark) would also skip a document type declaration after it.
     """
     if not text.root:
         build_tree(text.content)  # raises an error with the fault and its position
@@ -176,7 +177,7 @@ def _check_texts(text: bytes) -> None:
 
 
 def _convert_to_utf_8(content: bytes) -> bytes:
-    """Convert a document to UTF-8 without byte order mark; raise StepError if its encoding is wrong or not allowed."""
+    """Convert a document to UTF-8 without a byte order mark; raise StepError for a wrong or unsupported encoding."""
     mark, detected = (b"", "") if SINGLE_BYTE_START.match(content) else _detect_encoding(content)
     body = content[len(mark) :] if mark else content
     start = body[:1024].decode(detected, "replace").encode() if detected else body[:1024]
@@ -220,7 +221,7 @@ def _find_codec(announced: str) -> str:
 
 
 def _check_elements(text: bytes, limit: int) -> None:
-    """Raise StepError if there are more than `limit` elements. Only a document that may have so many is counted."""
+    """Raise StepError if there are more than `limit` elements. They are counted only if there may be so many."""
     if len(text) < 4 * limit or text.count(b"<") - text.count(b"</") <= limit:
         return
     elements = 0

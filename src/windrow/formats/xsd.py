@@ -119,7 +119,7 @@ class _PositionSearch:
 
 MAX_FINDINGS = STORED_FINDINGS.number
 """The maximum number of findings of a document that are reported one by one."""
-FINDING_KIND = "SchemaError"  # the class of findings that break the schema
+FINDING_KIND = "SchemaError"  # the class of a finding that the document is not valid by its schema
 MAX_MESSAGE_CHARACTERS = 1000
 """The maximum number of characters of a message, which may quote a value of any length."""
 SLICE_BYTES = 1 << 15  # bytes that the validating parser gets at once
@@ -199,7 +199,7 @@ def validate(content: bytes, schema: XmlSchema, limits: Limits) -> list[Finding]
 
 
 def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
-    """Validate a document that `xml.admit` returned, as `validate` does."""
+    """Validate a document that `xml.admit` returned; return and raise what `validate` does."""
     content = xml.require_root(text).content
     finding_count = _count_findings(content, schema)
     if not finding_count:
@@ -242,7 +242,7 @@ def _count_findings(content: bytes, schema: XmlSchema) -> int:
 
 @lru_cache(maxsize=16)
 def _cached_validator(schema: XmlSchema) -> etree.XMLParser:
-    """Return a parser for many documents: creating one would take a fifth of the time for a small document."""
+    """Return a parser that is used again: creating one takes a fifth of the time for a small document."""
     return _new_validator(schema)
 
 
@@ -252,7 +252,7 @@ def _new_validator(schema: XmlSchema) -> etree.XMLParser:
 
 
 def _start_with_findings(content: bytes, schema: XmlSchema) -> bytes:
-    """Return slices from a document's start, until they have more than `MAX_FINDINGS` findings."""
+    """Return a document up to the slice in which it exceeds `MAX_FINDINGS` findings, or else the whole document."""
     parser = _new_validator(schema)
     for start in range(0, len(content), SLICE_BYTES):
         parser.feed(content[start : start + SLICE_BYTES])

@@ -2,7 +2,8 @@
 
 `read_members` reads the directory and checks every entry before a byte is inflated. `open_member` inflates one entry,
 and stops if it has more bytes than it announces. The name of a member is only looked up in the directory; it is never
-used as the path of a file. Limits are checked before bytes are read, and every fault is a `StepError` with its reason.
+used as the path of a file. Limits are checked before bytes are read. Every fault has a reason: that of a `StepError`
+about the whole zip, or that of a single entry.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class _DirectoryEnd(NamedTuple):
     start: int
     size: int
     announced_count: int
-    zip_start: int  # the bytes before the zip, such as a program that unpacks it
+    zip_start: int  # the number of bytes before the zip, such as those of a program that unpacks it
 
 
 def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord], int]:
@@ -83,7 +84,7 @@ def read_directory(view: BinaryIO, limits: Limits) -> tuple[list[DirectoryRecord
 
 
 def find_record(view: BinaryIO, name: str, limits: Limits) -> DirectoryRecord:
-    """Return the record with a name, and parse no further records; raise StepError unless exactly one has it."""
+    """Return the record with the name `name`, without parsing all; raise StepError unless exactly one has this name."""
     directory = _cached_directory(view, limits)
     positions = [position for raw in _encode_name(name) for position in directory.offsets_by_name.get(raw, ())]
     records = [
@@ -317,7 +318,7 @@ def read_members(view: BinaryIO, limits: Limits, *, refuse_archives: bool = True
 
     Raises StepError, for the whole zip, if it is not a zip, is truncated or split, has too many entries, announces
     more than `limits.total_size` bytes, or has entries that overlap, as in zip bombs, or contradict their own headers.
-    Any other fault is the `reason` of a single entry; with `refuse_archives`, so is the name of an archive.
+    Any other fault is the `reason` of a single entry; with `refuse_archives`, the name of an archive is such a fault.
 
     >>> import io, zipfile
     >>> with zipfile.ZipFile(made := io.BytesIO(), "w") as archive:
@@ -361,7 +362,7 @@ def open_inflated(view: BinaryIO, member: ZipMember) -> InflatedMember:
 
 
 def read_blocks(view: BinaryIO, member: ZipMember) -> Iterator[bytes]:
-    """Yield a member's content in blocks; raise StepError if it has a `reason`, or its size or checksum is wrong."""
+    """Yield a member's content in blocks; raise StepError if it has a `reason`, or if its size or checksum is wrong."""
     return open_inflated(view, member).blocks()
 
 

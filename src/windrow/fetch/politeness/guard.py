@@ -38,7 +38,7 @@ _IPV4_NETWORKS = (
     (IPv6Network("::/96"), 0),  # compatible (RFC 4291)
     (IPv6Network("2002::/16"), 80),  # 6to4 (RFC 3056)
 )
-"""IPv6 networks whose addresses contain an IPv4 address, and the number of bits after it."""
+"""IPv6 networks whose addresses contain an IPv4 address, and the number of bits that follow the IPv4 address."""
 
 _DELIMITERS = frozenset("/?#@\\")
 """Characters that end the host name in a URL, so that a host name cannot contain them."""
@@ -117,7 +117,7 @@ def read_allowed(texts: Iterable[str], own_host: str = "") -> Allowed:
 
 
 def describe_refusal(host_name: str, reason: Reason) -> str:
-    """Return a message that says why windrow does not connect to a host, and which setting allows it.
+    """Return a message that says why windrow does not connect to a host and, for a private address, how to allow it.
 
     >>> describe_refusal("[fd00::1]", Reason.PRIVATE_ADDRESS).partition("; ")[2].partition(" (")[0]
     'to allow it, add to its source: private_hosts = ["fd00::1"]'

@@ -3,8 +3,8 @@
 - 2xx: the file is in force for 30 minutes.
 - 3xx: the redirect is followed, five times at most and to any origin; a sixth redirect counts as 4xx.
 - 4xx except 429: the origin has no robots.txt, so everything is allowed for 30 minutes.
-- 429, 5xx, and no response: a file that was read in the last 24 hours stays in force; without such a file, nothing may
-  be requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
+- 429, 5xx, and no response: what a 2xx, 3xx or 4xx of the last 24 hours decided stays in force; without one, nothing
+  may be requested. The next attempt is after 1 minute, then after 2, 4 and so on, 30 minutes at most.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MAX_AGE_SECONDS = 1800.0
 """The time after which a robots.txt is fetched again, in seconds."""
 
 MAX_STALE_SECONDS = 86_400.0
-"""The time for which a robots.txt stays in force after it was read if it cannot be fetched again, in seconds."""
+"""The time for which the rules of an origin stay in force if robots.txt cannot be fetched again, in seconds."""
 
 MAX_REDIRECTS = 5
 """The maximum number of redirects of robots.txt that are followed."""
@@ -30,11 +30,11 @@ _FIRST_RETRY_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class RobotsState:
-    """The robots.txt in force at an origin, and when to fetch it next. Times are in seconds of one clock."""
+    """The rules in force at an origin, and when to fetch robots.txt next. Times are in seconds of one clock."""
 
     robots: Robots
     due: float
-    read: float | None = None  # when the file in force was read, None if `robots` is not from a file
+    read: float | None = None  # when the response came that decided `robots`, None if no response decided it
     failures: int = 0  # the number of failed attempts in a row
 
 
@@ -65,7 +65,7 @@ def update_state(before: RobotsState, *, status: int | None, content: bytes, age
 def redirect_target(status: int, location: str, base: str, hops: int) -> str:
     """Return the normal form of the URL to which a redirect of robots.txt leads, or "" if it is not followed.
 
-    `location` is its Location, `base` the URL that was requested, `hops` the number of redirects followed before.
+    `location` is its Location, `base` is the URL that was requested, `hops` is how many redirects were followed before.
 
     >>> redirect_target(301, "/r.txt", "https://example.org/robots.txt", 0)
     'https://example.org/r.txt'
