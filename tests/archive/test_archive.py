@@ -1,5 +1,6 @@
 """The archive: captures can be read by us, by warcio and by FastWARC, also after a write was cut off."""
 
+import errno
 import gzip
 import os
 import threading
@@ -23,7 +24,7 @@ from windrow.archive import (
 from windrow.archive.warc_writer import WarcWriter
 from windrow.clock import spell
 from windrow.digest import digest, warc_digest
-from windrow.errors import ConfigError, DiskFull, TerminalFailure, TransientFailure
+from windrow.errors import ArchiveError, ConfigError, DiskFull, TerminalFailure, TransientFailure
 from windrow.formats.warc import END, format_header
 from windrow.model import ArchivePlace, FetchJob, KnownCapture, Limits, ListedFile
 from windrow.reasons import Reason
@@ -345,3 +346,21 @@ def test_a_file_is_flushed_while_another_thread_opens_the_next_one(tmp_path, mon
     writer.sync()
     writer.close()
     assert len(list(tmp_path.glob("a-*.warc"))) == 2
+
+
+@pytest.mark.parametrize(
+    ("number", "error"), [(errno.ENOSPC, DiskFull), (errno.EDQUOT, DiskFull), (errno.EIO, ArchiveError)]
+)
+def test_a_disk_that_fails_when_it_is_flushed_is_told_as_when_it_is_written(tmp_path, monkeypatch, number, error):
+    writer = WarcWriter(tmp_path, "a", gzip=False, rotate=1 << 20, info=[])
+    writer.append(b"WARC/1.1\r\n\r\n")
+
+    def fail(_descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fdatasync", fail)
+    with pytest.raises(error):
+        writer.sync()
+    with pytest.raises(error):
+        writer.close()
+    writer.close()  # it is closed

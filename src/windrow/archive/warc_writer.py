@@ -144,18 +144,22 @@ class WarcWriter:
         self._size = len(info_record)
 
     def sync(self) -> None:
-        """Flush the current file to the disk."""
+        """Flush the current file to the disk; raise DiskFull or ArchiveError if that fails."""
         with self._lock:  # another thread may close the file and open the next one
-            fd = os.dup(self._fd) if self._fd >= 0 else -1
+            fd, path = os.dup(self._fd) if self._fd >= 0 else -1, self._path
         if fd >= 0:
             try:
-                os.fdatasync(fd)
+                with map_write_errors(path):
+                    os.fdatasync(fd)
             finally:
                 os.close(fd)
 
     def close(self) -> None:
-        """Close the current file."""
+        """Flush and close the current file; raise DiskFull or ArchiveError if it cannot be flushed."""
         if self._fd >= 0:
-            os.fdatasync(self._fd)
-            os.close(self._fd)
-            self._fd = -1
+            try:
+                with map_write_errors(self._path):
+                    os.fdatasync(self._fd)
+            finally:
+                os.close(self._fd)
+                self._fd = -1
