@@ -281,7 +281,7 @@ class Findings:
 
     @property
     def listed(self) -> tuple[Finding, ...]:
-        """The findings in the order of the document, then the number of further findings, and the checks not run."""
+        """The findings in the order of the document, then notes about findings left out and about checks not run."""
         notes = []
         if self._omitted_count:
             notes.append(Finding("MoreFindings", f"{self._omitted_count} more findings are not listed", Level.NOTE))

@@ -30,7 +30,7 @@ SHIPPED_SCHEMAS = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """A centre as declared (tracker report, table centre)."""
+    """A centre as the workspace declares it, with fields as in the tracker's table `centre`."""
 
     short_name: str
     full_name: str = ""

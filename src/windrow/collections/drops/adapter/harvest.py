@@ -143,7 +143,7 @@ class Tracker:
 
 
 class DropsStore:
-    """The store of loaded records that the engine writes to."""
+    """The store of loaded records, to which the engine writes."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
         """Write to `tables`. XML files are named according to `pattern`, with one of the declared `centres`."""

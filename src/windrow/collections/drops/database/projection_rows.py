@@ -32,7 +32,7 @@ class Insert(IntEnum):
 
 
 class LateReference(NamedTuple):
-    """A reference to the row `key` of `table`, written later.
+    """A reference to the row `key` of `table`, which is written after all rows of the batch.
 
     `substitute` replaces an id that is missing or above `max_id`.
     """
@@ -104,7 +104,9 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key, in the order of their first inserting change.
+    """Merge the changes of each row; return the rows by table and key.
+
+    The rows of a table are in the order of the first changes that may insert them.
 
     >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
     >>> rows = merge_changes(changes)
@@ -291,7 +293,7 @@ class IdLookup:
         self.clear_cache()
 
     def has_rows(self, connection: sa.Connection, table: str) -> bool:
-        """Tell whether the table has rows that the projection wrote, according to its records."""
+        """Return whether the table has rows that the projection wrote, according to the bookkeeping."""
         conditions = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 
@@ -316,7 +318,10 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return ids of a table by key. It has all `keys` that have an id, and may have other keys."""
+        """Return the ids of a table's rows by key.
+
+        The mapping has all of `keys` that have an id, and may have other keys.
+        """
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()
