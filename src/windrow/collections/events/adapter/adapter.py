@@ -92,7 +92,10 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with current addresses of sources and the function for documents."""
+        """Return the harvest that the workspace configures.
+
+        Its sources have the addresses of the present time, and the function for the phase `document` is added.
+        """
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
@@ -101,7 +104,7 @@ class EventAdapter(RecordAdapter):
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
-        """Update both databases from the records and the ledger until `pulse` returns False; return a summary."""
+        """Update both databases from the records and the ledger; stop if `pulse` returns False. Return a summary."""
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
                 return Derived("no documents have been read yet")
@@ -241,7 +244,10 @@ class EventAdapter(RecordAdapter):
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its address for the present time, and with the option ONCE."""
+    """Return a source with its address for the present time, and with the option ONCE.
+
+    ONCE is true if the configured address has a field that changes each day or hour.
+    """
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))
