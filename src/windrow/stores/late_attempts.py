@@ -14,8 +14,8 @@ from windrow.contract import TypedColumn
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# late_statement: a record of which an attempt up to the checkpoint has a new observation, or had one that was deleted:
-# then `json` is its value.
+# late_statement: a record, and an attempt up to the checkpoint whose observation of it was added or deleted. If it was
+# deleted, `json` is its value.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
@@ -94,7 +94,7 @@ class LateAttemptStore(RecordStore):
         return deleted_values
 
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
-        """Return the listed `attempts`, and for each of their records the first attempt that is not listed."""
+        """Return the listed `attempts`, and for each of their records the first unlisted attempt that observed it."""
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 

@@ -143,7 +143,10 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record which values of an attempt a session changed; `before` are the values that an earlier session wrote."""
+    """Record in `completed` which of an attempt's values the session has changed.
+
+    `before` has the values that an earlier session wrote for the attempt.
+    """
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))

@@ -51,7 +51,7 @@ def index_folder(store: Path) -> Path:
 
 
 def format_note(version: str, fields: list[list[str]]) -> str:
-    """Return the text of the note of an index; `fields` are [name, kind] of each field."""
+    """Return the text of the note of an index; `fields` has [name, kind] for each field."""
     return json.dumps({"version": version, "fields": fields})
 
 
@@ -84,7 +84,9 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _describe_move(folder: Path) -> str:
-    """Return the hint for a folder with other files: the index of a store is beside it, that of pages has a setting.
+    """Return the hint for a folder with other files.
+
+    The index of a store is beside the store's file; the folder of the index of pages is a setting.
 
     >>> _describe_move(Path("w/events.db.index"))
     'move what is there elsewhere, or the store events.db into another folder'

@@ -89,7 +89,10 @@ class FullTextIndex:
 
     @classmethod
     def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index in a scratch folder, through links to the files in `folder`; an empty index for None."""
+        """Open an index in a scratch folder, through links to the files in `folder`.
+
+        If `folder` is None, the index is empty.
+        """
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
         with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
@@ -157,7 +160,9 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first `limit` matches of a clause, by score if `scored`, then by the largest `field`, then by id.
+        """Return the first `limit` matches of a clause, by score if `scored`, then by `field`, then by id.
+
+        The highest scores and the largest numbers in `field` come first.
 
         The order in which the documents were written does not matter.
         """
@@ -217,7 +222,10 @@ class FullTextIndex:
     def count_by_facet(
         self, clause: Clause, fields: Sequence[str], time_field: str
     ) -> tuple[int, list[dict[str, int]]]:
-        """Count the documents that match a clause: all, by mark of each of `fields`, and by year of `time_field`.
+        """Count the documents that match a clause.
+
+        Returns the number of all of them, and their numbers by each mark of each of `fields` and by the year of
+        `time_field`.
 
         The times are in UNIX seconds. Times outside `FACET_YEARS` are counted as `other`, and so are marks after the
         `MAX_FACET_VALUES` most frequent ones.
@@ -284,7 +292,7 @@ MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
-"""The maximum number of values of a facet that are counted one by one. The most frequent ones are."""
+"""The maximum number of values of a facet that are counted one by one. They are the most frequent ones."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
 _YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
 _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STARTS, strict=False)}
@@ -325,7 +333,10 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder, or replace it by an empty one if it cannot be opened, not even through links."""
+    """Open the index in a folder, or replace it by an empty one if it cannot be opened, not even through links.
+
+    Raises StoreError if it can be opened only through links.
+    """
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:
