@@ -143,7 +143,7 @@ class Source:
     pace: float = 0.0  # minimum time between two requests to its origin, in seconds
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # maximum number of addresses requested in one run; 0: all that are due
-    unusable: str = ""  # why its collection cannot be used; empty: it can
+    unusable: str = ""  # why the source cannot be used; empty: it can
     credentials: tuple[Credential, ...] = ()  # sent to its own origin only, and not archived
 
 
@@ -154,7 +154,8 @@ MAX_INTEGER = 2**63 - 1
 class ListingEntry(NamedTuple):
     """One line of a folder's listing. A field is None if the server does not state it; `modified` is aware and in UTC.
 
-    An entry with a `reason` is a line that cannot be read: `name` is then the beginning of the line.
+    An entry with a `reason` stands for lines that cannot be read: `name` is then a message, or the beginning of the
+    line.
     """
 
     folder: str
@@ -170,7 +171,7 @@ class Offer(NamedTuple):
 
     `key` identifies the file across sources (drops: `add/NAME`), `rank` is a text by which files are sorted for
     processing, `owner` is who made the file (drops: the producer). A file with a `reason` is refused: it is recorded,
-    but never fetched; `unkeyed` then means that its name does not fit into the ledger's table.
+    but never fetched; `unkeyed` then means that only the refusal is recorded, and not a listed file with this key.
     """
 
     key: str
@@ -208,7 +209,7 @@ class KnownCapture(NamedTuple):
 
 
 COMPARED_SIZE = 1 << 16
-"""The number of bytes at the end of a file that are compared between two sources: a zip has its contents there."""
+"""The number of bytes at the end of a file that are compared between two sources: a zip lists its members there."""
 
 
 class ArchivePlace(NamedTuple):
@@ -405,7 +406,7 @@ class Item:
 
 
 class StoreLookUp(NamedTuple):
-    """A question that a step leaves to the store: whether `key` is one of the keys that the store calls `question`.
+    """A question that a step leaves to the store: whether the store has `key` among the keys that `question` asks for.
 
     If it is not, `finding` is added to the findings of the reading.
     """
