@@ -43,7 +43,7 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed or has a DTD or a refused size."""
+    """Parse a document and return its root; raise StepError if it is not well-formed, has a DTD or exceeds a limit."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
@@ -64,7 +64,7 @@ def line_number(element: Node) -> int | None:
 
 
 def attribute_text(element: Node, name: str) -> str:
-    """Return the text of an attribute, or an empty text if the element lacks it."""
+    """Return the text of an attribute, or an empty text if the element does not have it."""
     return str(element.get(name) or "")
 
 

@@ -113,7 +113,7 @@ def find_declared(centre: str, centres: Iterable[str]) -> str:
 
 
 def refusal_reason(name: str) -> Reason | None:
-    """Return the reason why a name is refused, as too long or unsafe, or None if it can be used."""
+    """Return the reason why a name is refused (it is too long or unsafe), or None if it can be used."""
     if len(name) > MAX_NAME_LENGTH:
         return Reason.NAME_TOO_LONG
     return Reason.UNSAFE_NAME if UNSAFE_PATTERN.search(name) else None

@@ -135,7 +135,10 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declared values. It is inactive if its centre is; --attempts overrides its attempts."""
+    """Build a source from its declared values.
+
+    It is inactive if its centre is inactive. The flag --attempts overrides its number of attempts.
+    """
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(

@@ -294,7 +294,7 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return how runs treat a file at the path `name`, as the end of a message.
+    """Return the end of a message that says how runs treat a file at the path `name`.
 
     The text is empty if `name` does not look like the path of a file.
     """

@@ -101,7 +101,7 @@ _HIDDEN = "[style*='display:none'], [style*='display: none']"
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page.
 
-    Raise StepError if the page lacks `root`, or if it has no events and `root` is not set.
+    Raise StepError if `root` selects nothing, or if the page has no events and `root` is not set.
     """
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:
