@@ -98,7 +98,7 @@ class Site:
     secret: Secret | None = None
     key: Secret | None = None  # sftp: the private key; `secret` is then its passphrase
     base: str = "/"  # the folder below which all paths of the source are
-    timeout: float = 60.0  # for one response, and for the next bytes of it
+    timeout: float = 60.0  # maximum wait for a response, and for its next bytes
     listing_timeout: float = 300.0  # for one whole listing
     min_rate: int = 1000  # minimum bytes per second of a transfer, over `timeout` seconds; 0: no minimum
     proxy: str = ""

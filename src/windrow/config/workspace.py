@@ -215,7 +215,7 @@ class _Location(NamedTuple):
 
 
 REPLAY_FOLDER = ".replay"
-"""The folder, below the workspace, in which `windrow replay` builds databases."""
+"""The name of the folder, in the workspace, in which `windrow replay` builds databases."""
 
 
 def replay_folder(path: Path) -> Path:

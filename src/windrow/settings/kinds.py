@@ -228,7 +228,7 @@ def _spell_list(text: str) -> list[str]:
 
 
 def count(least: int, most: int) -> ValueKind:
-    """Return the kind for whole numbers from `least` to `most`."""
+    """Return a kind of value: a whole number from `least` to `most`."""
     description = f"a whole number from {least} to {most}"
 
     def read(value: Any, _root: Path) -> int:
@@ -240,7 +240,7 @@ def count(least: int, most: int) -> ValueKind:
 
 
 def choice(*words: str) -> ValueKind:
-    """Return the kind for a text that is one of `words`."""
+    """Return a kind of value: a text that is one of `words`."""
     shown_words = [word for word in words if word] + (["empty"] if "" in words else [])
     description = ", ".join(shown_words[:-1]) + f" or {shown_words[-1]}"
 

@@ -61,7 +61,7 @@ class ViewRange(NamedTuple):
 
 
 FIRST_THOUSAND = ViewRange()
-"""The first thousand documents of a view."""
+"""The range of the first thousand documents of a view."""
 
 
 class DocumentStore(Protocol):

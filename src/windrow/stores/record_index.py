@@ -37,7 +37,7 @@ from windrow.stores.record_entries import (
 from windrow.stores.sqlite import transaction
 
 BATCH_SIZE = 2_000
-"""The number of records that are indexed in one commit."""
+"""The maximum number of records that are indexed in one commit."""
 _MARK_ALL_UNINDEXED = (
     "DELETE FROM indexed",
     "DELETE FROM unindexed",

@@ -25,7 +25,7 @@ NOTE_FILE = "index.json"
 MANIFEST_FILE = "entries.sqlite"
 TEXT_FOLDER = "text"
 META_FILE = "meta.json"
-"""The file below `text` that lists the files of the index; Tantivy replaces it at each commit."""
+"""The name of the file below `text` that lists the files of the index; Tantivy replaces it at each commit."""
 _NOTE_DRAFT = f"{NOTE_FILE}.part"
 _OTHER_FILES = (_NOTE_DRAFT, MANIFEST_FILE, f"{MANIFEST_FILE}-wal", f"{MANIFEST_FILE}-shm", f"{MANIFEST_FILE}-journal")
 _UNFINISHED_VERSION = "-"

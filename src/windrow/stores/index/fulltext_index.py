@@ -192,7 +192,7 @@ class FullTextIndex:
             return int(searcher.search(self._translate.query(clause, searcher), 1, count=True).count or 0)
 
     def frequency(self, word: str, field: str) -> int:
-        """Return the number of documents that have a word in a field; for several words, the number of the rarest."""
+        """Return the number of documents that have a word in a field; for several words, the number for the rarest."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
