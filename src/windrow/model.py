@@ -41,8 +41,8 @@ class Level(StrEnum):
 class Finding:
     """Something wrong or notable in a document.
 
-    `kind` is its class (`SchemaError`, `UnknownStatusCode`), `message` describes this case. `line` and `column` count
-    from 1, and are None if unknown.
+    `kind` is its class (`SchemaError`, `UnknownStatusCode`), and `message` describes this case. `line` and `column`
+    count from 1, and are None if unknown.
     """
 
     kind: str
@@ -201,7 +201,7 @@ class OfferingSource(NamedTuple):
 
 
 class KnownCapture(NamedTuple):
-    """The earlier response of an address: digest, WARC-Date and address. All are empty if it was never captured."""
+    """The last captured response of an address: digest, WARC-Date and address. All are empty if there is none."""
 
     digest: str = ""
     date: str = ""
@@ -408,7 +408,7 @@ class Item:
 class StoreLookUp(NamedTuple):
     """A question that a step leaves to the store: whether the store has `key` among the keys that `question` asks for.
 
-    If it is not, `finding` is added to the findings of the reading.
+    If it does not, `finding` is added to the findings of the reading.
     """
 
     question: str
@@ -450,7 +450,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A field with a short text that changed. `before` or `after` is empty if the field did not or does not exist."""
+    """A field with a short text that changed. `before` is empty if the field is new, `after` if it was removed."""
 
     field: str
     before: str

@@ -86,7 +86,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the deleted values of each record that the listed `attempts` observe or observed, by key."""
+        """Return by key the deleted values of each record that the listed `attempts` observe, or observed before."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -99,7 +99,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
-        """Return whether a statement is the latest one on its record."""
+        """Return whether a statement is the latest one about its record."""
         query = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1

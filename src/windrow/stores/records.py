@@ -298,7 +298,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(_COUNT_BY_SOURCE).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of a few hundred attempts, in the order of attempts; skipped ones come last in each."""
+        """Return the statements of a few hundred attempts, in the order of attempts; each attempt's skips are last."""
         placeholders = ",".join("?" * len(attempts))
         observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')

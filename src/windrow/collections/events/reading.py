@@ -154,7 +154,7 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    If there are more than two parts, an id that at least two of them, and at least half of them, have is left out.
+    If there are more than two parts, an id is left out if at least half of the parts, and at least two, have it.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, (len(ids) + 1) // 2)

@@ -224,8 +224,8 @@ class FullTextIndex:
     ) -> tuple[int, list[dict[str, int]]]:
         """Count the documents that match a clause.
 
-        Returns the number of all of them, and their numbers by each mark of each of `fields` and by the year of
-        `time_field`.
+        Returns their number, and a list of their numbers by value: for each of `fields` by mark, and at last for
+        `time_field` by year.
 
         The times are in UNIX seconds. Times outside `FACET_YEARS` are counted as `other`, and so are marks after the
         `MAX_FACET_VALUES` most frequent ones.

@@ -1,4 +1,4 @@
-"""Write tables as SQL text, schema and rows, for the client of the same or another database.
+"""Write tables as SQL text (schema and rows), for the client of the same or of another database.
 
 The text can be loaded with `mariadb DATABASE < FILE`, `psql -f FILE` or `sqlite3 DATABASE < FILE`, whatever database
 the rows are read from. It creates tables and fills them, and never drops or empties one: if it is loaded a second time,

@@ -122,7 +122,7 @@ def find_known(connection: sa.Connection, schema: TableSchema, question: str, ke
 
 
 def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: Any, published_at: datetime) -> None:
-    """Put a submission's entities in force and end their predecessors: entities in force of the same records.
+    """Put a submission's entities in force and end their predecessors: entities in force for the same records.
 
     A predecessor whose submission has a greater sort key stays in force, and the new entity is ended at once, so that
     the result does not depend on the order in which documents are loaded.

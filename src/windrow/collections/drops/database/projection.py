@@ -229,7 +229,7 @@ def _add_log_line(
     message: str,
     **position: int | None,
 ) -> None:
-    """Add a line to the log of a download or an XML file, and the kind of the finding.
+    """Add the changes for a line in the log of a download or an XML file, and for the kind of its finding.
 
     `owner_row` is the download or XML file as (table, key), and `key` is the key of the line. `position` has the `line`
     and `col` of a finding in an XML file.

@@ -26,7 +26,7 @@ def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple
     """Insert tuples, whose values are in the order of the table's columns and are passed to the driver unchanged.
 
     PostgreSQL gets one COPY. MariaDB's driver puts several rows into one statement by itself; for SQLite this function
-    does so, which takes a quarter less time.
+    does so, which saves a quarter of the time.
     """
     if not rows:
         return

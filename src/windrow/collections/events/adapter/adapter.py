@@ -143,7 +143,7 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records. Compare each document with the records and ledger, unless some are still to be written."""
+        """Check the records; compare the documents with the records and ledger, unless some are still to be written."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
