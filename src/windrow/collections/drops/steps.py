@@ -202,7 +202,10 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return a list with its member, or an empty list and add a finding if it is left out."""
+    """Inflate an entry; return a list with its member, or an empty list if it is left out.
+
+    Adds a finding to `findings` for an entry that is left out, or whose member has a reason.
+    """
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

@@ -104,7 +104,10 @@ class Tracker:
         self._checkpoint: int | None = None
 
     def _begin(self, ledger: Ledger) -> int:
-        """Write the seed rows, centres and sources; return the checkpoint."""
+        """Write the seed rows, centres and sources; return the checkpoint.
+
+        Raises StoreError if the tracker belongs to another ledger.
+        """
         self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
         if checkpoint > last_fact:

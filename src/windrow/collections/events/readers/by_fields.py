@@ -141,7 +141,7 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
     """Return the end of an event, from its own field, or from a start that is a range of days.
 
-    The end is None if the rules have no field for it, and empty if this event has no readable end.
+    If neither has a readable end, return None if the rules have no field for the end, and otherwise an empty text.
     """
     end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
     return end or read_last_day(start_text) or (None if end_text is None else "")

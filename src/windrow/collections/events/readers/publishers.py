@@ -191,7 +191,7 @@ def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def next_house_vote(document: SourceDocument) -> str:
-    """Return the address of the next vote; empty if this vote does not exist yet or has no number."""
+    """Return the address of the next vote; empty if this vote does not exist yet or its address has no number."""
     roll = _ROLL_FILE.search(document.url)
     if roll is None or reports_missing_vote(document):
         return ""
