@@ -154,8 +154,7 @@ MAX_INTEGER = 2**63 - 1
 class ListingEntry(NamedTuple):
     """One line of a folder's listing. A field is None if the server does not state it; `modified` is aware and in UTC.
 
-    An entry with a `reason` stands for lines that cannot be read: `name` is then a message, or the beginning of the
-    line.
+    An entry with a `reason` is about lines that cannot be read: `name` is then a message, or the beginning of a line.
     """
 
     folder: str

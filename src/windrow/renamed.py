@@ -9,10 +9,7 @@ import warnings
 from collections.abc import Mapping
 
 SETTINGS: dict[str, str] = {}
-"""New names of settings by old name.
-
-A workspace's setting is named with its table (`drops.attempts`), a source's setting without (`delay`).
-"""
+"""New names of settings by old name, such as `drops.attempts` of a workspace, or `delay` of a source."""
 
 COMMANDS: dict[str, str] = {}
 """New names of commands by old name, as typed (`windrow config trust`); the new one is in the group of the old one."""

@@ -93,8 +93,7 @@ class FoundEntries(NamedTuple):
 
     `frequency` has the number of documents with each word; `documents` is the number of all documents in the index.
     `suggestions` are for words that no document has. `forms` are the other forms of words that were searched too.
-    `lacking` has the number of documents without a value in a column, for each column by which the query filters, if
-    there are any.
+    `lacking` has the number of documents without a value, if any, for each column by which the query filters.
     """
 
     entries: tuple[Entry, ...]

@@ -128,10 +128,7 @@ class RecordIndex:
         )  # fmt: skip
 
     def _find_date_field(self, query: Query) -> str:
-        """Return the field that orders the matches of a query without words.
-
-        It is a date that all of them must have or, if there is none, `updated`.
-        """
+        """Return the field that orders the matches of a query without words: a date that all have, or `updated`."""
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
         keys = (part.key for part in parts if isinstance(part, Filter))

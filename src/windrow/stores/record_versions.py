@@ -143,10 +143,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record in `completed` which of an attempt's values the session has changed.
-
-    `before` has the values that an earlier session wrote for the attempt.
-    """
+    """Record in `completed` which of an attempt's values changed; `before` has those that an earlier session wrote."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))

@@ -105,10 +105,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the names of increments, and their number if there is only one rule.
-
-    As in the standard, the first rule gives the type of all names.
-    """
+    """Check the names of increments and, if there is one rule, their number. The first rule gives the names' type."""
     if not rule.increments:
         return
     first_rule, title = rule.increments[0], _title(element)

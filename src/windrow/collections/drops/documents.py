@@ -125,10 +125,7 @@ def parse_integer(text: str) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Return the value of an xs:double; raise StepError for another text.
-
-    INF and NaN, which databases may refuse, are also errors.
-    """
+    """Return the value of an xs:double; raise StepError for another text, INF or NaN, as databases may refuse these."""
     try:
         number = float(text.replace("_", "?"))  # Python alone allows an underscore
     except ValueError:

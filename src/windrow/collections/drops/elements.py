@@ -85,10 +85,7 @@ class ElementField(NamedTuple):
 
 
 class Element(NamedTuple):
-    """A type of element.
-
-    `children` are (name, table) of the elements in it; `entity` is its kind of record, or empty.
-    """
+    """A type of element. `children` are (name, table) of elements in it; `entity` is its kind of record, or empty."""
 
     table: str
     fields: tuple[ElementField, ...]

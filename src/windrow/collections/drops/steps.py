@@ -202,10 +202,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return a list with its member, or an empty list if it is left out.
-
-    Adds a finding to `findings` for an entry that is left out, or whose member has a reason.
-    """
+    """Inflate an entry; return [its member], or [] if it is left out. Refusals are added to `findings`."""
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

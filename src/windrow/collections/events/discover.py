@@ -96,10 +96,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the events of a response; request its next page and the documents of its events.
-
-    A response whose status is not 200, or that cannot be read, is skipped, with a finding.
-    """
+    """Offer the events of a response; request its next page and its events' documents. Skip one that cannot be read."""
     parser = parser_of(source)
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
@@ -155,10 +152,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule for a source's captures.
-
-    The rule compares the media type of a capture with that of the reader of the parser's last version.
-    """
+    """Return the rule for a source's captures: their media type must be that of the parser's last reader."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))

@@ -217,9 +217,7 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
 
 
 def event_days(event: Mapping[str, Any]) -> list[str]:
-    """Return the start and the last second of an event in its own zone; of an all-day event, the first and last day.
-
-    If there is no end that can be used, only the start or the first day is returned.
+    """Return an event's start and last second in its zone, or its first and last day; only the first if it has no end.
 
     >>> event_days({"datetime": "2026-12-01T01:00:00Z", "end_datetime": "2026-12-01T02:00:00Z", "all_day": False,
     ...             "local_datetime": "2026-11-30T20:00:00", "source_timezone": "America/New_York"})
@@ -257,10 +255,7 @@ class RequestedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """A run of a parser.
-
-    `attempt` is the number of its first attempt, or 0; `text` is the text of the first response.
-    """
+    """A run of a parser. `attempt` is the number of its first attempt, or 0; `text` is that of the first response."""
 
     parser_name: str
     parser_version: str

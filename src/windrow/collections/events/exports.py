@@ -331,10 +331,7 @@ class EventForm(NamedTuple):
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the JSON that VotersDaily's API returned: documents by id.
-
-    `source_text` and keys that begin with `_` are left out.
-    """
+    """Yield the JSON of VotersDaily's API: documents by id, without `source_text` and keys that begin with `_`."""
     documents = {
         event["_id"]: {
             name: value for name, value in event.items() if not name.startswith("_") and name != "source_text"

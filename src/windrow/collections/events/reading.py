@@ -43,10 +43,7 @@ UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UT
 
 
 class ReadEvent(NamedTuple):
-    """An event that was read, with its uid, `PARSER/ID`.
-
-    `aside` has the keys that are not compared between versions.
-    """
+    """An event that was read, and its uid, `PARSER/ID`. `aside` has keys that are not compared between versions."""
 
     uid: str
     value: dict[str, Any]
@@ -142,10 +139,7 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
 
 
 def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: events from one day before `visited` on come first, then earlier ones.
-
-    Within both groups, the nearest events come first.
-    """
+    """Return a sort key: events from a day before `visited` on, then earlier ones; in both groups the nearest first."""
     if start is None:  # withdrawn
         return False, timedelta(0)
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
@@ -257,10 +251,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield an observation with the status MISSING for each future event that its source no longer lists.
-
-    It must be absent from `missing_after` listings in a row. Yield nothing if the parser's listings are not complete.
-    """
+    """Yield each future event that was absent from `missing_after` complete listings in a row, with status MISSING."""
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:

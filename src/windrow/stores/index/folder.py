@@ -84,9 +84,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _describe_move(folder: Path) -> str:
-    """Return the hint for a folder with other files.
-
-    The index of a store is beside the store's file; the folder of the index of pages is a setting.
+    """Return the hint for a folder with other files: a store's index is beside the store, that of pages is a setting.
 
     >>> _describe_move(Path("w/events.db.index"))
     'move what is there elsewhere, or the store events.db into another folder'

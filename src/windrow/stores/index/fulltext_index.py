@@ -89,10 +89,7 @@ class FullTextIndex:
 
     @classmethod
     def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index in a scratch folder, through links to the files in `folder`.
-
-        If `folder` is None, the index is empty.
-        """
+        """Open an index in a scratch folder, through links to the files in `folder`; without `folder`, it is empty."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
         with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
@@ -162,9 +159,7 @@ class FullTextIndex:
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
         """Return the first `limit` matches of a clause, by score if `scored`, then by `field`, then by id.
 
-        The highest scores and the largest numbers in `field` come first.
-
-        The order in which the documents were written does not matter.
+        The highest scores and numbers come first. The order in which the documents were written does not matter.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -222,10 +217,7 @@ class FullTextIndex:
     def count_by_facet(
         self, clause: Clause, fields: Sequence[str], time_field: str
     ) -> tuple[int, list[dict[str, int]]]:
-        """Count the documents that match a clause.
-
-        Returns their number, and a list of their numbers by value: for each of `fields` by mark, and at last for
-        `time_field` by year.
+        """Count the documents that match a clause: all, by the marks in each of `fields`, and by year in `time_field`.
 
         The times are in UNIX seconds. Times outside `FACET_YEARS` are counted as `other`, and so are marks after the
         `MAX_FACET_VALUES` most frequent ones.
@@ -333,10 +325,7 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder, or replace it by an empty one if it cannot be opened, not even through links.
-
-    Raises StoreError if it can be opened only through links.
-    """
+    """Open or replace the index in a folder; raise StoreError if it can be opened, but only through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:

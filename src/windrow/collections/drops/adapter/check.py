@@ -90,10 +90,7 @@ def _find_emptied(connection: sa.Connection) -> Iterator[str]:
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each state with a wrong number of rows.
-
-    Rows that another program moved to the phase `qc` do not count as missing.
-    """
+    """Yield a fault for each state with a wrong number of rows; rows moved to the phase `qc` are not missing."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():

@@ -170,10 +170,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count, by (kind, state), the zips and XML files that the tracker must have according to the ledger.
-
-    XML files whose names the tracker cannot store are left out.
-    """
+    """Count, by (kind, state), the zips and XML files that the tracker must have: those whose names it can store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
@@ -187,17 +184,11 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and the reason for a failure or a decision.
-
-The reason is None for a success, and for a zip that failed because of its XML files.
-"""
+"""Kind of item, phase id, status, and reason: None for a success, and for a zip that failed by its XML files."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:
-    """Count the zips and XML files that reached each state, by reason.
-
-    `facts` are the first and the last fact of the session.
-    """
+    """Count the zips and XML files that reached each state, by reason. `facts` are the first and the last fact."""
     counts: Counter[StateReason] = Counter()
     for state_reason, number in chain(
         _count_arrivals(ledger, facts), _count_readings(ledger, facts), _count_cancelled(ledger, facts)

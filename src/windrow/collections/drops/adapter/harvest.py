@@ -104,10 +104,7 @@ class Tracker:
         self._checkpoint: int | None = None
 
     def _begin(self, ledger: Ledger) -> int:
-        """Write the seed rows, centres and sources; return the checkpoint.
-
-        Raises StoreError if the tracker belongs to another ledger.
-        """
+        """Write the seed rows, centres and sources; return the checkpoint."""
         self.projection.seed(make_seeds(self._declarations.created_at))
         checkpoint, last_fact = self.projection.checkpoint(), last_number(ledger)
         if checkpoint > last_fact:

@@ -191,10 +191,7 @@ def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
 
 
 def _state_id(source: Source) -> int:
-    """Return the id of a source's state.
-
-    It is the declared state or, without one, `available` if the source is active, and otherwise `maintenance`.
-    """
+    """Return the id of a source's state: as declared, or else `available` if it is active and `maintenance` if not."""
     return _STATE_IDS[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 

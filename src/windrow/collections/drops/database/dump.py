@@ -55,8 +55,7 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO)
     """Write the tables of `metadata` and their rows, all as of one moment; return the number of rows.
 
     Rows are streamed, ordered by primary key. Raises UsageError if `dialect` is not one of `DIALECTS`, and StoreError
-    for a value that not every client can load: a value of an unknown type, a text with a NUL, or a number that is not
-    finite.
+    for a value that not all clients can load: an unknown type, a text with a NUL, or a number that is not finite.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")
@@ -127,8 +126,7 @@ def _write_sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> Non
 class _LiteralStyle(NamedTuple):
     """How a client spells literals.
 
-    `bytes_format` is the format of bytes, with `{}` for their hex digits; `booleans` are (false, true); `utc_suffix`
-    ends a time in a column with a zone.
+    `bytes_format` has `{}` for hex digits; `booleans` are (false, true); `utc_suffix` ends a time with a zone.
     """
 
     quote_text: Callable[[str], str]

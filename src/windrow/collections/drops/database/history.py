@@ -76,10 +76,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld, and undo its publication if there is one.
-
-    Raises StoreError if there is no submission.
-    """
+    """Mark an item's submission as withheld and undo any publication; raise StoreError if there is no submission."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -105,7 +102,6 @@ def find_known(connection: sa.Connection, schema: TableSchema, question: str, ke
     """Return the `keys` that the store has; raise StoreError for a question that it cannot answer.
 
     The question `KIND` asks which keys of this kind were ever published; `KIND:current` asks which are current.
-    Tombstones do not count.
     """
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
@@ -269,9 +265,7 @@ _RecordName = tuple[str, str]
 def judge(
     connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
 ) -> list[Published | None]:
-    """Publish or withhold documents in their order.
-
-    Returns for each document the effect of its publication, or None if it was withheld.
+    """Publish or withhold documents in their order; return for each the effect of its publication (None: withheld).
 
     Publications have the time `now`, or the time of the last publication in the store if that is later.
     """

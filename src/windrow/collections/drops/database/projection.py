@@ -31,19 +31,14 @@ _MAX_SMALLINT = 2**15 - 1  # the greatest value of the column `status` of sessio
 _MAX_RETRIES = 2**8 - 1  # the greatest value of the column `num_retries`
 
 _STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
-"""Types of facts that may change the state of the zip or XML file in their field `item`.
-
-`find_touched` handles the other ones: files and members that were found, and attempts.
-"""
+"""Types of facts that may change the state of the zip or XML file `item`; `find_touched` handles the other ones."""
 
 _AddChange = Callable[[RowChange], None]
 _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in the order of the facts.
-
-    The changes of states are not among them: `project_states` returns these.
+    """Return the changes of the tracker's rows for these facts, in order, without the states (see `project_states`).
 
     The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """
@@ -252,9 +247,7 @@ def _zip_row_key(subject: ledger_facts.Subject) -> str:
 
 
 def clean_text(raw: str, max_length: int = _MAX_MESSAGE_LENGTH) -> str:
-    r"""Return a text as every database accepts it: without NULs and lone surrogates.
-
-    It is cut to `max_length` characters.
+    r"""Return a text as every database accepts it: without NULs and lone surrogates, cut to `max_length` characters.
 
     >>> clean_text("a\x00b\ud800")
     'a\ufffdb?'

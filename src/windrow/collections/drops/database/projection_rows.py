@@ -104,9 +104,7 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key.
-
-    The rows of a table are in the order of the first changes that may insert them.
+    """Merge the changes of each row; return the rows by table and key, in the order of the first changes that insert.
 
     >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
     >>> rows = merge_changes(changes)
@@ -211,7 +209,6 @@ def chunks(values: Iterable[_Value]) -> Iterator[list[_Value]]:
 
 
 def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
-    """Return the definitions of the tables of ids and checkpoints."""
     is_server = dialect != "sqlite"
     metadata = sa.MetaData(schema=BOOKKEEPING_SCHEMA if is_server else None)
     prefix = "" if is_server else "windrow_"
@@ -318,10 +315,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return the ids of a table's rows by key.
-
-        The mapping has all of `keys` that have an id, and may have other keys.
-        """
+        """Return the ids of a table's rows by key: those of all `keys` that have an id, and perhaps others."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

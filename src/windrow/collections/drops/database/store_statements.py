@@ -218,10 +218,7 @@ def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.
 def make_publication_updates(
     schema: TableSchema, submissions: Sequence[int], published_at: datetime
 ) -> tuple[sa.Update, sa.Update]:
-    """Return two updates for submissions that are new as a whole.
-
-    The first puts their entities in force, the second marks the submissions as published.
-    """
+    """Return two updates for wholly new submissions: one puts the entities in force, one marks them as published."""
     entity, submission = schema.entity, schema.submission
     entity_update = entity.update().where(is_one_of(entity.c.submission_id, submissions))
     submission_update = submission.update().where(is_one_of(submission.c.id, submissions))

@@ -107,11 +107,7 @@ class TableSchema:
         return ddl
 
     def views(self) -> list[tuple[str, str]]:
-        """Return the views as (name, query).
-
-        Each table has a view `current_TABLE`, and each kind of record with several tables has the views `KIND` and
-        `current_KIND`.
-        """
+        """Return views as (name, query): `current_TABLE`; `KIND` and `current_KIND` for kinds with several tables."""
         condition = CURRENT_CONDITION.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
         queries = []
         for table in self.element_tables:

@@ -92,10 +92,7 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest that the workspace configures.
-
-        Its sources have the addresses of the present time, and the function for the phase `document` is added.
-        """
+        """Return the configured harvest with its sources' present addresses and the function that derives documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
@@ -244,10 +241,7 @@ class EventAdapter(RecordAdapter):
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its address for the present time, and with the option ONCE.
-
-    ONCE is true if the configured address has a field that changes each day or hour.
-    """
+    """Return a source with its present address; its option ONCE is true if that changes each day or hour."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))

@@ -116,10 +116,7 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""The number under which parsers are stored in place of an attempt's.
-
-No attempt has this number, so a takedown of responses does not remove parsers.
-"""
+"""The number under which parsers are stored in place of an attempt's, so that no takedown of attempts removes them."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
@@ -133,10 +130,7 @@ def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source])
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return inactive sources for the remembered parsers whose sources are no longer configured.
-
-    With them, the captures of these sources can still be read.
-    """
+    """Return inactive sources for stored parsers that are no longer configured, so that their captures can be read."""
     configured = {source.name for source in sources}
     return tuple(
         Source(name, collection, Site(""), active=False, options=_restore_options(remembered))

@@ -107,10 +107,8 @@ class RunLogs:
     def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
         """Write the log of a run, unless it is stored already.
 
-        If the log is new, and the run is of the latest session and failed or drifted, a failed task is added to the
-        ledger.
-
-        The id of the log is added to `log_ids`, unless it is None.
+        For a new run of the latest session that failed or drifted, a failed task is added. The id of the log is added
+        to `log_ids`, unless it is None.
         """
         document, stored = self._log_of_run(run)
         self._runs_by_id[document["_id"]] = run.session, run.source

@@ -167,10 +167,7 @@ def _visible_text(node: LexborNode) -> str:
 
 
 def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return the text of a row's cell below a heading, or None.
-
-    `headings_of_tables` caches the headings of each table, by the table's `mem_id`.
-    """
+    """Return the text of a row's cell below a heading, or None. `headings_of_tables` caches headings by `mem_id`."""
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
@@ -215,10 +212,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the first text or link in the children called NAME, or None if there is none.
-
-    For the path NAME@ATTRIBUTE, return the attribute of the first child called NAME.
-    """
+    """Return the first text or link in children NAME, or for NAME@ATTRIBUTE the first child's attribute, or None."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

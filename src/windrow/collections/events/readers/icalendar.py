@@ -149,9 +149,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: events from the day before `visited` on come first, then earlier ones.
-
-    Within both groups, the nearest events come first.
+    """Return a sort key: events from the day before `visited` on, then earlier ones; in both groups, the nearest first.
 
     A recurring event counts as an event of the day before `visited` until the UNTIL of its rule.
     """
@@ -212,10 +210,7 @@ def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEven
 def _expand_event(
     document: SourceDocument, event_text: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event or, if it recurs, its repetitions in the parser's window that have no VEVENT of their own.
-
-    Yield a SkippedPart if the start cannot be read, or if there are too many repetitions.
-    """
+    """Yield an event, or those repetitions in the window that have no VEVENT of their own, or a SkippedPart."""
     raw_event = _raw_event(document, event_text, event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
