@@ -24,7 +24,7 @@ _MAX_SIZE = 2**62  # bytes
 
 
 def read_size(value: object) -> int:
-    """Return the bytes of a size: a number, or a text with a unit (kB: 1000, KiB: 1024); raise ConfigError for others.
+    """Return a size in bytes, given as a number or a text with a unit (kB: 1000, KiB: 1024), or raise ConfigError.
 
     >>> read_size("64 MB"), read_size("1.5 GiB"), read_size(10)
     (64000000, 1610612736, 10)
@@ -55,7 +55,7 @@ def show_size(byte_count: int) -> str:
 
 
 def read_duration(value: object) -> float:
-    """Return the seconds of a duration: a number, or a text with units (w, d, h, m, s); raise ConfigError for others.
+    """Return a duration in seconds, given as a number or a text with units (w, d, h, m, s), or raise ConfigError.
 
     >>> read_duration("6h"), read_duration("1 h 30 min"), read_duration(0.5), read_duration("4 weeks")
     (21600.0, 5400.0, 0.5, 2419200.0)

@@ -217,7 +217,7 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
 
 
 def event_days(event: Mapping[str, Any]) -> list[str]:
-    """Return an event's start and last second in its zone, or its first and last day; only the first if it has no end.
+    """Return an event's start and last second in its zone (all-day: first and last day); only the first without an end.
 
     >>> event_days({"datetime": "2026-12-01T01:00:00Z", "end_datetime": "2026-12-01T02:00:00Z", "all_day": False,
     ...             "local_datetime": "2026-11-30T20:00:00", "source_timezone": "America/New_York"})

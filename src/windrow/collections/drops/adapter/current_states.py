@@ -184,7 +184,7 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and reason: None for a success, and for a zip that failed by its XML files."""
+"""Kind of item, phase id, status, and reason: None for a success, and for a zip whose XML files failed."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:

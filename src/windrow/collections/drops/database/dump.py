@@ -55,7 +55,7 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO)
     """Write the tables of `metadata` and their rows, all as of one moment; return the number of rows.
 
     Rows are streamed, ordered by primary key. Raises UsageError if `dialect` is not one of `DIALECTS`, and StoreError
-    for a value that not all clients can load: an unknown type, a text with a NUL, or a number that is not finite.
+    for a value that not every client can load: one of an unknown type, a text with a NUL, infinity or NaN.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")

@@ -31,7 +31,7 @@ _MAX_SMALLINT = 2**15 - 1  # the greatest value of the column `status` of sessio
 _MAX_RETRIES = 2**8 - 1  # the greatest value of the column `num_retries`
 
 _STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
-"""Types of facts that may change the state of the zip or XML file `item`; `find_touched` handles the other ones."""
+"""Types of facts that may change the state of the zip or XML file `item`; `find_touched` also handles others."""
 
 _AddChange = Callable[[RowChange], None]
 _ProjectFact = Callable[[Any, Declarations, _AddChange], None]

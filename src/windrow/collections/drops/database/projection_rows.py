@@ -24,7 +24,7 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Insert(IntEnum):
-    """In which case a row that is missing from the table is inserted."""
+    """When a row that is missing from the table is inserted."""
 
     NEVER = 0  # only an existing row is changed
     NEW = 1  # if its key is new, and not if somebody deleted the row

@@ -210,7 +210,7 @@ def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEven
 def _expand_event(
     document: SourceDocument, event_text: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event, or those repetitions in the window that have no VEVENT of their own, or a SkippedPart."""
+    """Yield an event, or those of its repetitions in the window with no VEVENT of their own, or a SkippedPart."""
     raw_event = _raw_event(document, event_text, event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
