@@ -53,7 +53,6 @@ CAPS: list[Cap] = []
 
 
 def _cap(name: str, number: int, counted: str, why: str, excess: str, *, setting: str = "") -> Cap:
-    """Make a cap and add it to `CAPS`."""
     CAPS.append(Cap(name, number, counted, why, excess, setting))
     return CAPS[-1]
 

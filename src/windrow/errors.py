@@ -152,7 +152,7 @@ class StepError(WindrowError):
 
 
 class ReaderFailed(WindrowError):
-    """A reader process ended before its first document, so that a document cannot be the cause."""
+    """A reader process ended before its first document, so a document cannot be the cause."""
 
     hint = "give it more memory (`ulimit -v`, the limit of its container), then: windrow run"
 

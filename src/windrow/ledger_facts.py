@@ -71,7 +71,7 @@ class TaskClosed(NamedTuple):
 
 
 class FileFound(NamedTuple):
-    """A file was listed for the first time, made by `owner`; its name was refused if it has a `reason`."""
+    """A file, which `owner` made, was listed for the first time; its name was refused if it has a `reason`."""
 
     seq: int
     at: datetime
@@ -102,7 +102,7 @@ class MemberFound(NamedTuple):
 
 
 class Listed(NamedTuple):
-    """A source began or ceased to list a file, or listed it changed; or the file was refused or compared."""
+    """A source began or ceased to list a file, or listed a changed version; or the file was refused or compared."""
 
     seq: int
     at: datetime
@@ -117,7 +117,7 @@ class Listed(NamedTuple):
 
 
 class AttemptOpened(NamedTuple):
-    """An attempt to get a listed file from a source began; after an interruption, a later session resumes it."""
+    """An attempt to get a listed file from a source began; after an interruption, a later session may continue it."""
 
     seq: int
     at: datetime

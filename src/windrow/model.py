@@ -41,8 +41,8 @@ class Level(StrEnum):
 class Finding:
     """Something wrong or notable in a document.
 
-    `kind` is its class (`SchemaError`, `UnknownStatusCode`), `message` describes this case. `line` and `column` count
-    from 1, and are None if unknown.
+    `kind` is its class (`SchemaError`, `UnknownStatusCode`), and `message` describes this case. `line` and `column`
+    count from 1, and are None if unknown.
     """
 
     kind: str
@@ -98,7 +98,7 @@ class Site:
     secret: Secret | None = None
     key: Secret | None = None  # sftp: the private key; `secret` is then its passphrase
     base: str = "/"  # the folder below which all paths of the source are
-    timeout: float = 60.0  # for one response, and for the next bytes of it
+    timeout: float = 60.0  # maximum wait for a response, and for its next bytes
     listing_timeout: float = 300.0  # for one whole listing
     min_rate: int = 1000  # minimum bytes per second of a transfer, over `timeout` seconds; 0: no minimum
     proxy: str = ""
@@ -143,7 +143,7 @@ class Source:
     pace: float = 0.0  # minimum time between two requests to its origin, in seconds
     options: Mapping[str, Any] = field(default_factory=dict)
     most: int = 0  # maximum number of addresses requested in one run; 0: all that are due
-    unusable: str = ""  # why its collection cannot be used; empty: it can
+    unusable: str = ""  # why the source cannot be used; empty: it can
     credentials: tuple[Credential, ...] = ()  # sent to its own origin only, and not archived
 
 
@@ -154,7 +154,7 @@ MAX_INTEGER = 2**63 - 1
 class ListingEntry(NamedTuple):
     """One line of a folder's listing. A field is None if the server does not state it; `modified` is aware and in UTC.
 
-    An entry with a `reason` is a line that cannot be read: `name` is then the beginning of the line.
+    An entry with a `reason` is about lines that cannot be read: `name` is then a message, or the beginning of a line.
     """
 
     folder: str
@@ -170,7 +170,7 @@ class Offer(NamedTuple):
 
     `key` identifies the file across sources (drops: `add/NAME`), `rank` is a text by which files are sorted for
     processing, `owner` is who made the file (drops: the producer). A file with a `reason` is refused: it is recorded,
-    but never fetched; `unkeyed` then means that its name does not fit into the ledger's table.
+    but never fetched; `unkeyed` then means that only the refusal is recorded, and not a listed file with this key.
     """
 
     key: str
@@ -200,7 +200,7 @@ class OfferingSource(NamedTuple):
 
 
 class KnownCapture(NamedTuple):
-    """The earlier response of an address: digest, WARC-Date and address. All are empty if it was never captured."""
+    """The last captured response of an address: digest, WARC-Date and address. All are empty if there is none."""
 
     digest: str = ""
     date: str = ""
@@ -208,7 +208,7 @@ class KnownCapture(NamedTuple):
 
 
 COMPARED_SIZE = 1 << 16
-"""The number of bytes at the end of a file that are compared between two sources: a zip has its contents there."""
+"""The number of bytes at the end of a file that are compared between two sources: a zip lists its members there."""
 
 
 class ArchivePlace(NamedTuple):
@@ -405,9 +405,9 @@ class Item:
 
 
 class StoreLookUp(NamedTuple):
-    """A question that a step leaves to the store: whether `key` is one of the keys that the store calls `question`.
+    """A question that a step leaves to the store: whether the store has `key` among the keys that `question` asks for.
 
-    If it is not, `finding` is added to the findings of the reading.
+    If it does not, `finding` is added to the findings of the reading.
     """
 
     question: str
@@ -449,7 +449,7 @@ class Reading:
 
 
 class TextChange(NamedTuple):
-    """A field with a short text that changed. `before` or `after` is empty if the field did not or does not exist."""
+    """A field with a short text that changed. `before` is empty if the field is new, `after` if it was removed."""
 
     field: str
     before: str

@@ -172,7 +172,7 @@ TRANSIENT_REASONS = frozenset({
 """Temporary reasons of failed readings: later runs read the document again, even if no operator asks for it."""
 
 OWN_FAULTS = TRANSIENT_REASONS | {Reason.STEP_FAILED, Reason.NO_SCHEMA, Reason.NO_TRANSPORT}
-"""Reasons of failed readings that the bytes did not cause: the result is not recorded, and the task fails.
+"""Reasons of readings that failed, but not because of the bytes: the result is not recorded, and the task fails.
 
 A document that failed for another reason is read again only by another version of the step.
 """
@@ -188,7 +188,7 @@ BY_RULE = frozenset({
     Reason.EXPIRED, Reason.ALREADY_EXTRACTED, Reason.LISTED_TWICE, Reason.DUPLICATE_RECORD, Reason.PLACEHOLDER,
     Reason.ALREADY_LOADED, Reason.SUPERSEDED, Reason.CANCELLED, Reason.RETRIED, Reason.FORGOTTEN, Reason.STOPPED,
 })  # fmt: skip
-"""Reasons by which a rule, a person or the document itself leaves something out: nothing has failed."""
+"""Reasons for which a rule, a person or the document itself leaves something out: nothing has failed."""
 
 _REASONS_BY_STATUS = {
     401: Reason.PERMISSION_DENIED, 403: Reason.PERMISSION_DENIED, 404: Reason.NOT_FOUND, 410: Reason.GONE,

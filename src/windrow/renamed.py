@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping
 
 SETTINGS: dict[str, str] = {}
-"""New names of settings by old name: of a workspace with its table (`drops.attempts`), of a source (`delay`)."""
+"""New names of settings by old name, such as `drops.attempts` of a workspace, or `delay` of a source."""
 
 COMMANDS: dict[str, str] = {}
 """New names of commands by old name, as typed (`windrow config trust`); the new one is in the group of the old one."""

@@ -1,1 +1,1 @@
-"""The five standards, one folder each."""
+"""The five collections that windrow has built in, each in a folder of its own."""

@@ -94,7 +94,7 @@ SOURCE_NAMES = tuple(setting.name for setting in SOURCE_SETTINGS)  # of the sett
 def build_source(
     table: SourceTable, context: Surroundings, collections: Mapping[str, Collection], source_settings: SourceSettings
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return a source and the values of its settings; if its collection is not usable, `Source.unusable` says why."""
+    """Return a source and its values; if its file or collection cannot be used, `Source.unusable` says why."""
     if table.fault:
         return Source(table.name, "", Site(""), active=False, unusable=table.fault), ()
     collection_value = _find_collection(table, context, source_settings)
@@ -238,7 +238,7 @@ def load(
 def _build_if_needed(
     table: SourceTable, needed: Container[str], build: Callable[[], tuple[Source, tuple[Value, ...]]]
 ) -> tuple[Source, tuple[Value, ...]]:
-    """Return what `build` returns, or if the source is wrong but not needed, an unusable source without values."""
+    """Return what `build` returns, or for a source that is wrong but not needed, an unusable source without values."""
     try:
         return build()
     except ConfigError as error:

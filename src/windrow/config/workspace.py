@@ -101,7 +101,7 @@ def find_workspace(start: Path, environ: Mapping[str, str], option: Path | None 
     """Return the folder of the workspace.
 
     It is the value of the `option` --workspace, or the value of the variable WINDROW_WORKSPACE, or otherwise `start` or
-    the nearest folder above it with a windrow.toml. Raises NotAWorkspace, which says where it looked.
+    the nearest folder above it with a windrow.toml. Raises NotAWorkspace, whose message says where windrow looked.
     """
     configured_folder = option or (Path(environ[WORKSPACE_VARIABLE]) if environ.get(WORKSPACE_VARIABLE) else None)
     if configured_folder is not None:
@@ -153,9 +153,9 @@ def _source_files(folder: Path) -> list[Path]:
 
 
 def _refuse_foreign_owner(status: os.stat_result, path: Path, name: str) -> None:
-    """Raise ConfigError for a file or folder that another user but root owns, or that every user may write.
+    """Raise ConfigError for a file or folder that belongs to neither this user nor root, or that every user may write.
 
-    It can name commands, and servers that get secrets.
+    Such a file can name commands to run, and servers that get secrets.
     """
     consequence = "windrow would run its commands, or trust its servers"
     if status.st_uid not in {os.geteuid(), 0}:
@@ -215,7 +215,7 @@ class _Location(NamedTuple):
 
 
 REPLAY_FOLDER = ".replay"
-"""The folder, below the workspace, in which `windrow replay` builds databases."""
+"""The name of the folder, in the workspace, in which `windrow replay` builds databases."""
 
 
 def replay_folder(path: Path) -> Path:
@@ -266,7 +266,7 @@ def refuse_overlaps(
 def _location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
     """Return the file or folder that a setting names; None for other settings, and for databases on a server.
 
-    If `root` is given, the setting must name a file or folder, and a text without a scheme is a path below `root`.
+    `root` is given only for a setting that names a file or folder: a text without a scheme is then a path below `root`.
     """
     setting_value = value.value
     path: str | Path = ""

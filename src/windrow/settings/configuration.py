@@ -67,7 +67,7 @@ class Surroundings(NamedTuple):
 
 
 def filled(kind: type[Section], values: Mapping[str, Value], table: str, **fixed: Any) -> Section:
-    """Build a dataclass whose fields have the names of the settings below `table`; `fixed` are its other fields."""
+    """Build a dataclass whose fields have the names of the settings below `table`; `fixed` has the other fields."""
     names = [field.name for field in fields(kind) if field.name not in fixed]
     return kind(**{name: values[f"{table}.{name}"].value for name in names}, **fixed)
 
@@ -108,10 +108,10 @@ def source_at_url(table: SourceTable, values: Mapping[str, Value], context: Surr
 
 
 SECRET_SETTINGS = ("secret", "secret_header", "secret_query", "secret_prefix")
-"""The settings of a source or service that put a secret into its requests."""
+"""The names of the settings of a source or service that put a secret into its requests."""
 
 _CAPTURE_SETTINGS = ("from", "cdx", "warc", "warc_urls")
-"""The settings of a source that name captures to read."""
+"""The names of the settings of a source that say which captures to read."""
 
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _RESERVED_HEADERS = frozenset({"host", "content-length", "transfer-encoding", "connection", "range", "accept-encoding"})
@@ -184,7 +184,7 @@ class Preset(NamedTuple):
     """What the sources of one product have in common: a new source has these `settings`.
 
     `url` says for people what the product is, and what the address of a source is. `text` has, as lines of TOML, the
-    settings that the source has by the preset and may override.
+    settings that the source gets from the preset and may override.
     """
 
     url: str

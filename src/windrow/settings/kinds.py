@@ -24,7 +24,7 @@ _MAX_SIZE = 2**62  # bytes
 
 
 def read_size(value: object) -> int:
-    """Return the bytes in a number, or in a text with a unit (kB: 1000, KiB: 1024); else raise ConfigError.
+    """Return a size in bytes, given as a number or a text with a unit (kB: 1000, KiB: 1024), or raise ConfigError.
 
     >>> read_size("64 MB"), read_size("1.5 GiB"), read_size(10)
     (64000000, 1610612736, 10)
@@ -55,7 +55,7 @@ def show_size(byte_count: int) -> str:
 
 
 def read_duration(value: object) -> float:
-    """Return the seconds in a number, or in a text with units (w, d, h, m, min, s, ms, weeks); else raise ConfigError.
+    """Return a duration in seconds, given as a number or a text with units (w, d, h, m, s), or raise ConfigError.
 
     >>> read_duration("6h"), read_duration("1 h 30 min"), read_duration(0.5), read_duration("4 weeks")
     (21600.0, 5400.0, 0.5, 2419200.0)
@@ -194,7 +194,7 @@ def _read_database(value: Any, root: Path) -> str:
 
 
 def _read_command(value: Any, root: Path) -> tuple[str, ...]:
-    """Return the words of a command, given as a list or as a shell would split it."""
+    """Return the words of a command, given as a list, or as a text that is split as by a shell."""
     if isinstance(value, list):
         return tuple(_read_text(word, root) for word in value)
     try:
@@ -222,7 +222,7 @@ def _spell_list(text: str) -> list[str]:
 
 
 def count(least: int, most: int) -> ValueKind:
-    """Return the kind of whole numbers from `least` to `most`."""
+    """Return a kind of value: a whole number from `least` to `most`."""
     description = f"a whole number from {least} to {most}"
 
     def read(value: Any, _root: Path) -> int:
@@ -234,7 +234,7 @@ def count(least: int, most: int) -> ValueKind:
 
 
 def choice(*words: str) -> ValueKind:
-    """Return the kind of text that is one of `words`."""
+    """Return a kind of value: a text that is one of `words`."""
     shown_words = [word for word in words if word] + (["empty"] if "" in words else [])
     description = ", ".join(shown_words[:-1]) + f" or {shown_words[-1]}"
 

@@ -1,4 +1,4 @@
-"""The settings of a workspace, of every source, and of sources that are crawled or read captures of others.
+"""The settings of a workspace, of every source, of sources that are requested, and of those that read captures.
 
 The loader, `windrow config` and the reference page use these and each collection's own settings.
 """

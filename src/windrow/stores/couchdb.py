@@ -33,7 +33,7 @@ _HIGHEST_TEXT = "\ufff0"  # sorts after every text in CouchDB
 
 
 _Changes = dict[str, Mapping[str, Any] | None]
-"""Documents to write, by id. None means that the document is removed."""
+"""Documents to write, by id. None means that the document is to be removed."""
 
 
 class _Response(NamedTuple):
@@ -269,7 +269,7 @@ class CouchDocuments:
         return {id_: _without_server_fields(document) for id_, document in documents.items()}
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in the order of the view."""
         declared = self._databases[database].view(name)
         return islice(self._view_rows(database, declared, bounds), bounds.skip, bounds.skip + bounds.limit)
 
@@ -394,7 +394,7 @@ def _without_server_fields(document: Mapping[str, Any]) -> StoredDocument:
 
 
 def _parse_error(content: bytes) -> Any:
-    """Return the JSON value of an error, or an object with its text, which a proxy may send."""
+    """Return the JSON of an error response or, if it is not JSON (such as from a proxy), an object with its text."""
     try:
         return _parse_json(content, "")
     except StoreError:

@@ -41,7 +41,7 @@ _MAX_MESSAGE_LENGTH = 300  # characters of a driver's message that are kept
 def connect(url: str, password: str | None = None, *, durable: bool = True) -> sa.Engine:
     """Make an SQLAlchemy engine for a database; no connection is opened yet.
 
-    `url` is one of SQLAlchemy: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
+    `url` is an SQLAlchemy URL: `sqlite:///FILE`, `postgresql+psycopg://USER@HOST/NAME`,
     `mariadb+pymysql://USER@HOST/NAME`. The password is separate, so that it need not be in a configuration; if it is
     None, that of the URL is used. If `durable` is true, transactions that SQLite has committed survive a power cut,
     otherwise only a crash of the program. Raises ConfigError for an invalid URL, and MissingExtra if the driver is not
@@ -150,7 +150,7 @@ def map_error(error: BaseException, database: str) -> StoreError:
 
 
 def _error_code(error: BaseException) -> str:
-    """Return a driver's error code: an SQLSTATE, a number of MariaDB or a name of SQLite; "" if it has none."""
+    """Return a driver's error code: an SQLSTATE, MariaDB's number or SQLite's name of the error; "" if it has none."""
     code = error.args[0] if error.args else ""
     if isinstance(code, int):
         return str(code)

@@ -61,7 +61,7 @@ class ViewRange(NamedTuple):
 
 
 FIRST_THOUSAND = ViewRange()
-"""The first thousand documents of a view."""
+"""The range of the first thousand documents of a view."""
 
 
 class DocumentStore(Protocol):
@@ -89,7 +89,7 @@ class DocumentStore(Protocol):
         ...
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in the order of the view."""
         ...
 
     def count(self, database: str) -> int:
@@ -286,7 +286,7 @@ class SqliteDocuments(SqliteStore):
         return documents
 
     def view(self, database: str, name: str, bounds: ViewRange = FIRST_THOUSAND) -> Iterator[StoredDocument]:
-        """Yield the documents in the range `bounds` of a view, in its order."""
+        """Yield the documents in the range `bounds` of a view, in the order of the view."""
         declared = self._databases[database].view(name)
         columns = [_json_field(field) for field in declared.by]
         conditions, parameters = _range_conditions(declared, bounds)
@@ -309,8 +309,8 @@ class SqliteDocuments(SqliteStore):
     ) -> Iterator[StoredDocument]:
         """Yield documents that have all words of a text, in the order of `DocumentDatabase`.
 
-        `bounds` is a range of the view `view`, with times as bounds. Any text is valid. A ranking by the rarity of
-        words would have to read every document with one of the words.
+        `bounds` is a range of the view `view`; its `start` and `end` are times. Any text is valid. A ranking by the
+        rarity of words would have to read every document with one of the words.
         """
         declared = self._databases[database]
         text = text.replace("\0", " ")  # it would end the query within a quoted word

@@ -14,8 +14,8 @@ from windrow.contract import TypedColumn
 from windrow.stores.records import AttemptStatement, RecordStore
 from windrow.stores.sqlite import close_on_failure
 
-# late_statement: a record of which an attempt up to the checkpoint has a new observation, or had one that was deleted:
-# then `json` is its value.
+# late_statement: a record, and an attempt up to the checkpoint whose observation of it was added or deleted. If it was
+# deleted, `json` is its value.
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS late_statement (
     attempt INTEGER NOT NULL, key TEXT NOT NULL, json TEXT NOT NULL, PRIMARY KEY (attempt, key, json)
@@ -86,7 +86,7 @@ class LateAttemptStore(RecordStore):
             return [attempt for (attempt,) in self._connection.execute(query, (limit,))]
 
     def late_records(self, attempts: Sequence[int]) -> dict[str, list[Any]]:
-        """Return the deleted values of each record that the listed `attempts` observe or observed, by key."""
+        """Return by key the deleted values of each record that the listed `attempts` observe, or observed before."""
         deleted_values: dict[str, list[Any]] = {}
         with self._guarded():
             for key, json_text in self._connection.execute(_LATE_STATEMENTS, (json.dumps([*attempts]),)):
@@ -94,12 +94,12 @@ class LateAttemptStore(RecordStore):
         return deleted_values
 
     def attempts_to_recount(self, attempts: Sequence[int]) -> list[int]:
-        """Return the listed `attempts`, and for each of their records the first attempt that is not listed."""
+        """Return the listed `attempts`, and for each of their records the first unlisted attempt that observed it."""
         with self._guarded():
             return [attempt for (attempt,) in self._connection.execute(_TO_RECOUNT, (json.dumps([*attempts]),))]
 
     def is_latest(self, statement: AttemptStatement) -> bool:
-        """Return whether a statement is the latest one on its record."""
+        """Return whether a statement is the latest one about its record."""
         query = """
             SELECT o.attempt FROM observation o JOIN record r ON r.id = o.record
             WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1

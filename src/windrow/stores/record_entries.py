@@ -73,8 +73,8 @@ _TITLE_FIELDS = ("title", "headline", "name", "summary")  # fields that may cont
 class Entry(NamedTuple):
     """The current state of a record, for search results. Times are in UNIX seconds.
 
-    `published` is when it was first observed. `updated` is the time since which it has its present value. `source` is
-    the source that observed it last. `text` is searched.
+    `published` is when it was first observed. `updated` is the time since which it has had its present value. `source`
+    is the source that observed it last. `text` is searched.
     """
 
     key: str
@@ -91,9 +91,9 @@ class Entry(NamedTuple):
 class FoundEntries(NamedTuple):
     """The entries that a search found. `relaxed` is true if none of them has all words of the query.
 
-    `frequency` is the number of documents by word, `documents` that of all documents in the index. `suggestions` are
-    for words that no document has. `forms` are the other forms of words that were searched too. `lacking` is the number
-    of documents by column, for the columns by which the query filters and of which some documents have no value.
+    `frequency` has the number of documents with each word; `documents` is the number of all documents in the index.
+    `suggestions` are for words that no document has. `forms` are the other forms of words that were searched too.
+    `lacking` has the number of documents without a value, if any, for each column by which the query filters.
     """
 
     entries: tuple[Entry, ...]
@@ -127,7 +127,7 @@ def _to_seconds(time: str) -> int:
 
 
 def index_document(record: int, entry: Entry, columns: Sequence[TypedColumn] = ()) -> IndexDocument:
-    """Return the document for the index of the record with the id `record`, whose collection has these columns."""
+    """Return the index document for the record with the id `record`, whose collection has these columns."""
     value = json.loads(entry.json)
     title, address = indexable_text(entry.title), indexable_text(address_text(entry.url))
     main = [*[title] * TITLE_WEIGHT, *[indexable_text(entry.key)] * KEY_WEIGHT, address, indexable_text(entry.text)]
@@ -162,7 +162,7 @@ class SearchedRecords(NamedTuple):
 def build_clause(
     records: SearchedRecords, query: Query, share: float, word_forms: WordForms = MappingProxyType({})
 ) -> Clause:
-    """Return the clause of a query. If `share` is below 1, only this share of the words is required.
+    """Return the clause for a query. If `share` is below 1, only this share of the words is required.
 
     Words that are not excluded may have one of their `word_forms`.
     """

@@ -37,7 +37,7 @@ from windrow.stores.record_entries import (
 from windrow.stores.sqlite import transaction
 
 BATCH_SIZE = 2_000
-"""The number of records that are indexed in one commit."""
+"""The maximum number of records that are indexed in one commit."""
 _MARK_ALL_UNINDEXED = (
     "DELETE FROM indexed",
     "DELETE FROM unindexed",
@@ -87,7 +87,7 @@ class RecordIndex:
         self.update(go_on)
 
     def find(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `build_clause`."""
+        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `SearchedRecords`."""
         try:
             return self._find(query, kind, offset, limit, anew=False)
         except IndexDamaged:  # the damage shows when an opened index is searched
@@ -128,20 +128,20 @@ class RecordIndex:
         )  # fmt: skip
 
     def _find_date_field(self, query: Query) -> str:
-        """Return the field that orders the matches of a query without words: a date that all of them must have."""
+        """Return the field that orders the matches of a query without words: a date that all have, or `updated`."""
         dates = {column.name for column in self._columns if column.type is ColumnType.DATE}
         parts = query.root.parts if isinstance(query.root, And) else (query.root,)
         keys = (part.key for part in parts if isinstance(part, Filter))
         return next((f"first_{key}" for key in keys if key in dates), "updated")
 
     def _count_lacking(self, index: FullTextIndex, query: Query) -> dict[str, int]:
-        """Count the records that have no value of a column by which the query filters, by the name of the column."""
+        """Count the records without a value in a column by which the query filters, by the name of the column."""
         filtered = {leaf.key for leaf in filters(query.root)} & {column.name for column in self._columns}
         counts = {name: index.count(MarkIn(LACKING, (name,))) for name in sorted(filtered)}
         return {name: count for name, count in counts.items() if count}
 
     def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the documents that `find` finds, by facet. For `kind` see `build_clause`."""
+        """Count the documents that `find` finds, by facet. For `kind` see `SearchedRecords`."""
         try:
             return self._count_facets(query, kind, anew=False)
         except IndexDamaged:

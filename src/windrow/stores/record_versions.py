@@ -143,7 +143,7 @@ def read_observed(connection: sqlite3.Connection, attempt: int) -> ObservedValue
 
 
 def note_completed(connection: sqlite3.Connection, attempt: int, session: int, before: ObservedValues) -> None:
-    """Record which values of an attempt a session changed; `before` are the values that an earlier session wrote."""
+    """Record in `completed` which of an attempt's values changed; `before` has those that an earlier session wrote."""
     rows = []
     for (record, at), (value_id, _) in read_observed(connection, attempt).items():
         earlier_id, earlier_json = before.get((record, at), (None, None))

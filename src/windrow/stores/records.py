@@ -68,7 +68,7 @@ _CHUNK_SIZE = 400  # attempts per query
 
 
 class AttemptStatement(NamedTuple):
-    """What an attempt recorded of a key. `json` is the record, or empty if it is gone or was skipped.
+    """What an attempt recorded about a key. `json` is the record, or empty if it is gone or was skipped.
 
     `reason` is why it was skipped, or None. `aside` is JSON that is stored beside the record, or empty.
     """
@@ -298,7 +298,7 @@ class RecordStore(SqliteStore):
             return dict(self._connection.execute(_COUNT_BY_SOURCE).fetchall())
 
     def statements(self, attempts: Sequence[int]) -> list[AttemptStatement]:
-        """Return the statements of a few hundred attempts, by attempt; the skipped ones of an attempt are last."""
+        """Return the statements of a few hundred attempts, in the order of attempts; each attempt's skips are last."""
         placeholders = ",".join("?" * len(attempts))
         observed_query = f"""
             SELECT o.attempt, r.key, o.url, o.source, coalesce(v.json, ''), NULL, '', coalesce(v.aside, '')
@@ -317,7 +317,7 @@ class RecordStore(SqliteStore):
         return sorted(statements, key=lambda statement: statement.attempt)
 
     def carry_over(self, old_store: RecordStore, sources: Collection[str]) -> None:
-        """Copy the observations of all sources except `sources`, sessions and takedowns from an earlier store.
+        """Copy sessions, takedowns and the observations of all sources except `sources` from an earlier store.
 
         The captures of the copied sources cannot be read again, because these sources are no longer configured.
         """
@@ -365,12 +365,12 @@ class RecordStore(SqliteStore):
                 yield AttemptObservations(attempt, datetime.fromisoformat(time_text), url, source, tuple(observations))
 
     def search(self, query: Query, kind: str, *, offset: int, limit: int) -> FoundEntries:
-        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `build_clause`."""
+        """Return at most `limit` matches after the first `offset`, best first. For `kind` see `SearchedRecords`."""
         with self._guarded():
             return self._index().find(query, kind, offset=offset, limit=limit)
 
     def count_facets(self, query: Query, kind: str) -> FacetCounts:
-        """Count the matches of a query by facet. For `kind` see `build_clause`."""
+        """Count the matches of a query by facet. For `kind` see `SearchedRecords`."""
         with self._guarded():
             return self._index().count_facets(query, kind)
 
@@ -470,7 +470,7 @@ class RecordStore(SqliteStore):
             yield from self._index().faults()
 
     def forget(self, attempts: Iterable[int]) -> int:
-        """Remove what was read of attempts, and overwrite it in the file; return the number of removed observations."""
+        """Remove what was read from attempts and overwrite it in the file; return the count of removed observations."""
         with self._guarded():
             self._connection.execute("PRAGMA secure_delete = ON").fetchall()
         count, numbers = 0, list(attempts)

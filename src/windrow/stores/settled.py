@@ -13,7 +13,7 @@ WRITTEN_ATTEMPTS = """
 SELECT coalesce((SELECT max(upto) FROM windrow_settled WHERE session < ?1), 0) + 1,
     coalesce((SELECT max(upto) FROM windrow_settled WHERE session <= ?2), 0)
 """
-"""Selects the first and last attempt that the sessions (first, last) wrote. Without any, the last is less."""
+"""Selects the first and last attempt that the sessions (first, last) wrote. If they wrote none, the last is less."""
 
 _RECORD_LAST_ATTEMPT = (
     "INSERT INTO windrow_settled VALUES (?, ?) ON CONFLICT DO UPDATE SET upto = max(upto, excluded.upto)"
@@ -43,6 +43,6 @@ def copy_sessions(connection: sqlite3.Connection, old_connection: sqlite3.Connec
 
 
 def attempts_of_sessions(connection: sqlite3.Connection, sessions: tuple[int, int]) -> tuple[int, int]:
-    """Return the first and last attempt that the sessions (first, last) wrote. Without any, the last is less."""
+    """Return the first and last attempt that the sessions (first, last) wrote. If they wrote none, the last is less."""
     first, last = connection.execute(WRITTEN_ATTEMPTS, sessions).fetchone()
     return int(first), int(last)

@@ -61,7 +61,7 @@ def check_series(findings: Findings, element: Node, rule: ParameterRule | None, 
 
 
 def check_media(findings: Findings, element: Node, _: ParameterRule | None, associable_ids: set[str]) -> None:
-    """Check that a media parameter is associated only with parameters whose ids are `associable_ids`."""
+    """Check that a media parameter is associated only with parameters whose ids are in `associable_ids`."""
     if not _check_status(findings, element):
         _check_associations(findings, element, associable_ids)
 
@@ -105,7 +105,7 @@ def _check_value(
 
 
 def _check_increments(findings: Findings, element: Node, values: list[Node], rule: ParameterRule) -> None:
-    """Check the number and the names of increments. As in the standard, the first rule has the type of all names."""
+    """Check the names of increments and, if there is one rule, their number. The first rule gives the names' type."""
     if not rule.increments:
         return
     first_rule, title = rule.increments[0], _title(element)
@@ -291,10 +291,10 @@ IMITS_CENTRE_NAMES = {
     "CDTA": "CDTA",
     "Crl": "CRL",
 }
-"""The names of centres in iMITS, by the ILAR codes that the standard has."""
+"""The names of centres in iMITS, by the ILAR codes of the standard."""
 
 UNREADY_STATUSES = {"Rederivation Started", "Phenotype Attempt Aborted"}
-"""The states in iMITS of colonies that cannot have specimens: their breeding only began, or was given up."""
+"""The states in iMITS of colonies that cannot have specimens: their breeding has only begun, or was given up."""
 
 CONFIRMED_STATUS = "Genotype confirmed"
 """The state in iMITS that a parent colony must have."""

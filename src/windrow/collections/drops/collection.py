@@ -1,4 +1,4 @@
-"""The declaration of the collection `drops`: which listed files it wants, which source it tries first, its steps.
+"""The declaration of the collection `drops`: which listed files it wants, which source it tries first, and its steps.
 
 Files in other folders than `FOLDERS`, and names that do not end in `.zip`, are ignored and not counted as refused
 (specification, section 3). A `NAME.zip.sha256` or `NAME.zip.md5` beside a zip is its side-car: it has the checksum.

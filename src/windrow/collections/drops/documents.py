@@ -43,7 +43,7 @@ def read_all(view: BinaryIO) -> bytes:
 
 
 def parse_document(content: bytes, limits: Limits) -> Node:
-    """Parse a document and return its root; raise StepError if it is not well-formed or has a DTD or a refused size."""
+    """Parse a document and return its root; raise StepError if it is not well-formed, has a DTD or exceeds a limit."""
     return xml.build_tree(xml.require_root(xml.admit(content, limits)).content)
 
 
@@ -64,7 +64,7 @@ def line_number(element: Node) -> int | None:
 
 
 def attribute_text(element: Node, name: str) -> str:
-    """Return the text of an attribute, or an empty text if the element lacks it."""
+    """Return the text of an attribute, or an empty text if the element does not have it."""
     return str(element.get(name) or "")
 
 
@@ -116,7 +116,7 @@ def parse_boolean(text: str) -> bool:
 
 
 def parse_integer(text: str) -> int:
-    """Return the value of an xs:integer; raise StepError for another text, or a number of more than 64 bits."""
+    """Return the value of an xs:integer; raise StepError for another text, and for a number of more than 64 bits."""
     if not _INTEGER.fullmatch(text):
         raise _make_value_error(text, "is not a whole number")
     if len(text) > 100 or not -(2**63) <= (number := int(text)) < 2**63:
@@ -125,7 +125,7 @@ def parse_integer(text: str) -> int:
 
 
 def parse_double(text: str) -> float:
-    """Return the value of an xs:double; raise StepError for another text, or INF or NaN, which databases may refuse."""
+    """Return the value of an xs:double; raise StepError for another text, INF or NaN, as databases may refuse these."""
     try:
         number = float(text.replace("_", "?"))  # Python alone allows an underscore
     except ValueError:
@@ -160,7 +160,7 @@ def parse_date(text: str) -> str:
 
 
 def parse_name(text: str) -> str:
-    """Return the text, for an indexed column; raise StepError if it has more than `MAX_NAME_LENGTH` characters."""
+    """Return a text for an indexed column unchanged; raise StepError for more than `MAX_NAME_LENGTH` characters."""
     if len(text) > MAX_NAME_LENGTH:
         raise _make_value_error(text, f"has {len(text)} characters; the limit is {MAX_NAME_LENGTH}", Reason.TOO_LARGE)
     return text

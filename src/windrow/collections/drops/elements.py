@@ -1,11 +1,11 @@
 """The types of elements in the two kinds of XML files, and the tables that they fill, as data.
 
-They are taken from the three core schemas (`common`, `specimen_definition`, `procedure_definition`).
-Every element that is more than a text in its parent has its own table, named in the singular;
-attributes and single texts are columns. These names differ from those of the schemas:
+They are taken from the three core schemas (`common`, `specimen_definition`, `procedure_definition`). Every element that
+is more than a text in its parent has its own table, named in the singular; attributes and single texts are columns.
+These names differ from those of the schemas:
 
 - `centre` is `centre_specimen` or `centre_procedure`, as the schemas' types are called;
-- `value` is `series_value` or `series_media_value` by its parent; `dim` is `dimension`;
+- `value` is `series_value` or `series_media_value`, depending on its parent; `dim` is `dimension`;
 - `specimenID` of an experiment is a row of `experiment_specimen`: an experiment may have many;
 - `start`, `end` and a dimension's `id` have longer names: SQL or each table's column `id` uses these words;
 - for an element with several possible parents, `parent_table` names the table of its parent.
@@ -267,7 +267,7 @@ ELEMENTS: dict[str, Element] = {
         Element("procedure_metadata", (_PARAMETER_FIELD, _SEQUENCE_FIELD, _field("value", "value"), _STATUS_FIELD)),
     )
 }
-"""Every type of element by its table; parents come before their children."""
+"""Every type of element, by the name of its table."""
 
 CENTRE_TABLES = {"specimen": "centre_specimen", "experiment": "centre_procedure"}
 """The table of the element `centre` in each kind of document."""
@@ -279,7 +279,7 @@ def parent_tables(table: str) -> tuple[str, ...]:
 
 
 def element_columns(element: Element) -> tuple[Column, ...]:
-    """Return the columns of an element's table that have data of the document, in the order of a row's cells."""
+    """Return the columns of an element's table that have data from the document, in the order of a row's cells."""
     field_columns = tuple(field.column for field in element.fields)
     return (
         (Column("parent_table", ColumnKind.NAME), *field_columns)
@@ -332,4 +332,4 @@ SUMMARY_COUNTS = CountTable(
         *(_SPECIMEN_QUERY.format(table=table) for table in ("mouse", "embryo")),
     ),
 )
-"""The rows that the tables `context` (by document) and `overview` count."""
+"""The rows that are counted in the tables `context` (by document) and `overview` (over all documents)."""

@@ -71,7 +71,7 @@ def read_zip_name(name: str, centres: Iterable[str], pattern: str = ZIP_PATTERN)
 
 
 def spell_centre_as_declared(name: str, centre: str, pattern: str = ZIP_PATTERN) -> str:
-    """Return a zip's name with its centre spelt as `centre`, the declared spelling; keep an invalid name.
+    """Return a zip's name with its centre spelt as `centre`, the declared spelling, or an invalid name unchanged.
 
     >>> spell_centre_as_declared("h.2012-11-20.03.impc.zip", "H")
     'H.2012-11-20.03.impc.zip'
@@ -113,7 +113,7 @@ def find_declared(centre: str, centres: Iterable[str]) -> str:
 
 
 def refusal_reason(name: str) -> Reason | None:
-    """Return the reason why a name is refused, as too long or unsafe, or None if it can be used."""
+    """Return the reason why a name is refused (it is too long or unsafe), or None if it can be used."""
     if len(name) > MAX_NAME_LENGTH:
         return Reason.NAME_TOO_LONG
     return Reason.UNSAFE_NAME if UNSAFE_PATTERN.search(name) else None

@@ -195,7 +195,7 @@ _TIME_PATTERN = re.compile(rf"{_CLOCK_PATTERN}{_ZONE_PATTERN}")
 
 
 def is_of_type(text: str, value_type: str) -> bool:
-    """Return whether `text` is of the type BOOL, DATETIME, DATE, TIME, FLOAT or INT; for other types, return True.
+    """Return whether `text` is of a type: BOOL, DATETIME, DATE, TIME, FLOAT or INT. For other types, return True.
 
     This is stricter than the standard's own tool, which by mistake reads `12 apples` as 12 and accepts any BOOL.
 
@@ -281,7 +281,7 @@ class Findings:
 
     @property
     def listed(self) -> tuple[Finding, ...]:
-        """The findings in the order of the document, then the number of further findings, and the checks not run."""
+        """The findings in the order of the document, then notes about findings left out and about checks not run."""
         notes = []
         if self._omitted_count:
             notes.append(Finding("MoreFindings", f"{self._omitted_count} more findings are not listed", Level.NOTE))
@@ -299,5 +299,5 @@ class Findings:
 
 
 def quote(text: str) -> str:
-    """Return a text of the document in quotes, for a message; a text of more than 80 characters is cut."""
+    """Return a text from the document in quotes, for a message; a text of more than 80 characters is cut."""
     return repr(text if len(text) <= 80 else f"{text[:77]}...")

@@ -30,7 +30,7 @@ SHIPPED_SCHEMAS = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Centre:
-    """A centre as declared (tracker report, table centre)."""
+    """A centre as the workspace declares it, with fields as in the tracker's table `centre`."""
 
     short_name: str
     full_name: str = ""
@@ -135,7 +135,7 @@ _SITE_SETTINGS = ("secret", "passive", "manifest", "listing_timeout", "min_rate"
 
 
 def build_source(table: SourceTable, values: Mapping[str, Value], surroundings: Surroundings) -> Source:
-    """Build a source from its declared values. It is inactive if its centre is; --attempts overrides its attempts."""
+    """Build a source; it is inactive if its centre is inactive. The flag --attempts overrides the source's attempts."""
     base_source = source_at_url(table, values, surroundings)
     host_keys = dict.fromkeys((*values["host_keys"].value, *surroundings.keys.get(table.name, ())))
     site = replace(

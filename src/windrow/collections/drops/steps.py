@@ -75,7 +75,7 @@ def sort_key(rank: str) -> str:
 
 
 def make_name_rules(key: str, options: Mapping[str, str]) -> NameRules:
-    """Return the rules for the XML files of a zip with this key (`add/ZIPNAME`), from a task's options."""
+    """Return the rules for the names of XML files in the zip with this key (`add/ZIPNAME`), from a task's options."""
     centres = tuple(declared_centres(options))
     name_parts = names.read_zip_name(zip_name_in_key(key), centres, options.get("zip_name") or names.ZIP_PATTERN)
     folder = key.partition("/")[0]
@@ -94,7 +94,7 @@ def zip_name_in_key(key: str) -> str:
 
 
 def explain_left_out(entry: ZipMember) -> Finding | None:
-    """Return a finding with why an entry is left out, or None if it is an XML file that is not in a folder."""
+    """Return a finding that says why an entry is left out, or None if it is an XML file that is not in a folder."""
     quoted = repr(entry.name[:200])
     if entry.reason is Reason.UNSAFE_NAME and "/" in entry.name:
         return Finding("UnsafeName", f"{quoted} is left out: {Reason.UNSAFE_NAME.meaning}", Level.WARN)
@@ -158,7 +158,7 @@ def unzip(task: Task) -> Reading:
 
 
 def check_xsd(task: Task) -> Reading:
-    """Check whether an XML file is well-formed, of the kind in its name, and valid; return a reading with faults."""
+    """Check that an XML file is well-formed, valid and of the kind in its name; return a reading with its faults."""
     try:
         task.view.seek(0)
         content = task.view.read()  # its size was limited when it was opened
@@ -192,7 +192,7 @@ def compile_schema(schema_file: Resource) -> xsd.XmlSchema:
 
 
 _latest_schemas: dict[str, tuple[Resource, xsd.XmlSchema]] = {}
-"""The schema file that was compiled last, and its compiled form, by the name of the resource."""
+"""By the name of a resource: the schema file that was compiled last, and its compiled form."""
 
 
 def _check_entries(entries: list[ZipMember]) -> None:
@@ -202,7 +202,7 @@ def _check_entries(entries: list[ZipMember]) -> None:
 
 
 def _read_member(view: BinaryIO, entry: ZipMember, name_rules: NameRules, findings: list[Finding]) -> list[Member]:
-    """Inflate an entry; return a list with its member, or an empty list and add a finding if it is left out."""
+    """Inflate an entry; return [its member], or [] if it is left out. Refusals are added to `findings`."""
     hasher = Hasher("md5")
     left_out_finding = explain_left_out(entry)
     entry_to_inflate = entry if entry.reason is None else entry._replace(reason=None)

@@ -1,1 +1,1 @@
-"""Public calendars and schedules, in two databases as VotersDaily planned them."""
+"""The collection `events`: public calendars and schedules, stored in two databases as VotersDaily planned them."""

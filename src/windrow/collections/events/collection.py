@@ -36,7 +36,7 @@ SITE = "{site}"
 """The part of a preset's address that the `url` of a source replaces."""
 
 _VERSION_SETTINGS = tuple(field.name for field in fields(ParserRules))
-"""The settings of a source that a version of its parser may change."""
+"""The names of the settings of a source that a version of its parser may change."""
 
 
 def _parse_json(setting: Any) -> Any:
@@ -139,7 +139,7 @@ def built_in_parser(name: str) -> EventParser | None:
     """Return the built-in parser in `parsers/NAME.toml`, or None if there is no such file.
 
     The file has the settings of a source. A setting that it does not have is taken from the parser that `like` names. A
-    preset has neither branch, entity nor time zone.
+    preset has no branch, entity or time zone.
     """
     if name not in built_in_names():
         return None

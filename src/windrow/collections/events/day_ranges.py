@@ -36,7 +36,7 @@ class DayRange(NamedTuple):
 
 
 def find_days(text: str) -> DayRange | None:
-    """Return the days of a text that is a range of days and nothing else, or None.
+    """Return the first and the last day of a text that is a range of days and nothing else; None for another text.
 
     >>> [day.isoformat() for day in find_days("December 30 - January 2, 2027")]
     ['2026-12-30', '2027-01-02']

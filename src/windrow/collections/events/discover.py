@@ -96,7 +96,7 @@ def begin(source: Source, learned: Mapping[str, Any]) -> tuple[Request, ...]:
 
 
 def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
-    """Offer the events of a response; request its next page and the documents of its events."""
+    """Offer the events of a response and request its next page and their documents; or skip it if it cannot be read."""
     parser = parser_of(source)
     if answer.status != 200:
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
@@ -152,7 +152,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
-    """Return the rule for a source's captures. It compares media types with the reader of the source's last version."""
+    """Return the rule for a source's captures: status 200, and a media type that the parser's last reader reads."""
     del options
     reader = parser_of(source).versions[-1].reader
     return partial(check_capture, _MEDIA_PARTS.get(reader, ""))

@@ -55,9 +55,9 @@ class EventDocument(NamedTuple):
 
 
 def event_document(uid: str, versions: Sequence[EventVersion]) -> EventDocument | None:
-    """Return an event's document from its versions, in the order of the attempts; None if no version has a value.
+    """Return an event's document from its versions, which are in the order of attempts; None if none lists the event.
 
-    The status is withdrawn if the source withdrew the event, and missing if the last version is missing.
+    The status is `withdrawn` if the last version has no value, and `missing` if the last version has that status.
     """
     current: dict[str, Any] | None = None
     first_current = versions[0] if versions else None  # the first version with the current content
@@ -172,7 +172,7 @@ def is_stored(stored: Mapping[str, Any] | None, document: Mapping[str, Any]) -> 
 
 
 def differing_keys(stored: Mapping[str, Any], document: Mapping[str, Any]) -> set[str]:
-    """Return the keys that differ between two documents, except `_rev` and a `source_text` that was left out."""
+    """Return the keys that have different values in two documents, except `_rev` and a `source_text` left out."""
     expected = without_source_text(document) if LEFT_OUT_KEY in stored else document
     return {name for name in {*stored, *expected} - {"_rev"} if name not in stored or name not in expected
             or stored[name] != expected[name]}  # fmt: skip
@@ -217,7 +217,7 @@ def end_of_event(event: Mapping[str, Any]) -> datetime:
 
 
 def event_days(event: Mapping[str, Any]) -> list[str]:
-    """Return the start and the last second of an event in its own zone, or only its start or day if it has no end.
+    """Return an event's start and last second in its zone (all-day: first and last day); only the first without an end.
 
     >>> event_days({"datetime": "2026-12-01T01:00:00Z", "end_datetime": "2026-12-01T02:00:00Z", "all_day": False,
     ...             "local_datetime": "2026-11-30T20:00:00", "source_timezone": "America/New_York"})
@@ -255,7 +255,7 @@ class RequestedAddress(NamedTuple):
 
 
 class ParserRun(NamedTuple):
-    """A run of a parser. `attempt` is the number of its first attempt, or 0; `text` is the first response."""
+    """A run of a parser. `attempt` is the number of its first attempt, or 0; `text` is that of the first response."""
 
     parser_name: str
     parser_version: str
@@ -267,7 +267,7 @@ class ParserRun(NamedTuple):
 
 
 def log_document(run: ParserRun, ordinal: int = 1) -> dict[str, Any]:
-    """Return the log's document of a run. An `ordinal` above 1 is appended to its id, to make the id unique."""
+    """Return the log's document for a run. An `ordinal` above 1 is appended to its id, to make the id unique."""
     first = run.addresses[0]
     failed = next((address for address in run.addresses if address.result), None)
     result_name, began = failed.result if failed else SUCCESS, format_utc(first.requested_at)

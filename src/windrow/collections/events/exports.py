@@ -95,7 +95,7 @@ _MAX_LINE_OCTETS = 75
 
 
 def icalendar(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the parts of an iCalendar (RFC 5545) with a VEVENT for each event."""
+    """Yield the parts of an iCalendar file (RFC 5545) with a VEVENT for each event."""
     yield "".join(map(_fold_line, (
         "BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:-//windrow//events//EN", "CALSCALE:GREGORIAN", "METHOD:PUBLISH",
         "X-WR-CALNAME:Events",
@@ -331,7 +331,7 @@ class EventForm(NamedTuple):
 
 
 def legacy_json(events: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the JSON that VotersDaily's API returned: documents by id, without `source_text` and keys with `_`."""
+    """Yield the JSON of VotersDaily's API: documents by id, without `source_text` and keys that begin with `_`."""
     documents = {
         event["_id"]: {
             name: value for name, value in event.items() if not name.startswith("_") and name != "source_text"

@@ -147,7 +147,7 @@ class RawEvent(NamedTuple):
 class SkippedPart(NamedTuple):
     """A part of a document that was not read as an event, and the reason.
 
-    `key` is the source's id of the event; it is empty if the id is not known. `read_document` replaces it by the uid.
+    `key` is the source's id of the event; it is empty if the id is not known. `read_document` replaces it with the uid.
     """
 
     reason: Reason

@@ -1,4 +1,4 @@
-"""Read the events of a document by its parser's rules, and find future events that complete listings lack."""
+"""Read the events of a document by its parser's rules, and find future events that are missing from listings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UT
 
 
 class ReadEvent(NamedTuple):
-    """An event by its uid, `PARSER/ID`. `aside` has the keys that are not compared between versions."""
+    """An event that was read, and its uid, `PARSER/ID`. `aside` has keys that are not compared between versions."""
 
     uid: str
     value: dict[str, Any]
@@ -51,13 +51,13 @@ class ReadEvent(NamedTuple):
 
 
 def text_of_event(event: Mapping[str, Any]) -> str:
-    """Return the text of an event that searches use; it ends with the day of the event."""
+    """Return the text by which searches find an event; it ends with the day of the event."""
     day = str(event.get("local_datetime") or event["datetime"])[:10]
     return " ".join([*(str(event[name]) for name in _SEARCHED_KEYS if event.get(name)), day])
 
 
 class WithdrawnEvent(NamedTuple):
-    """An event that its source withdrew, by its uid."""
+    """The uid of an event that its source withdrew."""
 
     uid: str
 
@@ -107,8 +107,8 @@ def read_document(parser: EventParser, document: SourceDocument) -> Iterator[Rea
 def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPart]) -> list[RawEvent | SkippedPart]:
     """Return parts with at most `most_events` events, whose texts have at most MAX_TEXT_CHARACTERS in total.
 
-    Past events are left out before future ones. A SkippedPart at the end has the number of events that were read. One
-    event is always kept.
+    Past events are left out before future ones. If events are left out, a SkippedPart at the end has the number of
+    events that were read. At least one event is kept.
     """
     parts = list(_take_parts(4 * MAX_TEXT_CHARACTERS, parts))
     events = [(number, part) for number, part in enumerate(parts) if isinstance(part, RawEvent)]
@@ -129,7 +129,7 @@ def _limit_parts(document: SourceDocument, parts: Iterable[RawEvent | SkippedPar
 
 
 def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) -> Iterator[RawEvent | SkippedPart]:
-    """Yield parts until the texts of their events exceed a limit: nested elements repeat their text."""
+    """Yield parts until the texts of their events exceed a limit, because nested elements repeat their text."""
     remaining = max_characters
     for part in parts:
         yield part
@@ -139,7 +139,7 @@ def _take_parts(max_characters: int, parts: Iterable[RawEvent | SkippedPart]) ->
 
 
 def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: first events from a day before `visited` on, then earlier ones; in both, the nearest first."""
+    """Return a sort key: events from a day before `visited` on, then earlier ones; in both groups the nearest first."""
     if start is None:  # withdrawn
         return False, timedelta(0)
     return start.utc < visited - timedelta(days=1), abs(start.utc - visited)
@@ -148,7 +148,7 @@ def _order_by_time(start: EventTime | None, visited: datetime) -> tuple[bool, ti
 def _usable_ids(ids: list[str]) -> set[str]:
     """Return the ids that identify events.
 
-    If there are more than two parts, an id is left out that at least two parts and at least half of all parts have.
+    If there are more than two parts, an id is left out if at least half of the parts, and at least two, have it.
     """
     counts = Counter(id_.strip() for id_ in ids if id_.strip())
     too_many = max(2, (len(ids) + 1) // 2)
@@ -251,7 +251,7 @@ def read_events(task: Task) -> list[Observation | Skip]:
 
 
 def missing_events(listing: WholeListing) -> Iterator[Observation]:
-    """Yield each future event that `missing_after` listings in a row lack, as missing, if listings are complete."""
+    """Yield each future event that was absent from `missing_after` complete listings in a row, with status MISSING."""
     if listing.source is None or not (parser := parser_of(listing.source)).complete:
         return
     for record in listing.missing:

@@ -109,7 +109,7 @@ class DayAndTime(NamedTuple):
 
 
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day (of a range, the first); return None if it cannot be read.
+    """Split a text into its date and its time of day, or the first of a range; return None if it cannot be read.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
@@ -143,7 +143,7 @@ def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
 def _start_of_range(
     first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, text_between: str
 ) -> TimeOfDay | None:
-    """Return the first of two times, by default with the second one's zone; None if their meaning is not clear."""
+    """Return the first of two times, with the second one's zone if it has none; None if their meaning is not clear."""
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
     if text_between == "-" and second.hour < 13:

@@ -88,7 +88,7 @@ def from_day(day: date) -> EventTime:
 
 
 def from_local(local: datetime, zone: ZoneInfo) -> EventTime | None:
-    """Convert a local time to UTC, the earlier one if it is ambiguous; return None if its year in UTC is not 1 to 9999.
+    """Convert a local time to UTC, to the earlier time if it is ambiguous; return None if the year is not 1 to 9999.
 
     >>> from_local(datetime(2026, 11, 1, 1, 30), ZoneInfo("America/New_York")).note
     'ambiguous'
@@ -143,7 +143,7 @@ def from_aware(moment: datetime, zone: ZoneInfo) -> EventTime | None:
 
 
 def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone: str = "") -> EventTime | None:
-    """Parse a time or a day as a source writes it (of a range, the first); return None if it cannot be parsed.
+    """Parse a time or a day, or the first of a range, as a source writes it; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
     and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.

@@ -25,7 +25,7 @@ NOTE_FILE = "index.json"
 MANIFEST_FILE = "entries.sqlite"
 TEXT_FOLDER = "text"
 META_FILE = "meta.json"
-"""The file below `text` that lists the files of the index; Tantivy replaces it at each commit."""
+"""The name of the file below `text` that lists the files of the index; Tantivy replaces it at each commit."""
 _NOTE_DRAFT = f"{NOTE_FILE}.part"
 _OTHER_FILES = (_NOTE_DRAFT, MANIFEST_FILE, f"{MANIFEST_FILE}-wal", f"{MANIFEST_FILE}-shm", f"{MANIFEST_FILE}-journal")
 _UNFINISHED_VERSION = "-"
@@ -51,7 +51,7 @@ def index_folder(store: Path) -> Path:
 
 
 def format_note(version: str, fields: list[list[str]]) -> str:
-    """Return the text of the note of an index; `fields` are [name, kind] of each field."""
+    """Return the text of the note of an index; `fields` has [name, kind] for each field."""
     return json.dumps({"version": version, "fields": fields})
 
 
@@ -84,7 +84,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _describe_move(folder: Path) -> str:
-    """Return the hint for a folder with other files: the index of a store is beside it, that of pages has a setting.
+    """Return the hint for a folder with other files: a store's index is beside the store, that of pages is a setting.
 
     >>> _describe_move(Path("w/events.db.index"))
     'move what is there elsewhere, or the store events.db into another folder'

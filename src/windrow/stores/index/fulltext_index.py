@@ -89,7 +89,7 @@ class FullTextIndex:
 
     @classmethod
     def open_links(cls, fields: Sequence[IndexField], version: str, folder: Path | None = None) -> Self:
-        """Open an index in a scratch folder, through links to the files in `folder`; an empty index for None."""
+        """Open an index in a scratch folder, through links to the files in `folder`; without `folder`, it is empty."""
         scratch = tempfile.TemporaryDirectory(prefix="windrow-index-")
         with close_on_failure(lambda: _remove_scratch(scratch)):
             if folder is not None:
@@ -157,9 +157,9 @@ class FullTextIndex:
         ]
 
     def search_in_order(self, clause: Clause, limit: int, field: str, *, scored: bool) -> list[IndexHit]:
-        """Return the first `limit` matches of a clause, by score if `scored`, then by the largest `field`, then by id.
+        """Return the first `limit` matches of a clause, by score if `scored`, then by `field`, then by id.
 
-        The order in which the documents were written does not matter.
+        The highest scores and numbers come first. The order in which the documents were written does not matter.
         """
         with _map_errors(self.folder):
             searcher = self._index.searcher()
@@ -187,7 +187,7 @@ class FullTextIndex:
             return int(searcher.search(self._translate.query(clause, searcher), 1, count=True).count or 0)
 
     def frequency(self, word: str, field: str) -> int:
-        """Return the number of documents that have a word in a field; for several words, the number of the rarest."""
+        """Return the number of documents that have a word in a field; for several words, the number for the rarest."""
         with _map_errors(self.folder):
             searcher = self._index.searcher()
             tokens = self._translate.tokens(word)
@@ -217,7 +217,7 @@ class FullTextIndex:
     def count_by_facet(
         self, clause: Clause, fields: Sequence[str], time_field: str
     ) -> tuple[int, list[dict[str, int]]]:
-        """Count the documents that match a clause: all, by mark of each of `fields`, and by year of `time_field`.
+        """Count the documents that match a clause: all, by the marks in each of `fields`, and by year in `time_field`.
 
         The times are in UNIX seconds. Times outside `FACET_YEARS` are counted as `other`, and so are marks after the
         `MAX_FACET_VALUES` most frequent ones.
@@ -284,7 +284,7 @@ MAX_STEMMED_LANGUAGES = STEMMED_LANGUAGES.number
 FACET_YEARS = range(1970, 2101)
 """The years by which documents are counted; other years are counted together."""
 MAX_FACET_VALUES = FACET_VALUES.number
-"""The maximum number of values of a facet that are counted one by one. The most frequent ones are."""
+"""The maximum number of values of a facet that are counted one by one. They are the most frequent ones."""
 _YEAR_STARTS = [int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (*FACET_YEARS, FACET_YEARS.stop)]
 _YEAR_RANGES = [{"from": start, "to": end} for start, end in pairwise(_YEAR_STARTS)]
 _YEAR_BY_START = {start: str(year) for year, start in zip(FACET_YEARS, _YEAR_STARTS, strict=False)}
@@ -325,7 +325,7 @@ def open_for_writing(
 
 
 def _open_or_rebuild(folder: Path, fields: Sequence[IndexField], version: str) -> FullTextIndex:
-    """Open the index in a folder, or replace it by an empty one if it cannot be opened, not even through links."""
+    """Open or replace the index in a folder; raise StoreError if it can be opened, but only through links."""
     try:
         return FullTextIndex(folder, fields, version)
     except StoreError:

@@ -32,7 +32,7 @@ StateKey = tuple[str, int, int]
 
 
 def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield a fault for each loaded document whose number of rows in the store differs from the ledger."""
+    """Yield a fault for each loaded document whose number of rows in the store is not the number on the ledger."""
     load_phases = [step.phase for step in COLLECTION.steps if isinstance(step, Load)]
     loaded_documents = [row for phase in load_phases for row in ledger.members.loaded(phase, COLLECTION.name)]
     if not loaded_documents:
@@ -54,7 +54,7 @@ def check_store(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
 
 
 def check_tracker(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the tracker: missing or emptied tables, or states with a wrong number of items."""
+    """Yield the faults of the tracker: missing or emptied tables, and states with a wrong number of rows."""
     drops = workspace.section(Drops)
     shown_counts = count_shown_states(ledger)
     expected = {(kind, phase, int(status)): count for (kind, (phase, status)), count in shown_counts.items()}
@@ -90,7 +90,7 @@ def _find_emptied(connection: sa.Connection) -> Iterator[str]:
 
 
 def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -> Iterator[Fault]:
-    """Yield a fault for each state with a wrong number of rows, except rows that another program set to `qc`."""
+    """Yield a fault for each state with a wrong number of rows; rows moved to the phase `qc` are not missing."""
     last_phase = len(PHASES)
     moved_counts = Counter[str]()
     for (kind, phase, _), count in counts.items():
@@ -109,6 +109,6 @@ def _compare(counts: Mapping[StateKey, int], expected: Mapping[StateKey, int]) -
 
 
 def check(workspace: Workspace, ledger: Ledger) -> Iterator[Fault]:
-    """Yield the faults of the store and the tracker, compared with the ledger."""
+    """Compare the store and the tracker with the ledger, and yield their faults."""
     yield from check_store(workspace, ledger)
     yield from check_tracker(workspace, ledger)

@@ -170,7 +170,7 @@ def count_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
-    """Count the zips and XML files in the tracker by (kind, state), without files whose names it cannot store."""
+    """Count, by (kind, state), the zips and XML files that the tracker must have: those whose names it can store."""
     counts: Counter[tuple[str, State]] = Counter()
     for page in _pages(ledger.listed_files.numbers(COLLECTION.name)):
         counts.update((ZIP_KIND, states_of_zip.shown) for states_of_zip in read_zip_states(ledger, page).values())
@@ -184,7 +184,7 @@ def count_shown_states(ledger: Ledger) -> Counter[tuple[str, State]]:
 
 
 StateReason = tuple[str, int, Status, Reason | None]
-"""Kind of item, phase id, status, and the reason of a failure or decision. It is None if a zip's XML files failed."""
+"""Kind of item, phase id, status, and reason: None for a success, and for a zip whose XML files failed."""
 
 
 def count_reached(ledger: Ledger, facts: tuple[int, int]) -> list[ReachedCount]:

@@ -143,7 +143,7 @@ class Tracker:
 
 
 class DropsStore:
-    """The store of loaded records that the engine writes to."""
+    """The store of loaded records, to which the engine writes."""
 
     def __init__(self, tables: TableStore, centres: tuple[str, ...], pattern: str) -> None:
         """Write to `tables`. XML files are named according to `pattern`, with one of the declared `centres`."""
@@ -294,7 +294,7 @@ def make_step_options(workspace: Workspace | None, name: str = "") -> dict[str, 
 
 
 def predict(workspace: Workspace, name: str) -> str:
-    """Return how runs treat a file at the path `name`, as the end of a message.
+    """Return the end of a message that says how runs treat a file at the path `name`.
 
     The text is empty if `name` does not look like the path of a file.
     """

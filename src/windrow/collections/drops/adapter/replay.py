@@ -107,8 +107,8 @@ def adopt(workspace: Workspace, folder: Path) -> Source:
     """Return a source for zips on disk; `folder` is named `add`, `edit` or `delete`, or contains such folders.
 
     A run copies the zips into the archive and treats them like fetched ones; the folder is only read. The source
-    belongs to the centre that made most of the zips. Raises UsageError if none of the three folders exists, or none of
-    their zips has a valid name.
+    belongs to the centre that made most of the zips. Raises UsageError if none of the three folders exists, or no zip
+    in them has a valid name with a declared centre.
     """
     base_folder = folder.resolve()
     if base_folder.name in FOLDERS:

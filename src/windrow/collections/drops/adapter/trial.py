@@ -40,7 +40,7 @@ from windrow.settings.kinds import SCHEMES, split_address
 
 @dataclass(frozen=True, slots=True)
 class TrialSetup:
-    """The set-up of a trial. `resources` are schemas and reference lists; `tables` are by name.
+    """The set-up of a trial. `resources` are schemas and reference lists; `tables` has the element tables by name.
 
     An address below the address of one of `sources` is fetched with the settings of that source. `agent` is the user
     agent.

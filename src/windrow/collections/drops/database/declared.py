@@ -142,7 +142,7 @@ class Declarations:
 
 
 def make_declared_rows(declarations: Declarations) -> list[RowChange]:
-    """Return changes that update the rows of centres and sources. Only the location of a secret is written."""
+    """Return changes that update the rows of centres and sources. Of a secret, only the location is written."""
     return [*_make_centre_rows(declarations), *_make_source_rows(declarations)]
 
 
@@ -191,7 +191,7 @@ def _make_source_rows(declarations: Declarations) -> Iterator[RowChange]:
 
 
 def _state_id(source: Source) -> int:
-    """Return the id of the state of a source: the state that it declares, or if there is none, what `active` means."""
+    """Return the id of a source's state: as declared, or else `available` if it is active and `maintenance` if not."""
     return _STATE_IDS[source.options.get("state") or ("available" if source.active else "maintenance")]
 
 

@@ -1,8 +1,8 @@
-"""Write tables as SQL text, schema and rows, for the client of the same or another database.
+"""Write tables as SQL text (schema and rows), for the client of the same or of another database.
 
-The text can be loaded with `mariadb DATABASE < FILE`, `psql -f FILE` or `sqlite3 DATABASE < FILE`, whatever
-database the rows are read from. It creates tables and fills them, and never drops or empties one: if
-it is loaded twice, the database refuses it and nothing changes.
+The text can be loaded with `mariadb DATABASE < FILE`, `psql -f FILE` or `sqlite3 DATABASE < FILE`, whatever database
+the rows are read from. It creates tables and fills them, and never drops or empties one: if it is loaded a second time,
+the database refuses it and nothing changes.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def dump(engine: sa.Engine, metadata: sa.MetaData, dialect: str, output: TextIO)
     """Write the tables of `metadata` and their rows, all as of one moment; return the number of rows.
 
     Rows are streamed, ordered by primary key. Raises UsageError if `dialect` is not one of `DIALECTS`, and StoreError
-    for a value that not every client can load: of an unknown type, a text with a NUL, or a number that is not finite.
+    for a value that not every client can load: one of an unknown type, a text with a NUL, infinity or NaN.
     """
     if dialect not in DIALECTS:
         raise UsageError(f"{dialect!r} is not a dialect of the dump: choose one of {', '.join(DIALECTS)}")
@@ -126,7 +126,7 @@ def _write_sequence(table: sa.Table, dialect: sa.Dialect, output: TextIO) -> Non
 class _LiteralStyle(NamedTuple):
     """How a client spells literals.
 
-    `bytes_format` is for hex digits; `booleans` are (false, true); `utc_suffix` ends a time in a column with a zone.
+    `bytes_format` has `{}` for hex digits; `booleans` are (false, true); `utc_suffix` ends a time with a zone.
     """
 
     quote_text: Callable[[str], str]

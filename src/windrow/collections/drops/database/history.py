@@ -55,9 +55,9 @@ _FINDINGS_BY_EFFECT = {
 def publish(connection: sa.Connection, schema: TableSchema, item: int, published_at: datetime) -> Published:
     """Put the entities of an item's staged submission in force, and end the entities that they replace.
 
-    The time is not before the last publication in the store. A submission whose bytes are in force already is only
-    marked as published. A submission that is published already is not changed. Raises StoreError if the submission is
-    missing.
+    The publication has the time `published_at`, or the time of the last publication in the store if that is later. A
+    submission whose bytes are in force already is only marked as published. A submission that is published already is
+    not changed. Raises StoreError if the submission is missing.
     """
     submission = find_submission(connection, schema, item)
     same_as = submission.same_as
@@ -76,7 +76,7 @@ def publish(connection: sa.Connection, schema: TableSchema, item: int, published
 
 
 def withhold(connection: sa.Connection, schema: TableSchema, item: int, withheld_at: datetime, reason: str) -> None:
-    """Mark an item's submission as withheld and undo its publication; raise StoreError if there is no submission."""
+    """Mark an item's submission as withheld and undo any publication; raise StoreError if there is no submission."""
     submission_row = find_submission(connection, schema, item)
     if submission_row.withheld_at is not None and submission_row.published_at is None:
         return
@@ -101,7 +101,7 @@ def find_submission(connection: sa.Connection, schema: TableSchema, item: int) -
 def find_known(connection: sa.Connection, schema: TableSchema, question: str, keys: Collection[str]) -> set[str]:
     """Return the `keys` that the store has; raise StoreError for a question that it cannot answer.
 
-    The question KIND asks for keys of this kind that were ever published, KIND:current for keys that are current.
+    The question `KIND` asks which keys of this kind were ever published; `KIND:current` asks which are current.
     """
     kind, _, state = question.partition(":")
     if state not in {"", "current"}:
@@ -118,7 +118,7 @@ def find_known(connection: sa.Connection, schema: TableSchema, question: str, ke
 
 
 def _put_in_force(connection: sa.Connection, schema: TableSchema, submission: Any, published_at: datetime) -> None:
-    """Put a submission's entities in force and end their predecessors: entities in force of the same records.
+    """Put a submission's entities in force and end their predecessors: entities in force for the same records.
 
     A predecessor whose submission has a greater sort key stays in force, and the new entity is ended at once, so that
     the result does not depend on the order in which documents are loaded.
@@ -174,8 +174,8 @@ def _increase_sort_key(connection: sa.Connection, schema: TableSchema, submissio
 def _undo_publication(connection: sa.Connection, schema: TableSchema, submission_id: int) -> None:
     """Undo a publication: its entities become invalid, and the entities that they ended become valid again.
 
-    Such an entity then ends when the entity that ended it did, if that had ended. If an entity of the submission ended
-    or overrode several entities, only the one with the greatest sort key becomes valid again.
+    If an entity of the submission has itself ended, the entity that it ended is valid until the same time. If an entity
+    of the submission ended or overrode several entities, only the one with the greatest sort key becomes valid again.
     """
     own_entity, old_entity, old_submission = schema.newer_entity, schema.older_entity, schema.submission
     query = (
@@ -265,7 +265,7 @@ _RecordName = tuple[str, str]
 def judge(
     connection: sa.Connection, schema: TableSchema, documents: Sequence[Undecided], now: datetime
 ) -> list[Published | None]:
-    """Publish or withhold documents in their order; return the effect of each publication, None if withheld.
+    """Publish or withhold documents in their order; return for each the effect of its publication (None: withheld).
 
     Publications have the time `now`, or the time of the last publication in the store if that is later.
     """
@@ -303,7 +303,7 @@ class _JudgedBatch:
         self._new_submissions: list[int] = []  # submissions to publish that are new as a whole
 
     def _look_up(self, documents: Sequence[Undecided]) -> dict[str, set[str]]:
-        """Return the keys of all documents that the store has, by question."""
+        """Return by question which of the keys that the documents ask for are in the store."""
         keys_by_question: dict[str, set[str]] = {}
         for document in documents:
             for question, keys in document.asks.items():
@@ -334,7 +334,7 @@ class _JudgedBatch:
         return published
 
     def _find_known_now(self, question: str, keys: AbstractSet[str]) -> AbstractSet[str]:
-        """Return the keys that the store has now, after the previous documents of the batch were judged."""
+        """Return which of the keys are in the store now, after the previous documents of the batch were judged."""
         kind = question.partition(":")[0]
         if self._judged_names.isdisjoint((kind, key) for key in keys):
             return keys & self._known_keys[question]

@@ -21,7 +21,7 @@ from windrow.model import State, Status
 from windrow.reasons import Reason
 
 _UNLESS_IN_QC = ("phase_id", phase_id("qc"))
-"""Rows with this value in this column are not changed, because quality control has taken them over."""
+"""A column and a value: rows with this value are not changed, because quality control has taken them over."""
 _DOWNLOAD_PHASE = phase_id("download")
 _RUNNING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.RUNNING)}
 _PENDING_STATE = {"phase_id": _DOWNLOAD_PHASE, "status_id": int(Status.PENDING)}
@@ -31,14 +31,14 @@ _MAX_SMALLINT = 2**15 - 1  # the greatest value of the column `status` of sessio
 _MAX_RETRIES = 2**8 - 1  # the greatest value of the column `num_retries`
 
 _STATE_CHANGING_FACTS = (ledger_facts.StepStarted, ledger_facts.DocumentRead, ledger_facts.Decided)
-"""Facts that change the state of the zip or XML file that is their subject. Facts about attempts do so too."""
+"""Types of facts that may change the state of the zip or XML file `item`; `find_touched` also handles others."""
 
 _AddChange = Callable[[RowChange], None]
 _ProjectFact = Callable[[Any, Declarations, _AddChange], None]
 
 
 def project_facts(facts: Iterable[ledger_facts.Fact], declarations: Declarations) -> list[RowChange]:
-    """Return the changes of the tracker's rows for these facts, in their order; `project_states` returns the states.
+    """Return the changes of the tracker's rows for these facts, in order, without the states (see `project_states`).
 
     The rows of centres and sources, from `make_declared_rows`, must be written before these changes.
     """
@@ -224,7 +224,7 @@ def _add_log_line(
     message: str,
     **position: int | None,
 ) -> None:
-    """Add a line to the log of a download or an XML file, and the kind of the finding.
+    """Add the changes for a line in the log of a download or an XML file, and for the kind of its finding.
 
     `owner_row` is the download or XML file as (table, key), and `key` is the key of the line. `position` has the `line`
     and `col` of a finding in an XML file.
@@ -247,7 +247,7 @@ def _zip_row_key(subject: ledger_facts.Subject) -> str:
 
 
 def clean_text(raw: str, max_length: int = _MAX_MESSAGE_LENGTH) -> str:
-    r"""Return a text as every database accepts it: without NULs and lone surrogates, and cut to `max_length`.
+    r"""Return a text as every database accepts it: without NULs and lone surrogates, cut to `max_length` characters.
 
     >>> clean_text("a\x00b\ud800")
     'a\ufffdb?'

@@ -24,7 +24,7 @@ _EMPTY: Mapping[str, Any] = MappingProxyType({})
 
 
 class Insert(IntEnum):
-    """When a row that is not in the table is inserted."""
+    """When a row that is missing from the table is inserted."""
 
     NEVER = 0  # only an existing row is changed
     NEW = 1  # if its key is new, and not if somebody deleted the row
@@ -32,7 +32,7 @@ class Insert(IntEnum):
 
 
 class LateReference(NamedTuple):
-    """A reference to the row `key` of `table`, written later.
+    """A reference to the row `key` of `table`, which is written after all rows of the batch.
 
     `substitute` replaces an id that is missing or above `max_id`.
     """
@@ -104,7 +104,7 @@ class MergedRow:
 
 
 def merge_changes(changes: Iterable[RowChange]) -> dict[str, dict[str, MergedRow]]:
-    """Merge the changes of each row; return the rows by table and key, in the order of their first inserting change.
+    """Merge the changes of each row; return the rows by table and key, in the order of the first changes that insert.
 
     >>> changes = [RowChange("t", "a", {"x": 1, "y": 1}), RowChange("t", "b", {"x": 2}), RowChange("t", "a", {"x": 3})]
     >>> rows = merge_changes(changes)
@@ -209,7 +209,6 @@ def chunks(values: Iterable[_Value]) -> Iterator[list[_Value]]:
 
 
 def _make_bookkeeping_tables(dialect: str) -> tuple[sa.Table, sa.Table]:
-    """Return the definitions of the tables of ids and checkpoints."""
     is_server = dialect != "sqlite"
     metadata = sa.MetaData(schema=BOOKKEEPING_SCHEMA if is_server else None)
     prefix = "" if is_server else "windrow_"
@@ -291,7 +290,7 @@ class IdLookup:
         self.clear_cache()
 
     def has_rows(self, connection: sa.Connection, table: str) -> bool:
-        """Tell whether the table has rows that the projection wrote, according to its records."""
+        """Return whether the table has rows that the projection wrote, according to the bookkeeping."""
         conditions = (self.link.c.projection == self._name, self.link.c.table_name == table, self.link.c.id != LEFT_OUT)
         return connection.scalar(sa.select(self.link.c.id).where(*conditions).limit(1)) is not None
 
@@ -316,7 +315,7 @@ class IdLookup:
             connection.execute(table.insert().values(projection=self._name, seq=seq))
 
     def find_ids(self, connection: sa.Connection, table: str, keys: Collection[str]) -> dict[str, int]:
-        """Return ids of a table by key. It has all `keys` that have an id, and may have other keys."""
+        """Return the ids of a table's rows by key: those of all `keys` that have an id, and perhaps others."""
         cached = self._ids_by_table.setdefault(table, {})
         if len(cached) > _MAX_CACHED_IDS:
             cached.clear()

@@ -129,7 +129,7 @@ class RowBatch:
     # references and deleted rows
 
     def _resolve(self, rows: Mapping[str, MergedRow]) -> dict[str, _Values]:
-        """Set the references of rows to ids, or to None if their rows are missing; return the values of rows by key."""
+        """Set references to ids, or to None if the rows that they name are missing; return the values by row key."""
         target_keys: dict[str, dict[str, None]] = {}
         for row in rows.values():
             for target, key in row.references.values():
@@ -262,7 +262,7 @@ def _skip_taken_over(update: sa.Update, table: sa.Table, unless: tuple[str, obje
 
 
 def _has_required_values(table: sa.Table, values: _Values) -> bool:
-    """Return whether the values of columns that must not be NULL are not None; a reference to a deleted row is None."""
+    """Return False if a column that must not be NULL gets None, else True. A reference to a deleted row is None."""
     return None not in values.values() or all(
         value is not None or table.c[name].nullable for name, value in values.items()
     )

@@ -23,10 +23,10 @@ _MAX_VALUES_PER_STATEMENT = 999  # the limit of old versions of SQLite
 
 
 def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[tuple[Any, ...]]) -> None:
-    """Insert tuples in the order of the table's columns. Their values are passed to the driver unchanged.
+    """Insert tuples, whose values are in the order of the table's columns and are passed to the driver unchanged.
 
     PostgreSQL gets one COPY. MariaDB's driver puts several rows into one statement by itself; for SQLite this function
-    does so, which takes a quarter less time.
+    does so, which saves a quarter of the time.
     """
     if not rows:
         return
@@ -128,7 +128,7 @@ def put_in_force(schema: TableSchema) -> sa.Update:
 
 @cache_per_schema
 def select_predecessors(schema: TableSchema) -> sa.Select[Any]:
-    """Select entities of submission `its_id` with the entities of others that are in force for the same records."""
+    """Select entities of submission `its_id`, and with each an entity of another submission in force for its record."""
     new_entity, old_entity, submission = schema.newer_entity, schema.older_entity, schema.submission
     return (
         sa.select(
@@ -193,7 +193,7 @@ def select_entity_names(schema: TableSchema, submissions: Sequence[int]) -> sa.S
 
 
 def select_preceded(schema: TableSchema, submissions: Sequence[int]) -> sa.Select[Any]:
-    """Select the submissions that have a record for which another submission has an entity in force."""
+    """Select the ids of submissions with a record for which another submission has an entity in force."""
     new_entity, old_entity = schema.newer_entity, schema.older_entity
     return (
         sa.select(new_entity.c.submission_id)
@@ -218,7 +218,7 @@ def select_published_digests(schema: TableSchema, digests: Sequence[str]) -> sa.
 def make_publication_updates(
     schema: TableSchema, submissions: Sequence[int], published_at: datetime
 ) -> tuple[sa.Update, sa.Update]:
-    """Return two updates for submissions with only new records: put entities in force, and mark as published."""
+    """Return two updates for wholly new submissions: one puts the entities in force, one marks them as published."""
     entity, submission = schema.entity, schema.submission
     entity_update = entity.update().where(is_one_of(entity.c.submission_id, submissions))
     submission_update = submission.update().where(is_one_of(submission.c.id, submissions))

@@ -1,7 +1,7 @@
 """The tables of a table store: fixed tables, a table for each type of element, and tables of counts.
 
 A `submission` is a loaded document, and an `entity` is one version of a record in it, such as a specimen. The rows of
-all elements have ids of one sequence, so `parent_id` needs no table name. An entity has the id of its first row.
+all elements have ids from one sequence, so `parent_id` needs no table name. An entity has the id of its first row.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ class TableSchema:
         return ddl
 
     def views(self) -> list[tuple[str, str]]:
-        """Return (name, query) of views: `current_TABLE`, and KIND and `current_KIND` for kinds with several tables."""
+        """Return views as (name, query): `current_TABLE`; `KIND` and `current_KIND` for kinds with several tables."""
         condition = CURRENT_CONDITION.replace("valid", "e.valid").replace("tombstone", "e.tombstone")
         queries = []
         for table in self.element_tables:
@@ -222,7 +222,7 @@ def cache_per_schema(make_statement: Callable[[TableSchema], _Statement]) -> Cal
 
 
 COUNT_COLUMNS = ("total", "valid", "superseded", "withheld")
-"""The columns of counts: all rows, rows in current entities, in ended entities, and in withheld submissions."""
+"""The names of the counts: all rows, rows in current entities, in ended entities, and in withheld submissions."""
 
 
 def _make_union_query(prefix: str, tables: list[ElementTable]) -> str:

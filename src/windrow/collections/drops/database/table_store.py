@@ -4,18 +4,18 @@ A document is first *staged*: its rows are written, but are not current. Then it
 is one transaction and may be repeated, such as after a run that was killed before it recorded the call on the ledger:
 then it changes nothing and returns the same result.
 
-Views for people: `current_X` has the rows of table X that are valid now, and `current_specimen` the
-columns that mice and embryos share. This selects the rows that were valid at another time `:at`:
+Views for people: `current_X` has the rows of table X that are valid now, and `current_specimen` has the columns that
+mice and embryos share. This selects the rows that were valid at another time `:at`:
 
     SELECT t.* FROM mouse t JOIN entity e ON e.id = t.entity_id
     WHERE e.valid_from <= :at AND (e.valid_to IS NULL OR e.valid_to > :at) AND NOT e.tombstone
 
-All versions of one record: `SELECT * FROM entity WHERE kind = 'specimen' AND identifier = 'H_1'`.
-Times are UTC. On MariaDB, `procedure` is a reserved word: write it in backquotes, or use the view.
+All versions of one record: `SELECT * FROM entity WHERE kind = 'specimen' AND identifier = 'H_1'`. Times are UTC. On
+MariaDB, `procedure` is a reserved word: write it in backquotes, or use the view.
 
 `context` has counts by submission and key, and `overview` their sums by key. Only submissions that changed since they
 were counted (`dirty`) are counted again, and sums are updated only for the keys in them. The result is the same as if
-everything was counted again.
+everything had been counted again.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _select_keys(
 
 
 def _make_count_insert(schema: TableSchema, summary: CountTable) -> str:
-    """Return the INSERT that counts the rows of the submissions from `:low` to `:high`, by submission and key."""
+    """Return the INSERT that counts the rows of dirty submissions from `:low` to `:high`, by submission and key."""
     condition = "t.submission_id IN (SELECT d.id FROM submission d WHERE d.dirty AND d.id BETWEEN :low AND :high)"
     rows = " UNION ALL ".join(query.format(chosen=condition) for query in summary.queries)
     keys = ", ".join(f'q."{key}"' for key in schema.keys)

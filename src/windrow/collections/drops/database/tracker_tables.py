@@ -155,7 +155,7 @@ NATURAL_KEYS: dict[str, tuple[str, ...]] = {
     "zip_action": ("zip_id", "todo_id"),
     "file_source_has_zip": ("za_id", "file_source_id"),
 }
-"""The columns by which a row that another program inserted is recognised. It is used instead of a new row."""
+"""The columns by which a row that another program inserted is recognised. Such a row is used instead of a new one."""
 
 _TABLE_OPTIONS: dict[str, Any] = {"sqlite_autoincrement": True}
 for _dialect in MARIADB_DIALECTS:

@@ -92,7 +92,7 @@ class EventAdapter(RecordAdapter):
             return _write_lines(databases.store, databases.log, out)
 
     def harvest(self, workspace: Workspace) -> Harvest:
-        """Return the harvest of the configuration, with current addresses of sources and the function for documents."""
+        """Return the configured harvest with its sources' present addresses and the function that derives documents."""
         base = super().harvest(workspace)
         sources = tuple(map(_with_current_address, base.sources))
         return replace(base, sources=sources, derivations={"document": partial(self._derive, workspace)})
@@ -101,7 +101,7 @@ class EventAdapter(RecordAdapter):
         return "its source no longer lists it" if record["status"] == MISSING else ""
 
     def _derive(self, workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
-        """Update both databases from the records and the ledger until `pulse` returns False; return a summary."""
+        """Update both databases from the records and the ledger; stop if `pulse` returns False. Return a summary."""
         with self._store(workspace) as records, closing(Ledger(workspace.ledger)) as ledger:
             if records is None:
                 return Derived("no documents have been read yet")
@@ -140,7 +140,7 @@ class EventAdapter(RecordAdapter):
         return replayed
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Check the records. Compare each document with the records and ledger, unless some are still to be written."""
+        """Check the records; compare the documents with the records and ledger, unless some are still to be written."""
         yield from super().check(workspace, ledger)
         with self._store(workspace) as records:
             if records is None:
@@ -241,7 +241,7 @@ class EventAdapter(RecordAdapter):
 
 
 def _with_current_address(source: Source) -> Source:
-    """Return a source with its address for the present time, and with the option ONCE."""
+    """Return a source with its present address; its option ONCE is true if that changes each day or hour."""
     address = source.options[ADDRESS]
     zone = zone_of(source.options[PARSER].zone)
     current = fill_address(address, now().astimezone(zone))

@@ -5,9 +5,9 @@ Paths are `/api/events/all`, `/api/events/branch/NAME` and `/api/events/entity/N
 `format`, `limit`, `offset`, the values `branch`, `entity`, `source` and `status` that events must have and, if the
 databases are in SQLite, the search words `q`. The latest event is first.
 
-A response that does not have all events has the address of the next ones in its field Link. X-Total-Count is the
-number of events in the range, if the databases are in SQLite and neither words nor values are given. A response that
-the client has, by its ETag, is a 304.
+If there are more events than a response has, its header field Link has the address of the next ones. X-Total-Count is
+the number of events in the range, if the databases are in SQLite and neither words nor values are given. If the client
+has the response already, as its ETag shows, the status is 304.
 """
 
 from __future__ import annotations

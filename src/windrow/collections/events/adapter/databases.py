@@ -116,8 +116,7 @@ def open_databases(workspace: Workspace) -> Iterator[EventDatabases]:
 
 _PARSER_KEY = "parser"
 _NO_ATTEMPT = -1
-"""The attempt with which a parser is stored. It is not a real one, so that a parser outlives a takedown of
-responses."""
+"""The number under which parsers are stored in place of an attempt's, so that no takedown of attempts removes them."""
 
 
 def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source]) -> None:
@@ -131,7 +130,7 @@ def remember_parsers(ledger: Ledger, collection: str, sources: Iterable[Source])
 
 
 def removed_sources(ledger: Ledger, collection: str, sources: Iterable[Source]) -> tuple[Source, ...]:
-    """Return sources for parsers that are no longer configured, marked inactive, so that their captures can be read."""
+    """Return inactive sources for stored parsers that are no longer configured, so that their captures can be read."""
     configured = {source.name for source in sources}
     return tuple(
         Source(name, collection, Site(""), active=False, options=_restore_options(remembered))

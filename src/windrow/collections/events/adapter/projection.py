@@ -55,7 +55,7 @@ class EventProjection:
         self._written: Counter[str] = Counter()  # new, changed and shortened documents of events
 
     def run(self, pulse: Callable[[], bool]) -> Derived:
-        """Write the documents that changed since the checkpoint, until `pulse` returns False; return a summary.
+        """Write the documents that changed since the checkpoint; stop if `pulse` returns False. Return a summary.
 
         From checkpoint 0 all documents are written, and other documents of windrow are removed. Refused documents are
         written again, and so are documents that change because an earlier attempt was read late or again.
@@ -91,7 +91,7 @@ class EventProjection:
         self._write_late(last_attempt, pulse)
 
     def differences(self) -> Iterator[str]:
-        """Yield a message for each document that is missing, wrong, or without an event or run. Write nothing."""
+        """Yield a message for each document that is missing or wrong, or belongs to no event or run. Write nothing."""
         last_attempt = self._records.checkpoint()
         event_ids, log_ids = set[str](), set[str]()
         for uids in _chunks(self._records.changed_keys((1, last_attempt)), PAGE_SIZE):
@@ -107,7 +107,7 @@ class EventProjection:
                 yield from (f"{database}: {id_}: belongs to no event or run that was read" for id_ in stale_ids)
 
     def _compare(self, database: str, documents: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-        """Yield a message for each document that the store lacks, or stores with different content."""
+        """Yield a message for each document that is missing from the store, or that has different content there."""
         stored_documents = self._store.get(database, [document["_id"] for document in documents])
         for document in documents:
             stored = stored_documents.get(document["_id"])
@@ -164,10 +164,10 @@ class EventProjection:
     def _write_events(
         self, uids: Sequence[str], current_ids: set[str] | None, removed_ids: Mapping[str, Sequence[str]] | None = None
     ) -> None:
-        """Write the documents of events; remove the document of an event without versions.
+        """Write the documents of events; remove the document of an event that has no versions any more.
 
-        The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` has, by uid, the ids of an
-        event in versions that were removed.
+        The ids of the documents are added to `current_ids`, unless it is None. `removed_ids` has, by uid, the ids that
+        an event had in versions that were removed.
         """
         removed_ids = removed_ids or {}
         event_documents = {uid: self._event_document(uid, removed_ids.get(uid, ())) for uid in uids}

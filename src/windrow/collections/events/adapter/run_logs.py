@@ -88,7 +88,7 @@ class RunLogs:
                 yield self._log_of_run(run)[0]
 
     def _parser_runs(self, runs: Iterable[_SourceRun]) -> Iterator[ParserRun]:
-        """Yield the runs of a session in the order of their first attempts."""
+        """Yield the parser runs of a session, in the order of their first attempts; leave out runs with no outcome."""
         for run in sorted(runs, key=lambda source_run: source_run.first_number):
             parser_run = self._parser_run(run)
             if parser_run is not None:
@@ -105,9 +105,10 @@ class RunLogs:
             ordinal += 1
 
     def write_log(self, run: ParserRun, log_ids: set[str] | None) -> None:
-        """Write the log of a run unless it is stored already, and a failed task if the run failed.
+        """Write the log of a run, unless it is stored already.
 
-        The id of the log is added to `log_ids`, unless it is None.
+        For a new run of the latest session that failed or drifted, a failed task is added. The id of the log is added
+        to `log_ids`, unless it is None.
         """
         document, stored = self._log_of_run(run)
         self._runs_by_id[document["_id"]] = run.session, run.source
@@ -158,8 +159,9 @@ class RunLogs:
     def _sessions(self, checkpoint: int, last_attempt: int, late_attempts: Sequence[int]) -> Iterator[list[_SourceRun]]:
         """Yield, for each session whose logs are to be written, the runs of its sources.
 
-        The last document of the session is after `checkpoint` and not after `last_attempt`. A session without documents
-        is selected if it did not end before `checkpoint`, and a session with one of `late_attempts` even if it did.
+        A session is selected if its last document is after `checkpoint` or if it has one of `late_attempts`, but not if
+        its last document is after `last_attempt`. A session without documents is selected if it did not end before
+        `checkpoint`.
         """
         numbers = sorted(self._ledger.sessions.numbers())
         first_session = max((start for start in numbers if start <= checkpoint), default=0)
@@ -188,7 +190,7 @@ class RunLogs:
             yield [_SourceRun(number, name, source_attempts, tasks.get(name)) for name, source_attempts in by_source]
 
     def _parser_run(self, run: _SourceRun) -> ParserRun | None:
-        """Return a run with the outcome of each address, or None if it has neither an attempt nor a failed task."""
+        """Return a run with the outcome of each address, or None if it has no attempt to log and no failed task."""
         source = self._sources.get(run.source)
         parser = parser_of(source)
         attempts = self._last_attempts(run.attempts)
@@ -246,8 +248,8 @@ class RunLogs:
     ) -> RequestedAddress:
         """Return the outcome of an attempt; `counts` are the numbers of (events, new events) in its document.
 
-        `source` is None if it is no longer known. If the request for robots.txt failed, the address of robots.txt is
-        reported.
+        `source` is None if it is no longer known. If the request for a robots.txt failed, this is reported as the
+        outcome of the source's address, and the message names the robots.txt.
         """
         attempt = recorded.attempt
         document_skip = next((skip for skip in skips if not skip.key), None)

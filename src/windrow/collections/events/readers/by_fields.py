@@ -141,7 +141,7 @@ _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "al
 def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
     """Return the end of an event, from its own field, or from a start that is a range of days.
 
-    The end is None if the rules have no field for it, and empty if this event has no readable end.
+    If neither has a readable end, return None if the rules have no field for the end, and otherwise an empty text.
     """
     end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
     return end or read_last_day(start_text) or (None if end_text is None else "")
@@ -152,7 +152,7 @@ def _whole_day(time: EventTime) -> EventTime:
 
 
 def remove_day(url: str) -> str:
-    """Remove the parameter `day` at the end of an address: it changes each day.
+    """Remove the parameter `day` at the end of an address, because it changes each day.
 
     >>> remove_day("https://a.example/x?id=7&day=20261005")
     'https://a.example/x?id=7'
@@ -169,7 +169,7 @@ def join_url(base: str, url: str) -> str:
 
 
 def _extra_value(expression: str, lookup: PathLookup, lookup_json: JsonLookup | None) -> str | float:
-    """Return the value of an extra key: an integer for `#PATH`, a number or boolean of JSON, and otherwise text."""
+    """Return the value of an extra key: an integer for `#PATH`, a number or boolean from JSON, or otherwise a text."""
     if expression.startswith("#"):
         digits = evaluate(expression[1:], lookup)
         return int(digits) if digits.isdecimal() and len(digits) < 18 else ""
@@ -234,8 +234,8 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a JSON document. An object at `items` is a single event.
 
     Yield nothing if the document only lists the events' own documents. Yield nothing if the document has the key
-    `root`, but no value at `items` and no list under the last key of `items`. Raise StepError for any other value at
-    `items`, and for a document that is not JSON.
+    `root`, but no value at `items` and no filled list anywhere under the last key of `items`. Raise StepError for any
+    other value at `items`, and for a document that is not JSON.
     """
     tree = parse_json(document)
     if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):
@@ -323,7 +323,7 @@ def next_json_page(document: SourceDocument) -> str:
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:
-    """Return requests for the documents in a list, as the rule `details` says.
+    """Return requests for the events' own documents, whose addresses are in a list at the path in the rule `details`.
 
     A document that changed has a new address, because the value that shows the change is added to the address.
     """

@@ -1,11 +1,11 @@
 """Read events in XML, HTML and feeds, by paths and CSS selectors.
 
 Paths in XML consist of local names, without prefixes and namespaces; `a/b|a/c` selects the items at both paths, and
-`a/b@NAME` an attribute. A document type that names only an external DTD is removed, as the DTD is never loaded; a
-document type with declarations is refused.
+`a/b@NAME` selects an attribute. A document type that names only an external DTD is removed, as the DTD is never loaded;
+a document type with declarations is refused.
 
-In HTML an empty selector means the item itself, `SELECTOR@NAME` an attribute, and `column:NAME` the cell of a table row
-below the heading NAME.
+In HTML, an empty selector selects the item itself, `SELECTOR@NAME` selects an attribute, and `column:NAME` selects the
+cell of a table row below the heading NAME.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ _HIDDEN = "[style*='display:none'], [style*='display: none']"
 def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events of a page.
 
-    Raise StepError if the page lacks `root`, or if it has no events and `root` is not set.
+    Raise StepError if `root` selects nothing, or if the page has no events and `root` is not set.
     """
     page, rules = html_tree(document), document.rules
     if rules.root and _select_first(page.root, rules.root) is None:
@@ -167,7 +167,7 @@ def _visible_text(node: LexborNode) -> str:
 
 
 def _cell_text(row: LexborNode, heading: str, headings_of_tables: dict[int, list[str]]) -> str | None:
-    """Return the text of a row's cell below a heading, or None. `headings_of_tables` is a cache by `mem_id`."""
+    """Return the text of a row's cell below a heading, or None. `headings_of_tables` caches headings by `mem_id`."""
     table = row.parent
     while table is not None and table.tag != "table":
         table = table.parent
@@ -212,7 +212,7 @@ def read_feed(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def _entry_text(entry: etree._Element, path: str) -> str | None:
-    """Return the first text or link in the children NAME, or for NAME@ATTRIBUTE the attribute of the first child."""
+    """Return the first text or link in children NAME, or for NAME@ATTRIBUTE the first child's attribute, or None."""
     name, _, attribute = path.partition("@")
     for child in entry.iterchildren(f"{{*}}{name}"):
         if attribute:

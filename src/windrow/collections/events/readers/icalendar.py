@@ -30,7 +30,7 @@ from windrow.errors import MissingExtra, StepError
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = EVENT_REPETITIONS.number
-"""The maximum number of repetitions of an event that are read. Ten times as many are examined."""
+"""The maximum number of repetitions of an event that are read. At most ten times as many are examined."""
 
 
 def _component_pattern(name: str) -> re.Pattern[str]:
@@ -127,8 +127,8 @@ def _library() -> Any:
 def _define_zones(text: str) -> None:
     """Register the first VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars.
 
-    A zone that is not registered, or that the library cannot parse, is looked up by its name; if that is unknown, the
-    source's zone is used, and the event has a `time_note`.
+    A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
+    the source's zone is used, and the event has a `time_note`.
     """
     library = _library()
     library.timezone.tzp.use_zoneinfo()
@@ -149,7 +149,7 @@ def _calendar_zone(text: str) -> ZoneInfo | None:
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
-    """Return a sort key: first events from the day before `visited` on, then earlier ones; in both, the nearest first.
+    """Return a sort key: events from the day before `visited` on, then earlier ones; in both groups, the nearest first.
 
     A recurring event counts as an event of the day before `visited` until the UNTIL of its rule.
     """
@@ -168,7 +168,7 @@ def _read_day(digits: str) -> date:
 
 
 class _Overrides(NamedTuple):
-    """The repetitions of a calendar with a VEVENT of their own, by (UID, original start in UTC).
+    """The repetitions in a calendar that have a VEVENT of their own, by (UID, original start in UTC).
 
     `changes_of_following` has, by UID, the VEVENTs that also change the repetitions after them (RANGE=THISANDFUTURE),
     as (original start, event) in order of time.
@@ -210,7 +210,7 @@ def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEven
 def _expand_event(
     document: SourceDocument, event_text: str, event: Any, overrides: _Overrides
 ) -> Iterator[RawEvent | SkippedPart]:
-    """Yield an event or, if it recurs, its repetitions in the parser's window that have no VEVENT of their own."""
+    """Yield an event, or those of its repetitions in the window with no VEVENT of their own, or a SkippedPart."""
     raw_event = _raw_event(document, event_text, event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"

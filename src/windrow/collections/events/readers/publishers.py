@@ -1,9 +1,9 @@
 """Read the formats of single publishers: House calendar, Legistar, votes of Senate and House, schema.org.
 
-In the House calendar, the page of a week lacks meetings that the pages of its days have. A meeting's XML has no address
-of its own: it is the response to the form of the meeting's page, posted with its hidden fields, as the link "Meeting
-XML" does. The day of the request is added to addresses, so that a meeting is requested once a day as long as its week
-is.
+In the House calendar, the page of a week does not list all meetings that the pages of its days list. A meeting's XML
+has no address of its own: it is the response to the form of the meeting's page, posted with its hidden fields, as the
+link "Meeting XML" does. The day of the request is added to addresses, so that a meeting is requested once a day as long
+as its week is requested.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def read_house_vote(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
 
 
 def next_house_vote(document: SourceDocument) -> str:
-    """Return the address of the next vote; empty if this vote does not exist yet or has no number."""
+    """Return the address of the next vote; empty if this vote does not exist yet or its address has no number."""
     roll = _ROLL_FILE.search(document.url)
     if roll is None or reports_missing_vote(document):
         return ""
