@@ -80,8 +80,8 @@ class AddressRow(NamedTuple):
     """An address with its origin and source.
 
     `via` is the digest of the address at which it was found, or 0 for a seed. `due` is 0 if it was never requested, 1
-    if it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is only known
-    from a WARC file of another program.
+    if it is next, and None if it is never due. `interval` is in seconds, or `ELSEWHERE` if the address is known only
+    from captures of others.
     """
 
     digest: int
@@ -115,7 +115,7 @@ class HostState(NamedTuple):
 
 
 class ChosenAddress(NamedTuple):
-    """An address, the time when it is due (0: never requested; 1: next), and its failures in a row."""
+    """An address, the time when it is due (0: never requested; 1: next; None: never), and its failures in a row."""
 
     digest: int
     url: str
@@ -124,7 +124,10 @@ class ChosenAddress(NamedTuple):
 
 
 class InconsistentAddress(NamedTuple):
-    """An address whose due time or last `capture` contradicts its `attempts`, or their last capture (`last`)."""
+    """An address whose due time or `capture` does not agree with its attempts.
+
+    `attempts` is the number of its attempts, `last` the number of the last one that captured it.
+    """
 
     url: str
     due: int
@@ -164,7 +167,7 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(HostRow._make, "addresses.hosts", collection)
 
     def hosts_crawled(self, collection: str) -> list[HostRow]:
-        """Return the hosts of a collection that are not known only from WARC files of other programs."""
+        """Return the hosts of a collection, except those known only from captures of others."""
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
@@ -202,7 +205,10 @@ class TypedAddresses(LedgerQueries):
         return value
 
     def by_source(self, now: int) -> list[AddressCount]:
-        """Count the addresses of each source by kind. Those due at the time `now` are counted as due."""
+        """Count the addresses of each source by kind.
+
+        Those that are due at the time `now` or before are counted as due.
+        """
         return self._database.rows(AddressCount._make, "addresses.by_source", now)
 
     def never_requested(self, host: int) -> NeverRequested:
@@ -247,7 +253,10 @@ class TypedAddresses(LedgerQueries):
         return self._database.rows(ChosenAddress._make, "addresses.failing", collection, source, reason)
 
     def waiting(self, collection: str, source: str, reason: str) -> list[ChosenAddress]:
-        """Return the next and never requested addresses of a source (empty: any), or those that failed for `reason`."""
+        """Return the addresses of a source (empty: any) that are requested next or were never requested.
+
+        If `reason` is not empty, the addresses whose last attempt failed for it are returned instead.
+        """
         return self._database.rows(ChosenAddress._make, "addresses.waiting", collection, source, reason)
 
     def inconsistent(self) -> Iterator[InconsistentAddress]:

@@ -262,12 +262,12 @@ class TypedAttempts(LedgerQueries):
         return {row[0]: row for row in rows}
 
     def failed_sessions(self, files: Sequence[int]) -> dict[int, FailedSessions]:
-        """Count by file the sessions that failed to fetch it since an operator last ordered a retry."""
+        """Count by file the sessions that failed to fetch it since the last decision to retry it."""
         rows = self._database.rows(_make_failed_sessions, "attempts.failed_sessions", json.dumps([*files]))
         return {row[0]: row for row in rows}
 
     def captures_by_session(self, collection: str) -> list[SessionCapture]:
-        """Return the complete captures of a collection's listed files, by session, without cancelled files."""
+        """Return the complete captures of a collection's listed files, by session. Cancelled files are left out."""
         return self._database.rows(_make_session_capture, "attempts.captures_by_session", collection)
 
     def after(self, collection: str, after: int, limit: int) -> list[RecordedAttempt]:

@@ -64,7 +64,7 @@ class RuleRow(NamedTuple):
 
 
 class FailedRow(NamedTuple):
-    """A wanted index line, as JSON, whose record could not be read. `address` is the digest of its address."""
+    """A wanted index line, as JSON, whose record could not be read. `address` is the digest of the line's address."""
 
     found_in: int
     warc: str
@@ -106,7 +106,7 @@ class TypedCaptures(LedgerQueries):
     """The queries of captures.sql."""
 
     def of_digest(self, digest: str) -> ArchivePlace | None:
-        """Return the place of a fetched file's bytes with this digest, or None."""
+        """Return the place of the bytes of a listed file with this digest, or None."""
         return self._database.first(ArchivePlace._make, "captures.of_digest", digest)
 
     def original(self, address: int, digest: str) -> ArchivePlace | None:
@@ -200,7 +200,10 @@ class TypedCaptures(LedgerQueries):
         return value
 
     def failed_of_digest(self, collection: str, digest: str, limit: int) -> list[FailedClaim]:
-        """Return unreadable index lines that contain a digest, or whose failure's message contains it."""
+        """Return index lines about a digest whose records could not be read.
+
+        The digest is in the line, or in the message of the failure.
+        """
         return self._database.rows(_make_failed_claim, "captures.failed_of_digest", collection, digest, limit)
 
     def newest(self, address: int, since: int, collection: str) -> RecordedAttempt | None:

@@ -56,7 +56,7 @@ class KnownReading(NamedTuple):
 
 
 class ReadItem(NamedTuple):
-    """An item that steps have read."""
+    """A member, or a file that a step has read."""
 
     item: int
     key: str
@@ -74,7 +74,10 @@ class StepCount(NamedTuple):
 
 
 class NamedCount(NamedTuple):
-    """The number of items of a kind whose names were refused for the same reason, or (None) are valid."""
+    """The number of items of a kind whose names were refused for the same reason, or accepted.
+
+    `reason` is None for accepted names.
+    """
 
     kind: str
     reason: Reason | None
@@ -90,7 +93,7 @@ class FindingCountRow(NamedTuple):
 
 
 class ReasonCountRow(NamedTuple):
-    """The number of items that failed or were ended for a reason."""
+    """The number of items that failed or were ended, or of entries that were refused, for a reason."""
 
     reason: Reason
     number: int
@@ -175,8 +178,8 @@ class StartRow(NamedTuple):
 class ItemEvent(NamedTuple):
     """An event that changed the state of an item.
 
-    `event` is attempt, end (of an attempt), start (of a step), reading or decision. `reason` is why the attempt or the
-    reading failed, or the decision. `checksum` is empty if the bytes were not compared with a side-car.
+    `event` is attempt (its beginning), end (of an attempt), start (of a step), reading or decision. `reason` is why the
+    attempt or the reading failed, or what was decided. `checksum` is empty if no side-car was compared with the bytes.
     """
 
     item: int
@@ -435,7 +438,7 @@ class TypedItems(LedgerQueries):
         return value
 
     def leaving_out(self, name: str, limit: int) -> list[ItemKey]:
-        """Return the files from which a member was left out by rule, if the finding begins with `name`."""
+        """Return the files from which a member was left out by rule, if the finding's message begins with `name`."""
         return self._database.rows(ItemKey._make, "items.leaving_out", name, limit)
 
     def readings(self, item: int) -> list[ReadingRow]:

@@ -15,8 +15,8 @@ from windrow.reasons import Reason
 class KnownFile(NamedTuple):
     """A listed file.
 
-    `failed_step` is the step at which it failed, "" if its name was refused, or None. `attempt` is its last attempt, or
-    0.
+    `failed_step` is the step at which it failed, "" if its name was refused, or None if it has not failed. `attempt` is
+    its last attempt, or 0.
     """
 
     key: str
@@ -26,7 +26,10 @@ class KnownFile(NamedTuple):
 
 
 class ArrivalCount(NamedTuple):
-    """The number of files that were fetched, or failed for a reason. `compared` is true if they had a checksum file."""
+    """The number of files that were fetched, or failed for a reason.
+
+    `compared` is true if they were compared with a checksum file.
+    """
 
     reason: Reason | None
     compared: bool

@@ -20,9 +20,10 @@ class LoadedRow(NamedTuple):
 
 
 class PassedCount(NamedTuple):
-    """The number of files of which all members passed a step, or of which a member failed.
+    """The number of files with the same result of a step.
 
-    `failed` is true only if no member of the file failed before. An empty step is the check of names.
+    `passed` is true if all members of a file have passed the step, `failed` if a member failed at it and none had
+    failed before. An empty step is the check of names.
     """
 
     step: str

@@ -43,7 +43,7 @@ class RefusalCount(NamedTuple):
 
 
 class RefusalRow(NamedTuple):
-    """An entry of a listing that was refused because its name cannot be stored in the tables of its standard."""
+    """An entry of a listing that was refused, for example because of its name."""
 
     seq: int
     at: datetime
@@ -54,7 +54,11 @@ class RefusalRow(NamedTuple):
 
 
 class ListingRow(NamedTuple):
-    """An event of a listing: a source began to list a file (listed or refused), changed it, or stopped (gone)."""
+    """An event of a file at a source: listed, refused, changed, gone or compared.
+
+    The source began to list the file (listed or, if its name was refused, refused), listed it with changes, or stopped
+    listing it (gone), or the file was compared with that of another source.
+    """
 
     seq: int
     at: datetime
@@ -178,7 +182,7 @@ class TypedMirrors(LedgerQueries):
         return self._database.rows(_make_refusal_row, "mirrors.refused_at", source, limit)
 
     def listings(self, file: int) -> list[ListingRow]:
-        """Return what listings showed of a file, in order."""
+        """Return the events of a file at its sources, in order."""
         return self._database.rows(_make_listing_row, "mirrors.listings", file)
 
     def inconsistent(self) -> Iterator[InconsistentMirror]:
@@ -190,5 +194,8 @@ class TypedMirrors(LedgerQueries):
         return self._database.stream(_make_listed_change, "mirrors.changes", facts[0], facts[1], collection)
 
     def uncompared(self, collection: str, limit: int) -> list[UncomparedMirror]:
-        """Return mirrors of fetched files at other sources, with the same size, that must still be compared."""
+        """Return mirrors of fetched files at other sources that must still be compared.
+
+        They have the same size as the fetched file, or an unknown size.
+        """
         return self._database.rows(_make_uncompared_mirror, "mirrors.uncompared", collection, limit)

@@ -16,7 +16,7 @@ from windrow.reasons import Reason
 
 
 class DailyYield(NamedTuple):
-    """The fewest things that any answer of a list offered on a day (YYYY-MM-DD)."""
+    """The fewest things that any answer or session gave on a day (YYYY-MM-DD)."""
 
     day: str
     fewest: int
@@ -91,15 +91,19 @@ class TypedRequests(LedgerQueries):
         )
 
     def daily_captures(self, collection: str, source: str, before: int, since: datetime) -> list[DailyYield]:
-        """Return for each day the fewest captures that a session before `before` took for a source, without failing."""
+        """Return for each day the fewest captures that one session took for a source.
+
+        Only sessions before `before` count, and only those in which the source's task did not fail.
+        """
         return self._database.rows(
             DailyYield._make, "requests.daily_captures", collection, source, before, spell(since)
         )
 
     def daily_shares(self, source: str, kind: int, before: int, since: datetime, least: int) -> list[DailyYield]:
-        """Return for each day the least percentage, of a session, of a source's responses of a kind with a document.
+        """Return for each day the lowest percentage, in a session, of a source's responses that have a document.
 
-        Only sessions before `before` that did not fail and got at least `least` responses from the source count.
+        Only responses of the `kind` count, and only sessions before `before` that did not fail and got at least `least`
+        responses from the source.
         """
         return self._database.rows(DailyYield._make, "requests.daily_shares", source, before, spell(since), kind, least)
 
@@ -122,7 +126,7 @@ class TypedRequests(LedgerQueries):
         return self._database.rows(offering, "requests.offers", attempt)
 
     def known(self, collection: str, source: str, keys: Sequence[str]) -> set[str]:
-        """Return the `keys` that a source has ever offered."""
+        """Return those of the `keys` that a source has ever offered."""
         return {*self._database.column("requests.known", collection, source, json.dumps([*keys]))}
 
     def whole_listing(self, ended: int) -> WholeListingRow | None:
@@ -169,5 +173,5 @@ class TypedRequests(LedgerQueries):
         return self._database.rows(UnarchivedAnswer._make, "requests.unarchived", collection)
 
     def files_needed(self, files: Sequence[str]) -> set[str]:
-        """Return the `files` of the archive with bytes that the ledger refers to."""
+        """Return those `files` of the archive that have bytes to which the ledger refers."""
         return {*self._database.column("requests.files_needed", json.dumps([*files]))}

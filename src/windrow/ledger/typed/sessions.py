@@ -24,7 +24,10 @@ class LeaseRow(NamedTuple):
 
 
 class TaskRow(NamedTuple):
-    """A task: one phase of one source. The fields about its end are None while it runs."""
+    """A task: one phase of one source, or of the collection if `source` is empty.
+
+    The fields about its end are None while it runs.
+    """
 
     seq: int
     collection: str

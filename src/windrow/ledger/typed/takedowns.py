@@ -14,7 +14,10 @@ from windrow.model import ArchivePlace
 
 
 class TombstoneRow(NamedTuple):
-    """A takedown of a target: when, by which process and why, and when it was done and lifted."""
+    """A takedown of a target: when, by which process and why it was ordered.
+
+    `done` and `lifted` are when it was done and when it was lifted (None: not yet).
+    """
 
     seq: int
     at: datetime
@@ -150,14 +153,15 @@ class TypedTakedowns(LedgerQueries):
         return self._database.rows(_make_target_capture, "takedowns.captures", json.dumps([*attempts]))
 
     def lent(self, attempts: Iterable[int], gone: Iterable[int]) -> set[str]:
-        """Return the digests of these attempts' bytes that other attempts need, which have no bytes of their own.
+        """Return the digests of these attempts' bytes to which other attempts refer.
 
-        Attempts in `gone` do not need bytes, and their bytes do not count.
+        Those other attempts have no bytes of their own. Attempts in `gone` do not count, neither as those that refer
+        nor as those with bytes.
         """
         return {*self._database.column("takedowns.lent", json.dumps([*attempts]), json.dumps([*gone]))}
 
     def shared(self, attempts: Iterable[int], gone: Iterable[int]) -> list[SharedRecord]:
-        """Return the `attempts` whose record in the archive is also that of an attempt not in `gone`."""
+        """Return those `attempts` whose record in the archive is also that of an attempt not in `gone`."""
         return self._database.rows(
             _make_shared_record, "takedowns.shared", json.dumps([*attempts]), json.dumps([*gone])
         )

@@ -56,7 +56,7 @@ class TypedUnread(LedgerQueries):
     def addresses(
         self, collection: str, source: str = "", reason: str = "", among: Sequence[int] | None = None
     ) -> list[UnreadAddress]:
-        """Return the attempts to read again of a source, for a reason and at some addresses.
+        """Return the attempts that must be read again, of a source, for a reason and at some addresses.
 
         An empty text, or None for `among`, means any.
         """
