@@ -158,7 +158,10 @@ class StepStarted(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """An operator decided that an item is fetched again (`act` is RETRIED) or goes no further (CANCELLED)."""
+    """An operator decided that a file is fetched again (`act` is RETRIED), or that an item ends (CANCELLED).
+
+    RETRIED about a member means that it ends, because its file is fetched again.
+    """
 
     seq: int
     at: datetime

@@ -74,6 +74,12 @@ def test_several_meanings_are_listed(harvested, windrow) -> None:
     assert len(windrow("why", "h", "--json").of("candidate")) == 3  # a centre, whatever its case
 
 
+@pytest.mark.parametrize(("name", "more"), [("H.2026-01-12.1.specimen.impc.xml", 1), ("h", 2)])
+def test_meanings_that_are_not_listed_are_counted(harvested, windrow, monkeypatch, name, more) -> None:
+    monkeypatch.setattr("windrow.app.lookup.MAX_CANDIDATES", 1)
+    assert f"{name} may mean any of these, and {more} more" in windrow("why", name).err
+
+
 def test_a_finding_has_line_and_column(workspace, partner, windrow) -> None:
     broken = specimens("H", 7).replace(b'gender="male"', b'gender="maleish"', 1)
     put(partner, "add/H.2026-01-20.1.impc.zip", pack({"H.2026-01-20.1.specimen.impc.xml": broken}))

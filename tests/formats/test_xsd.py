@@ -88,7 +88,7 @@ def test_the_rest_is_counted(schema):
     findings = xsd.validate(document(GOOD * 500, b"<row><n>5</n></row>\n" * 20_000), schema, LIMITS)
     assert len(findings) == xsd.MAX_FINDINGS + 1
     assert [finding.line for finding in findings[:-1]] == list(range(502, 1502))
-    assert findings[-1] == Finding("SchemaError", "19000 more findings", Level.NOTE)
+    assert findings[-1] == Finding("SchemaError", "19,000 more findings", Level.NOTE)
 
 
 def test_exactly_as_many_as_are_told(schema):

@@ -15,7 +15,7 @@ from typing import Any
 from windrow.adapters.adapter import CHANGED, GONE, Comparison, SourceChange, Window
 from windrow.errors import WindrowError
 from windrow.formats.line_difference import compare_lines
-from windrow.formats.text import cut_around_difference, show
+from windrow.formats.text import counted, cut_around_difference, show
 from windrow.ledger import Ledger
 from windrow.model import DiffLine, TextChange
 from windrow.query.tree import read_time_span
@@ -187,7 +187,9 @@ def describe_difference(old: Any, new: Any) -> str:
         return _describe_change(old, new)
     names = [name for name in dict.fromkeys((*old, *new)) if old.get(name) != new.get(name)]
     fields = [f"{name} {_describe_change(old.get(name), new.get(name))}" for name in names[:_MAX_FIELDS]]
-    return "; ".join((*fields, *([f"{len(names) - _MAX_FIELDS} more fields"] if len(names) > _MAX_FIELDS else [])))
+    if len(names) > _MAX_FIELDS:
+        fields.append(counted(len(names) - _MAX_FIELDS, "more field"))
+    return "; ".join(fields)
 
 
 def _describe_change(old_value: Any, new_value: Any) -> str:

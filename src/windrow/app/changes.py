@@ -59,7 +59,7 @@ def changes_in_order(
 ) -> list[SourceChange]:
     """Return the result of `changes` in order of time; raise UsageError for an unknown kind."""
     if kind not in {"", NEW, CHANGED, GONE}:
-        raise UsageError(f"there is no kind {kind!r} of changes; the kinds are {NEW}, {CHANGED} and {GONE}")
+        raise UsageError(f"{kind!r} is not a kind of change; the kinds are {NEW}, {CHANGED} and {GONE}")
     return sorted(
         changes(workspace, ledger, window, source=source, kind=kind),
         key=lambda change: (change.at, change.source, change.key),

@@ -34,7 +34,7 @@ class Meaning(NamedTuple):
 
 
 class ItemLookup:
-    """Looks up items by name in the ledger. `total` counts all items found, also the ones that are not listed."""
+    """Looks up items by name in the ledger. `total` is the number of items found, listed or not."""
 
     def __init__(self, workspace: Workspace, ledger: Ledger) -> None:
         self._workspace = workspace
@@ -93,13 +93,13 @@ class ItemLookup:
         if not file_name or "\0" in name or len(name) > MAX_NAME_LENGTH:
             return []
         imports = self._ledger.imports
-        return imports.named(str(Path(name).absolute())) or imports.by_tail(f"/{file_name}", MAX_CANDIDATES)
+        return imports.named(str(Path(name).absolute())) or imports.by_tail(f"/{file_name}")
 
     def _by_tail(self, name: str) -> list[ItemKey]:
-        return self._ledger.items.by_tail(f"/{name.strip('/')}", MAX_CANDIDATES) if name.strip("/") else []
+        return self._ledger.items.by_tail(f"/{name.strip('/')}") if name.strip("/") else []
 
     def _by_left_out(self, name: str) -> list[ItemKey]:
-        return self._ledger.items.leaving_out(f"{name[:200]!r} ", MAX_CANDIDATES)
+        return self._ledger.items.leaving_out(f"{name[:200]!r} ")
 
 
 def is_number(text: str) -> bool:

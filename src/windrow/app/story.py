@@ -122,7 +122,8 @@ def _answer(workspace: Workspace, ledger: Ledger, lookup: ItemLookup, name: str)
     if len(keys) == 1:
         return StoryAnswer(name, _item_story(ledger, [number for number, _ in items]))
     if keys:
-        return StoryAnswer(name, candidates=lookup.candidates(items), more=max(0, lookup.total - len(items)))
+        candidates = lookup.candidates(items)
+        return StoryAnswer(name, candidates=candidates, more=lookup.total - len(candidates))
     return _answer_without_item(workspace, ledger, lookup, name)
 
 

@@ -73,11 +73,11 @@ def _is_importable(path: Path) -> bool:
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the WARC and WACZ files that a path stands for: all below a folder, the file, or those that it lists."""
+    """Yield the files that a path names: all WARC files below a folder, a WARC or WACZ file, or those of a list."""
     if path.is_dir():
         warc_files = sorted(_warc_files_below(path))
         if not warc_files:
-            raise UsageError(f"below {path} there is no file whose name ends in {' or '.join(WARC_SUFFIXES)}")
+            raise UsageError(f"{path} contains no file whose name ends in {' or '.join(WARC_SUFFIXES)}")
         yield from warc_files
     elif not path.is_file():
         raise UsageError(f"there is no file {path}")
@@ -144,7 +144,7 @@ def _read_index(path: Path) -> list[Path]:
     missing = [name for name, warc_path in named.items() if warc_path is None]
     if missing:
         more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
-        place = f"below {path.parent} there is not exactly one file of this name"
+        place = f"{path.parent} contains no file of this name, or several"
         raise UsageError(f"{path} names {missing[0][:200]!r}{more}, but {place}", hint=instead)
     if not named:
         raise UsageError(f"{path} has no lines", hint=instead)

@@ -53,7 +53,7 @@ class FeatureSource(Protocol):
         """Return the grade of a feature of the page, or None if it is a feature of blocks."""
 
     def of_block(self, name: str) -> bytes:
-        """Return each block's grade of a feature of blocks. In a feature of yes and no, yes is 1 and no is 0."""
+        """Return the grade of each block for a block feature; for a yes/no feature, 1 is yes and 0 is no."""
 
 
 def estimate_probabilities(forest: Forest, source: FeatureSource) -> list[float]:

@@ -95,7 +95,7 @@ class OutlineBuilder:
         self._linked_words = self._link_count = 0
 
     def finish(self) -> Outline:
-        """Close all open elements, and return the outline."""
+        """End the open block, close all open boxes, and return the outline."""
         self.end_block()
         while len(self._open_boxes) > 1:
             self.close()

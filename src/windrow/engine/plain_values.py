@@ -57,7 +57,7 @@ def package_names(modules: Iterable[str]) -> frozenset[str]:
 
 
 def pack_values(values: list[Any]) -> bytes:
-    """Pickle a list of values. Raises MemoryError, or an error of pickle if an object is not a value."""
+    """Pickle a list of values. Raises MemoryError, or pickle.PicklingError if an object is not of a class of values."""
     content = io.BytesIO()
     pickler = pickle.Pickler(content, pickle.HIGHEST_PROTOCOL)
     pickler.dispatch_table = _REDUCERS

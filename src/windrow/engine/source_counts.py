@@ -13,6 +13,7 @@ from windrow.clock import now
 from windrow.contract import CAPTURED, NOT_MODIFIED
 from windrow.contract.registry import installed
 from windrow.engine.requests.origin_rules import crawl_of
+from windrow.formats.text import counted
 from windrow.ledger import Ledger
 from windrow.ledger.typed.attempts import AttemptCount
 from windrow.reasons import Reason
@@ -122,7 +123,7 @@ def _robots_errors(ledger: Ledger, facts: tuple[int, int]) -> dict[str, str]:
                 error_text = message or (reason.meaning if reason else f"the server answers {status}")
                 troubles.setdefault(source, []).append(f"{origin}: its robots.txt could not be fetched: {error_text}")
     return {
-        source: messages[0] + (f" (and {len(messages) - 1:,} more origins)" if len(messages) > 1 else "")
+        source: messages[0] + (f" (and {counted(len(messages) - 1, 'more origin')})" if len(messages) > 1 else "")
         for source, messages in troubles.items()
     }
 

@@ -17,6 +17,7 @@ from lxml.etree import LxmlError
 
 from windrow.caps import LISTING_BYTES, LISTING_ENTRIES, LISTING_LINE, LISTING_TAGS, MANIFEST_LINES, UNREADABLE_LINES
 from windrow.errors import TerminalFailure
+from windrow.formats.text import counted
 from windrow.model import ListingEntry
 from windrow.reasons import Reason
 
@@ -143,7 +144,7 @@ def _bound_unreadable(folder: str, entries: Entries) -> Entries:
     if further_count <= 0:
         return entries
     summary = ListingEntry(
-        folder, f"and {further_count:,} more lines that cannot be read", reason=Reason.PROTOCOL_ERROR
+        folder, f"and {counted(further_count, 'more line')} that cannot be read", reason=Reason.PROTOCOL_ERROR
     )
     return [*entries[:MAX_UNREADABLE_LINES], summary]
 

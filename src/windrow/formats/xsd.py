@@ -23,6 +23,7 @@ from lxml import etree
 from windrow.caps import STORED_FINDINGS
 from windrow.errors import StepError
 from windrow.formats import xml
+from windrow.formats.text import counted
 from windrow.model import Finding, Level, Limits
 from windrow.reasons import Reason
 
@@ -209,7 +210,7 @@ def validate_admitted(text: xml.XmlText, schema: XmlSchema) -> list[Finding]:
     if len(findings) < MAX_FINDINGS and len(content_start) < len(content):
         findings = _locate_findings(content, schema, is_whole=True)
     if len(findings) == MAX_FINDINGS and finding_count > MAX_FINDINGS:
-        findings.append(Finding(FINDING_KIND, f"{finding_count - MAX_FINDINGS} more findings", Level.NOTE))
+        findings.append(Finding(FINDING_KIND, counted(finding_count - MAX_FINDINGS, "more finding"), Level.NOTE))
     return findings
 
 

@@ -44,7 +44,7 @@ SELECT name FROM intake_name WHERE intake = :intake ORDER BY name;
 SELECT i.seq AS item, i.warc AS key FROM intake_name n JOIN intake i ON i.seq = n.intake
 WHERE n.name = :name ORDER BY i.seq;
 
--- def by_tail(tail: str, limit: int) -> list[ItemKey]
+-- def by_tail(tail: str) -> list[ItemKey]
 -- Return the files with a name that ends with `tail`.
 SELECT DISTINCT i.seq AS item, i.warc AS key FROM intake_name n JOIN intake i ON i.seq = n.intake
-WHERE substr(n.name, -length(:tail)) = :tail ORDER BY i.seq LIMIT :limit;
+WHERE substr(n.name, -length(:tail)) = :tail ORDER BY i.seq;

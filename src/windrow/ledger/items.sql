@@ -130,11 +130,11 @@ SELECT seq AS item, file_key AS key FROM listed_file WHERE file_key IN (SELECT v
 UNION ALL SELECT seq, member_key FROM member WHERE member_key IN (SELECT value FROM json_each(:keys))
 UNION ALL SELECT seq, warc FROM intake WHERE warc IN (SELECT value FROM json_each(:keys)) ORDER BY 1;
 
--- def by_tail(tail: str, limit: int) -> list[ItemKey]
+-- def by_tail(tail: str) -> list[ItemKey]
 -- Return the items with a key, or a path at a source, that ends with `tail`.
 SELECT seq AS item, item_key AS key FROM {items} WHERE substr(item_key, -length(:tail)) = :tail
 UNION SELECT l.listed_file, f.file_key FROM listing l JOIN listed_file f ON f.seq = l.listed_file
-WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1 LIMIT :limit;
+WHERE substr('/' || l.path, -length(:tail)) = :tail ORDER BY 1;
 
 -- def by_owner(owner: str, limit: int) -> list[ItemKey]
 -- Return the items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter.
@@ -144,10 +144,10 @@ SELECT seq AS item, item_key AS key FROM {items} WHERE lower(owner) = lower(:own
 -- Count the items that `by_owner` returns without a limit.
 SELECT count(*) FROM {items} WHERE lower(owner) = lower(:owner);
 
--- def leaving_out(name: str, limit: int) -> list[ItemKey]
+-- def leaving_out(name: str) -> list[ItemKey]
 -- Return the files from which a member was left out by rule, if the finding's message begins with `name`.
 SELECT f.item, l.file_key AS key FROM finding f JOIN listed_file l ON l.seq = f.item
-WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq LIMIT :limit;
+WHERE f.kind IN ('LeftOut', 'UnsafeName') AND instr(f.message, :name) = 1 ORDER BY f.seq;
 
 -- row: ReadingRow
 -- The result of a step for an item.

@@ -108,8 +108,8 @@ def replace_leaves(node: Node, new_leaf: Callable[[Leaf], Tree[NewLeaf]]) -> Tre
             return Not(replace_leaves(part, new_leaf))
         case And(parts):
             return And(tuple(replace_leaves(part, new_leaf) for part in parts))
-        case Or(parts):
-            return Or(tuple(replace_leaves(part, new_leaf) for part in parts))
+        case Or(parts, least):
+            return Or(tuple(replace_leaves(part, new_leaf) for part in parts), least)
         case _:
             return new_leaf(node)
 

@@ -171,16 +171,22 @@ def read_secret_place(value: Any, root: Path) -> Secret | None:
     raise ConfigError("expected the place of a secret, env:NAME or file:PATH, not the secret itself")
 
 
+_REFUSED_ADDRESS = (
+    "the address may not contain a password; if there is a setting of this name with `_secret`, set it to env:NAME or"
+    " file:PATH, where the password is stored"
+)
+
+
 def _read_address(value: Any, root: Path) -> str:
     text = _read_text(value, root)
     if re.search(r"://[^@]*:[^@]*@", text):
-        raise ConfigError("the address may not contain a password; name its place in the setting that ends in `secret`")
+        raise ConfigError(_REFUSED_ADDRESS)
     try:
         split = urlsplit(text)
     except ValueError:
         raise ConfigError("this is not an address") from None
     if re.search(r"(?i)(^|&)(password|passwd|pwd)=", split.query):
-        raise ConfigError("the address may not contain a password; name its place in the setting that ends in `secret`")
+        raise ConfigError(_REFUSED_ADDRESS)
     return text
 
 
@@ -328,7 +334,7 @@ def split_address(url: str, root: Path) -> AddressParts:
         raise ConfigError(f"this is not an address: {_describe_without_address(error)}") from None
     if parts.password is not None or "@" in parts.path + parts.query + parts.fragment:
         raise ConfigError(
-            'the address may not contain a password; name its place: secret = "env:NAME" or "file:PATH"'
+            'the address may not contain a password; set where it is stored: secret = "env:NAME" or "file:PATH"'
             " (write @ in a folder's name as %40)"
         )
     if parts.scheme not in SCHEMES:

@@ -60,7 +60,7 @@ class CouchDocuments:
         if "@" in url:
             raise ConfigError(
                 "the address of the CouchDB server may not contain a user, a password or an @",
-                hint="set events.documents_secret to the place of user:password",
+                hint="store user:password elsewhere, and set events.documents_secret to env:NAME or file:PATH",
             )
         if not is_valid:
             raise ConfigError(f"{url!r} is not the address of a CouchDB server", hint="http://127.0.0.1:5984/")

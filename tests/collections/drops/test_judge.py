@@ -304,7 +304,7 @@ def test_findings_are_bounded_but_fatal_ones_are_kept() -> None:
     many = specimens(*(mouse(f"s{number}", colony=None) for number in range(MAX_FINDINGS + 5)))
     findings = read(many).findings
     assert len(findings) == MAX_FINDINGS + 1
-    assert findings[-1] == Finding("MoreFindings", "5 more findings are not listed", Level.NOTE)
+    assert findings[-1] == Finding("MoreFindings", "not listed: 5 more findings", Level.NOTE)
 
 
 def test_lists_come_in_several_forms() -> None:

@@ -153,7 +153,7 @@ def test_limits_of_the_workspace():
 def test_many_notes_are_counted():
     reading = read(packed(*((f"{number}.txt", b"") for number in range(1500)), (EXPERIMENTS, b"1")))
     assert len(reading.findings) == 1001
-    assert reading.findings[-1].message == "500 more findings are not listed"
+    assert reading.findings[-1].message == "not listed: 500 more findings"
 
 
 def test_own_patterns():

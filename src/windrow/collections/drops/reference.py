@@ -24,6 +24,7 @@ from windrow.caps import STORED_FINDINGS
 from windrow.collections.drops.documents import Node, line_number
 from windrow.errors import StepError
 from windrow.formats import xml
+from windrow.formats.text import counted
 from windrow.model import Finding, Level, Limits, Resource, StoreLookUp
 
 
@@ -284,7 +285,8 @@ class Findings:
         """The findings in the order of the document, then notes about findings left out and about checks not run."""
         notes = []
         if self._omitted_count:
-            notes.append(Finding("MoreFindings", f"{self._omitted_count} more findings are not listed", Level.NOTE))
+            omitted = counted(self._omitted_count, "more finding")
+            notes.append(Finding("MoreFindings", f"not listed: {omitted}", Level.NOTE))
         if self._skipped_checks:
             message = "; ".join(
                 f"{cause}: {', '.join(sorted(kinds))}" for cause, kinds in sorted(self._skipped_checks.items())

@@ -72,6 +72,8 @@ def xml_state_at_step(step: str | None, status: Status | None, *, has_started: b
 def xml_state(refusal: Reason | None, events: Iterable[StateEvent]) -> State:
     """Return the state of an XML file after some events; `refusal` is why its name was refused, or None.
 
+    Any decision ends an XML file: a retry fetches its zip again, with new XML files.
+
     >>> xml_state(None, [StateEvent(1, "start", "xsd"), StateEvent(2, "reading", "xsd", Reason.NOT_VALID)])
     (6, <Status.FAILED: 5>)
     """

@@ -20,6 +20,7 @@ from windrow.errors import StepError
 from windrow.formats import xml, xsd
 from windrow.formats import zip as zip_format
 from windrow.formats.inflate import BLOCK_BYTES
+from windrow.formats.text import counted
 from windrow.formats.zip import ZipMember
 from windrow.model import Finding, Item, Level, Member, Reading, Resource
 from windrow.reasons import Reason
@@ -111,7 +112,8 @@ def limit_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """Return at most `MAX_LISTED_FINDINGS` findings and, if there are more, a finding with the number of the others."""
     if len(findings) <= MAX_LISTED_FINDINGS:
         return tuple(findings)
-    omission = Finding("LeftOut", f"{len(findings) - MAX_LISTED_FINDINGS} more findings are not listed", Level.NOTE)
+    omitted = counted(len(findings) - MAX_LISTED_FINDINGS, "more finding")
+    omission = Finding("LeftOut", f"not listed: {omitted}", Level.NOTE)
     return (*findings[:MAX_LISTED_FINDINGS], omission)
 
 

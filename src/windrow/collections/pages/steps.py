@@ -93,7 +93,7 @@ def name_payload(recorded: RecordedAttempt) -> str:
 
 
 def find_expiry(summary: TextSummary) -> int | None:
-    """Return the time (UNIX seconds) from which on searches must not find a page, or None if it does not set one."""
+    """Return the time (UNIX seconds) after which searches must not find the page, or None if the page sets no time."""
     return summary.until
 
 

@@ -332,7 +332,7 @@ def _without(words: Sequence[str], word: str) -> list[str]:
 
 
 def _name_words(name: str) -> list[str]:
-    """Return the words of a name, given names first. Initials that are written together, such as JA, are separated.
+    """Return the words of a name in order; for `Family, Given`, the given names come first. Initials are separated.
 
     >>> _name_words("Smith JA"), _name_words("Østergård, S.-E."), _name_words("JANE SMITH")
     (['smith', 'j', 'a'], ['s', 'e', 'ostergard'], ['jane', 'smith'])

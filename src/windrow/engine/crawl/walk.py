@@ -85,7 +85,7 @@ class OriginCrawler:
         self._wake()
 
     def _wake(self) -> None:
-        """Let each worker that waits for a job check whether the walk has ended."""
+        """Wake the loops that wait for a job, so that they check whether the walk has ended."""
         for _ in range(self._parallel):
             self._jobs.put_nowait(None)
 

@@ -30,6 +30,7 @@ from windrow.engine.requests.answers import (
 from windrow.engine.requests.list_yield import COMPARED_TIME, describe_fall
 from windrow.engine.run import HarvestRun
 from windrow.engine.steps.unread import FOLLOWING_PHASE, UnreadAttempts
+from windrow.formats.text import counted
 from windrow.ledger import LedgerWriter
 from windrow.ledger.rows import Followed
 from windrow.ledger.typed.requests import WholeListingRow
@@ -344,5 +345,5 @@ def _first_message(findings: Sequence[Finding]) -> str:
 def _findings_text(findings: Sequence[Finding]) -> str:
     rows = [(finding.kind, finding.message[:2000], str(finding.level)) for finding in findings[:MAX_FINDINGS]]
     if len(findings) > MAX_FINDINGS:
-        rows.append(("MoreFindings", f"and {len(findings) - MAX_FINDINGS:,} more findings", str(Level.NOTE)))
+        rows.append(("MoreFindings", f"and {counted(len(findings) - MAX_FINDINGS, 'more finding')}", str(Level.NOTE)))
     return json.dumps(rows)

@@ -28,7 +28,7 @@ from windrow.model import ArchivePlace, Item, Reading, Status
 from windrow.reasons import BY_RULE, OWN_FAULTS, Reason
 
 MIN_UNUSABLE = 3
-"""The number of unusable documents from which on a source has failed, if no document was usable."""
+"""The minimum number of unusable documents for which a source has failed, if no document was usable."""
 
 
 @dataclass(slots=True)

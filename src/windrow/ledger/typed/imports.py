@@ -70,6 +70,6 @@ class TypedImports(LedgerQueries):
         """Return the files that were imported under a name."""
         return self._database.rows(ItemKey._make, "imports.named", name)
 
-    def by_tail(self, tail: str, limit: int) -> list[ItemKey]:
+    def by_tail(self, tail: str) -> list[ItemKey]:
         """Return the files with a name that ends with `tail`."""
-        return self._database.rows(ItemKey._make, "imports.by_tail", tail, limit)
+        return self._database.rows(ItemKey._make, "imports.by_tail", tail)

@@ -424,9 +424,9 @@ class TypedItems(LedgerQueries):
         """Return the items of all collections with these keys."""
         return self._database.rows(ItemKey._make, "items.named", json.dumps([*keys]))
 
-    def by_tail(self, tail: str, limit: int) -> list[ItemKey]:
+    def by_tail(self, tail: str) -> list[ItemKey]:
         """Return the items with a key, or a path at a source, that ends with `tail`."""
-        return self._database.rows(ItemKey._make, "items.by_tail", tail, limit)
+        return self._database.rows(ItemKey._make, "items.by_tail", tail)
 
     def by_owner(self, owner: str, limit: int) -> list[ItemKey]:
         """Return the items of a centre (their `owner`) or, for WARC files, of a source. Case does not matter."""
@@ -437,9 +437,9 @@ class TypedItems(LedgerQueries):
         value: int = self._database.value("items.count_by_owner", owner)
         return value
 
-    def leaving_out(self, name: str, limit: int) -> list[ItemKey]:
+    def leaving_out(self, name: str) -> list[ItemKey]:
         """Return the files from which a member was left out by rule, if the finding's message begins with `name`."""
-        return self._database.rows(ItemKey._make, "items.leaving_out", name, limit)
+        return self._database.rows(ItemKey._make, "items.leaving_out", name)
 
     def readings(self, item: int) -> list[ReadingRow]:
         """Return the results of steps for an item, in order."""

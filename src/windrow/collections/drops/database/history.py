@@ -23,6 +23,7 @@ from windrow.collections.drops.database.projection_rows import chunks, is_one_of
 from windrow.collections.drops.database.store_tables import TableSchema, is_same_record
 from windrow.contract import Undecided
 from windrow.errors import StoreError
+from windrow.formats.text import counted
 from windrow.model import Finding, Level
 from windrow.reasons import Reason
 
@@ -226,7 +227,7 @@ def _describe_publication(
             message = f"{record_kind} {identifier} {message_end}" + (f": {zip_}" if zip_ else "")
             findings.append(Finding(kind, message, level))
         if (omitted := counts[effect] - MAX_NAMED_RECORDS) > 0:
-            findings.append(Finding(kind, f"{omitted} more findings of this kind are not listed", level))
+            findings.append(Finding(kind, f"not listed: {counted(omitted, 'more finding')} of this kind", level))
     ended = connection.scalar(statement.count_ended(schema), {"its_id": submission_id})
     current = sum(counts.values()) - counts.get("repeated", 0) - counts.get("overridden", 0)
     return Published(submission_id, current, ended or 0, tuple(findings))

@@ -225,6 +225,6 @@ class CrawlerStore(DatabaseWriter):
             self._connection.executemany("UPDATE agent SET time_finished_unix_utc = ? WHERE agent_id = ?", rows)
 
     def counts(self) -> dict[str, int]:
-        """Count the rows of each table."""
+        """Count the rows of the main tables, by name."""
         tables = ("agent", "crawl_log", "request", "file", "redirect", "crawl_candidate")
         return {name: self._query(f"SELECT count(*) FROM {name}")[0][0] for name in tables}
