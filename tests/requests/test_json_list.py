@@ -16,10 +16,12 @@ from tests.clock import pass_time
 from tests.collections.events.place import Site, serving
 from tests.sessions import session_settings
 from windrow.adapters.records import RecordAdapter
+from windrow.app.summary import count_left_out
 from windrow.config import Workspace, load
 from windrow.contract import Collection, MissingOffer, Observation, Skip, WholeListing
 from windrow.contract.json_list import EVERY, JsonList
 from windrow.engine.session import Session
+from windrow.ledger import Ledger
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration
 from windrow.settings.kinds import DURATION
@@ -158,3 +160,33 @@ def test_what_is_gone_had_a_record_and_a_list_may_keep_what_it_lacks():
     assert [*things.find_gone(listing)] == [Observation("here/a", None)]
     assert [*things.find_gone(listing._replace(offers=0))] == []
     assert [*replace(things, gone_after=0).find_gone(listing)] == []
+
+
+@pytest.mark.parametrize("following", [{"href": "/more"}, ["/more"], 1.5, True])
+def test_a_next_page_of_another_kind_ends_no_listing_and_fails_its_source(tmp_path, following) -> None:
+    with serving() as site:
+        put(site, "/things?page=1", {"items": [{"id": "a", "n": 1}], "links": {"next": "/more"}})
+        put(site, "/more", {"items": [{"id": "b", "n": 2}]})
+        harvest(tmp_path, site, BY_LINK, 1)
+        put(site, "/things?page=1", {"items": [{"id": "a", "n": 1}], "links": {"next": following}})
+        for run in (2, 3, 4):
+            assert harvest(tmp_path, site, BY_LINK, run).failed == 1
+        assert state(tmp_path) == {"here/a": 1, "here/b": 2}
+
+
+def test_a_next_page_whose_address_is_not_valid_is_counted(tmp_path) -> None:
+    with serving() as site:
+        put(site, "/things?page=1", {"items": [{"id": "a", "n": 1}], "links": {"next": "http://[x"}})
+        harvest(tmp_path, site, BY_LINK, 1)
+    with closing(Ledger(tmp_path / "ledger.sqlite")) as ledger:
+        assert [(count.reason, count.addresses) for count in count_left_out(ledger.sessions.tasks((0, 1 << 60)))] == [
+            ("bad_address", 1)
+        ]
+
+
+def test_a_key_that_no_database_can_store_costs_no_run(tmp_path) -> None:
+    with serving() as site:
+        site.put("/things?page=1", '{"items": [{"id": "\\ud800x", "n": 1}, {"id": "b", "n": 2}]}', "application/json")
+        for run in (1, 2):
+            harvest(tmp_path, site, ALONE, run)
+        assert state(tmp_path) == {"here/?x": 1, "here/b": 2}

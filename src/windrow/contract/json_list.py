@@ -84,7 +84,7 @@ class JsonList:
         )  # fmt: skip
 
     def parse_page(self, view: BinaryIO) -> JsonPage | None:
-        """Return a page, or None if the bytes are not JSON or have no list where `items` says."""
+        """Return a page, or None if it is not JSON, has no list where `items` says, or another kind of `following`."""
         try:
             document = json.load(view)
         except (ValueError, RecursionError):  # a ValueError also if it is not UTF-8
@@ -103,8 +103,11 @@ class JsonList:
             else:
                 items[str(key)] = item
         following = _at_path(document, self.following) if self.following else None
-        has_next = isinstance(following, str | int) and not isinstance(following, bool)
-        return JsonPage(items, tuple(faults), str(following) if has_next else "")
+        if following is None or following is False:
+            following = ""
+        if isinstance(following, bool) or not isinstance(following, str | int):
+            return None  # it is not known whether there are further pages
+        return JsonPage(items, tuple(faults), str(following))
 
     def read_page(self, task: Task) -> list[Observation | Skip]:
         """Return a record or a skip for each item of a page.

@@ -143,7 +143,9 @@ def close_tallies(
             with run.ledger.writing() as writer:
                 tally.left_out.record(writer, run.session, run.collection.name, tally.source.name, 1)
         failed, reason = tally.is_failed or error is not None, tally.failure_reason if tally.is_failed else None
-        run.close_task(tally.task, tally.comment(error), getattr(error, "reason", None) or reason, failed=failed)
+        raised = getattr(error, "reason", None)
+        reason = raised if isinstance(raised, Reason) else reason  # that of a UnicodeError is a text
+        run.close_task(tally.task, tally.comment(error), reason, failed=failed)
 
 
 def _check_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, BinaryIO, NamedTuple, cast
 
@@ -20,6 +20,7 @@ from windrow.contract import (
     FollowResult,
     FormField,
     LeftOutCount,
+    Offering,
     Request,
     Requests,
 )
@@ -29,6 +30,7 @@ from windrow.formats.http import decode_body
 from windrow.formats.url import describe_bad_address, is_front_page, normalise, parts, remove_parameters
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
+from windrow.stores.record_tables import replace_lone_surrogates
 
 METHODS = frozenset({"GET", "POST"})
 HOPS = 5
@@ -267,12 +269,7 @@ def follow(
     if not isinstance(followed, FollowResult):
         raise StepError(f"the discovery returned {type(followed).__name__}, not a FollowResult", Reason.STEP_FAILED)
     json.dumps(dict(followed.learned))  # raises an error here if it cannot be stored
-    for offer in followed.offers:
-        if not offer.key or len(offer.key) > _MAX_KEY_LENGTH:
-            raise StepError(
-                f"the key {offer.key[:60]!r} of an offer is empty or longer than {_MAX_KEY_LENGTH} characters",
-                Reason.STEP_FAILED,
-            )
+    offers = _checked_offers(followed.offers)
     if len(followed.requests) > MAX_REQUESTS or len(followed.offers) > MAX_REQUESTS:
         raise StepError(f"the discovery returned more than {MAX_REQUESTS} requests or offers", Reason.TOO_LARGE)
     findings = list(followed.findings)
@@ -280,12 +277,14 @@ def follow(
     if_new: list[FoundUrl] = []
     when_named: list[FoundUrl] = []
     other_origins: list[str] = []  # addresses
+    invalid_count = 0
     allowed = allowed_origins(collection, source)
     for request in followed.requests:
         try:
             url = found_url(without_secrets(request, source), response.url)
         except StepError as error:
             findings.append(Finding("BadRequest", str(error)))
+            invalid_count += 1
             continue
         if url.origin not in allowed:
             findings.append(Finding("OutOfScope", f"{url.url} is not at an origin of {source.name}", Level.WARN))
@@ -294,14 +293,33 @@ def follow(
         (if_new if request.only_if_new else urls).append(url)
         if request.when_named and not request.only_if_new:
             when_named.append(url)
-    left_out = tuple(followed.left_out)
-    if other_origins:
-        left_out += (LeftOutCount(Reason.OUT_OF_SCOPE, _OTHER_ORIGIN_RULE, len(other_origins), other_origins[0]),)
+    left_out = (*followed.left_out, *_count_unrequested(other_origins, invalid_count, response.url))
     result = FollowResult(
-        (), tuple(followed.offers), dict(followed.learned), followed.end, followed.skip, tuple(findings),
+        (), offers, dict(followed.learned), followed.end, followed.skip, tuple(findings),
         followed.begins_listing, followed.ends_listing, left_out,
     )  # fmt: skip
     return FollowedAnswer(result, tuple(urls), tuple(if_new), tuple(when_named))
+
+
+def _checked_offers(offers: Sequence[Offering]) -> tuple[Offering, ...]:
+    """Return offers with keys and addresses that databases can store. Raises StepError for a key of another length."""
+    for offer in offers:
+        if not offer.key or len(offer.key) > _MAX_KEY_LENGTH:
+            raise StepError(
+                f"the key {offer.key[:60]!r} of an offer is empty or longer than {_MAX_KEY_LENGTH} characters",
+                Reason.STEP_FAILED,
+            )
+    return tuple(
+        Offering(replace_lone_surrogates(key), part, replace_lone_surrogates(url)) for key, part, url in offers
+    )
+
+
+def _count_unrequested(other_origins: Sequence[str], invalid_count: int, url: str) -> Iterator[LeftOutCount]:
+    """Yield counts of the requests at other origins, and of those in the answer at `url` that are not valid."""
+    if other_origins:
+        yield LeftOutCount(Reason.OUT_OF_SCOPE, _OTHER_ORIGIN_RULE, len(other_origins), other_origins[0])
+    if invalid_count:
+        yield LeftOutCount(Reason.BAD_ADDRESS, _INVALID_RULE, invalid_count, url)
 
 
 def find_forged_request(collection: Collection, source: Source, followed: FollowedAnswer) -> str:
@@ -319,6 +337,7 @@ def find_forged_request(collection: Collection, source: Source, followed: Follow
     return ""
 
 
+_INVALID_RULE = "the answer at this address names a request that is not valid"
 _OTHER_ORIGIN_RULE = "it is not at an origin of the source; the setting `origins` can add others"
 
 
