@@ -164,7 +164,7 @@ def test_the_life_of_a_workspace_in_python(farm, tmp_path: Path) -> None:
     assert farm.why(NAME).story.events[0].at.tzinfo is UTC
     assert {change.kind for change in farm.changes(datetime.now(UTC).date())} == {"new"}
     assert farm.changes(datetime(2100, 1, 1)) == []  # noqa: DTZ001 without a zone it is UTC
-    with pytest.raises(windrow.UsageError, match="no kind"):
+    with pytest.raises(windrow.UsageError, match="not a kind"):
         farm.changes(kind="odd")
     assert farm.check().faults == []
     assert [choice.key for choice in farm.retry(NAME, dry_run=True)] == [f"add/{NAME}"]

@@ -81,7 +81,7 @@ def test_an_index_is_imported_elsewhere_by_the_files_that_it_names(
         ("", "has no lines"),
         ("junk\n", "has a line that cannot be read: junk"),
         (f"{CAPTURE}-\n", "cannot be read: one without the name of a WARC file"),
-        (f"{CAPTURE}away.warc.gz\n" * 9, "names 'away.warc.gz', but below"),
+        (f"{CAPTURE}away.warc.gz\n" * 9, "contains no file of this name, or several"),
     ],
 )
 def test_an_index_that_would_lose_captures_is_refused_before_anything_is_imported(

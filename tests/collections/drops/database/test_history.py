@@ -91,7 +91,7 @@ def test_findings_of_one_kind_are_bounded(store: TableStore) -> None:
     many = [mouse(f"s{number}") for number in range(130)]
     published = put(store, 1, specimens(*many), "edit")
     assert len(published.findings) == 101
-    assert published.findings[-1].message.startswith("30 more")
+    assert published.findings[-1].message.startswith("not listed: 30 more")
     assert published.current == 130
 
 
