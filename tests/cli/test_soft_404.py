@@ -10,6 +10,18 @@ from windrow.app.begin import prepare
 MISSING = "<!doctype html><title>Page not found - Town</title><main><h1>Page not found</h1><p>Harbour guide? Try our search.</main>"
 
 
+def harvest(root, village, monkeypatch):
+    """Harvest the first site of the village into a new workspace, and go into it; return the village with the summary."""
+    prepare(root)
+    (root / "windrow.toml").write_text(
+        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
+        f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
+    )
+    monkeypatch.chdir(root)
+    village.summary = Windrow(root).run(["town"])
+    return village
+
+
 @pytest.fixture
 def town(tmp_path, village, monkeypatch):
     village.clear()
@@ -18,14 +30,7 @@ def town(tmp_path, village, monkeypatch):
     village.put(0, "index.html", f"<!doctype html><title>Harbour</title><main><h1>Harbour</h1>{prose}</main>{links}")
     for number in (1, 2, 3):
         village.put(0, f"gone-{number}.html", MISSING)
-    prepare(tmp_path)
-    (tmp_path / "windrow.toml").write_text(
-        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
-        f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
-    )
-    monkeypatch.chdir(tmp_path)
-    village.summary = Windrow(tmp_path).run(["town"])
-    return village
+    return harvest(tmp_path, village, monkeypatch)
 
 
 def test_soft_404s_are_left_out_of_searches_unless_asked_for(town, windrow):
@@ -61,14 +66,7 @@ def silent_town(tmp_path, village, monkeypatch):
     for name in names:
         village.put(0, f"{name}.html", SHELL)
     village.put(0, "index.html", SHELL + "".join(f"<a href=/{name}.html>x</a>" for name in names))
-    prepare(tmp_path)
-    (tmp_path / "windrow.toml").write_text(
-        '[pages]\noperator = "tester"\ncontact = "https://example.org/bot"\nprivate_hosts = ["127.0.0.1"]\ndelay = "1 ms"\n'
-        f'[source.town]\ncollection = "pages"\nurl = "{village.origin(0)}/"\n'
-    )
-    monkeypatch.chdir(tmp_path)
-    village.summary = Windrow(tmp_path).run(["town"])
-    return village
+    return harvest(tmp_path, village, monkeypatch)
 
 
 def test_the_same_text_at_addresses_of_which_it_says_nothing_is_reported_and_left_out(silent_town, windrow, tmp_path):

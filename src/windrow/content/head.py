@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.content.tree import select_once
 from windrow.formats.moment import read_page_time
+from windrow.formats.text import replace_lone_surrogates
 
 if TYPE_CHECKING:
     from selectolax.lexbor import LexborHTMLParser, LexborNode
@@ -137,8 +138,7 @@ def _first_text(node: LinkedObject, *names: str) -> str:
 
 
 def _clean(text: str) -> str:
-    text = " ".join(unescape(text[:10_000]).split())
-    return text.encode("utf-8", "replace").decode()
+    return replace_lone_surrogates(" ".join(unescape(text[:10_000]).split()))
 
 
 def _read_names(persons: Any, by_id: dict[str, LinkedObject]) -> Iterator[str]:

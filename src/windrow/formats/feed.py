@@ -14,7 +14,7 @@ from lxml import etree
 from windrow.caps import FEED_BYTES, FEED_ENTRIES
 from windrow.errors import StepError
 from windrow.formats import url_hints, xml
-from windrow.formats.text import replace_controls
+from windrow.formats.text import replace_controls, replace_lone_surrogates
 from windrow.formats.url_hints import JSON_FEED_VERSIONS, first_child_text
 from windrow.model import Limits
 from windrow.reasons import Reason
@@ -205,4 +205,4 @@ def _read_json_feed(raw: bytes) -> Feed | None:
 def _first_member(members: dict[str, Any], *names: str) -> str:
     """Return the first of these members that is a non-empty string, or ""; its lone surrogates become `?`."""
     text = next((value for name in names if isinstance(value := members.get(name), str) and value), "")
-    return text.encode("utf-8", "replace").decode()
+    return replace_lone_surrogates(text)

@@ -210,6 +210,15 @@ def spell_duration(seconds: float) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
+def replace_lone_surrogates(text: str) -> str:
+    r"""Return a text with question marks in place of lone surrogates, which cannot be encoded: databases refuse them.
+
+    >>> replace_lone_surrogates("\ud800 caf\u00e9")
+    '? caf\xe9'
+    """
+    return text if text.isascii() else text.encode("utf-8", "replace").decode()
+
+
 def counted(count: int, noun: str) -> str:
     """Return a count with its noun, which is in the plural unless the count is 1.
 

@@ -131,8 +131,3 @@ def format_time(time: datetime) -> str:
     """Return a time in UTC as a text that sorts by time; a time without a zone is taken as UTC."""
     aware_time = time if time.tzinfo else time.replace(tzinfo=UTC)
     return aware_time.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def replace_lone_surrogates(text: str) -> str:
-    """Return a text with question marks in place of lone surrogates, which databases refuse."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode()

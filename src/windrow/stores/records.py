@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip, TypedColumn
 from windrow.digest import digest, hash64
+from windrow.formats.text import replace_lone_surrogates
 from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
@@ -28,7 +29,6 @@ from windrow.stores.record_tables import (
     key_of_alias,
     key_of_named,
     remove_record,
-    replace_lone_surrogates,
     replace_own_key,
     set_names,
 )

@@ -18,6 +18,7 @@ from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
 from windrow.errors import StepError
+from windrow.formats.text import replace_lone_surrogates
 from windrow.model import Source
 from windrow.reasons import Reason
 
@@ -194,7 +195,7 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
     event |= {f"source_{key}": _one_line(name) for key, name in source_names.items() if name not in {"", event[key]}}
     # An extra key never replaces one of the standard.
     event |= {name: extra for name, extra in raw.extra.items() if name not in event and not name.startswith("_")}
-    text = raw.text.encode("utf-8", "replace").decode()  # CouchDB refuses half of a surrogate pair
+    text = replace_lone_surrogates(raw.text)  # CouchDB refuses half of a surrogate pair
     aside = {"source_url": document.url, "source_text": text, "parser_version": document.rules.version}
     return ReadEvent(_uid(parser, identity), event, aside)
 

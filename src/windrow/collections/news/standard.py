@@ -11,6 +11,7 @@ from typing import Any
 
 from windrow.errors import StepError
 from windrow.formats.moment import read_page_time
+from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import normalise, parts
 
 FIELDS = (
@@ -81,7 +82,7 @@ def format_article(article: Mapping[str, Any]) -> str:
     """Return an article as the text of its file: JSON, with the standard's fields first."""
     ordered = {name: article[name] for name in FIELDS if name in article}
     ordered |= {name: value for name, value in article.items() if name not in ordered}
-    return json.dumps(ordered, ensure_ascii=False, indent=2).encode("utf-8", "replace").decode() + "\n"
+    return replace_lone_surrogates(json.dumps(ordered, ensure_ascii=False, indent=2)) + "\n"
 
 
 def content_hash(article: Mapping[str, Any]) -> str:

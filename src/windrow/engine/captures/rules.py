@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from windrow.clock import spell
 from windrow.contract import NOT_MODIFIED, OK, Captures, Collection, Skip
 from windrow.formats.cdx import CaptureColumns
+from windrow.formats.text import replace_lone_surrogates
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.model import CdxLine, Limits, Reading, RecordedAttempt, Source
 from windrow.reasons import Reason
@@ -155,7 +156,7 @@ class IndexRules:
         """Return how many lines were left out by each rule."""
         return tuple(
             sum_left_out(
-                LeftOutLines(skip.reason, rule_name(skip), count, url.encode("utf-8", "replace").decode()[:2048])
+                LeftOutLines(skip.reason, rule_name(skip), count, replace_lone_surrogates(url)[:2048])
                 for skip, (count, url) in self._counts.items()
             )
         )

@@ -27,10 +27,10 @@ from windrow.contract import (
 from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import decode_body
+from windrow.formats.text import replace_lone_surrogates
 from windrow.formats.url import describe_bad_address, is_front_page, normalise, parts, remove_parameters
 from windrow.model import ArchivePlace, Attachment, Finding, FoundUrl, HttpRequest, Level, Limits, Source
 from windrow.reasons import Reason
-from windrow.stores.record_tables import replace_lone_surrogates
 
 METHODS = frozenset({"GET", "POST"})
 HOPS = 5

@@ -24,6 +24,7 @@ from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocum
 from windrow.collections.events.times import EventTime, from_day, read_last_day, read_time
 from windrow.contract import Request
 from windrow.errors import StepError
+from windrow.formats.text import replace_lone_surrogates
 from windrow.reasons import Reason
 
 _BRACED_PATH = re.compile(r"\{([^{}]+)\}")
@@ -313,7 +314,7 @@ def json_to_text(content: Any) -> str | None:
         return json_to_text(content.get("name") or content.get("title") or content.get("rendered"))
     if isinstance(content, float) and content.is_integer():
         return str(int(content))
-    return str(content).encode("utf-8", "replace").decode()
+    return replace_lone_surrogates(str(content))
 
 
 def next_json_page(document: SourceDocument) -> str:
