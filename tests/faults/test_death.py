@@ -4,6 +4,7 @@ import os
 import random
 import signal
 import time
+from contextlib import suppress
 
 import pytest
 
@@ -81,8 +82,9 @@ def test_a_zip_over_which_workers_die_again_and_again(make_workspace):
         for pid in [pid for pid in workers(process.pid) if is_reader(pid)]:
             time.sleep(0.3)  # it is at victims takes for ever by now
             if pid in workers(process.pid):
-                os.kill(pid, signal.SIGKILL)
-                deaths += 1
+                with suppress(ProcessLookupError):  # it ends meanwhile
+                    os.kill(pid, signal.SIGKILL)
+                    deaths += 1
     assert deaths >= 2  # a busy machine lets it meet a worker at another document too
     assert workspace.finish(process) == 3
     assert workspace.item_state(key) == ("unzip", "failed", "worker_died")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -52,24 +53,35 @@ class Gateway:
         pass
 
 
+def is_listening(port: int) -> bool:
+    """Return whether a server accepts connections on a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), 1).close()
+    except OSError:
+        return False
+    return True
+
+
 @contextmanager
 def serving_gateway(gateway: Gateway) -> Iterator[int]:
     """Serve a gateway on a port of this machine."""
     rpc, protocol = driver("thriftpy2.rpc"), driver("thriftpy2.protocol")
     transport = driver("thriftpy2.transport")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = rpc.make_server(
-        gateway.thrift.Hbase, gateway, "127.0.0.1", port, proto_factory=protocol.TCompactProtocolFactory(),
-        trans_factory=transport.TFramedTransportFactory(), client_timeout=10_000,
-    )  # fmt: skip
-    server.daemon = True
-    thread = threading.Thread(target=server.serve, daemon=True)
-    thread.start()
-    for _ in range(100):
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            break
+    with socket.socket() as reservation:
+        reservation.setsockopt(
+            socket.SOL_SOCKET, socket.SO_REUSEPORT, 1
+        )  # as the server's, so that both can have the port
+        reservation.bind(("127.0.0.1", 0))
+        port = reservation.getsockname()[1]
+        server = rpc.make_server(
+            gateway.thrift.Hbase, gateway, "127.0.0.1", port, proto_factory=protocol.TCompactProtocolFactory(),
+            trans_factory=transport.TFramedTransportFactory(), client_timeout=10_000,
+        )  # fmt: skip
+        server.daemon = True
+        thread = threading.Thread(target=server.serve, daemon=True)
+        thread.start()
+        while not is_listening(port):
+            time.sleep(0.01)
     yield port
     server.close()
     server.trans.close()  # ends the call that waits for the next connection
