@@ -12,6 +12,7 @@ import re
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from functools import cached_property
 from html.entities import codepoint2name
 from importlib.util import find_spec
 from pathlib import Path
@@ -108,9 +109,15 @@ class SentSecrets:
             if len(secret_text) >= MIN_HIDDEN_LENGTH
             for text in (secret_text, *_base64_texts(secret_text))
         }
-        longest_first = sorted(hidden_texts, key=len, reverse=True)
-        self._longest_size = _BYTES_PER_CHARACTER * max(map(len, longest_first), default=0) + 1
-        self._pattern = re.compile("|".join(map(_pattern_of, longest_first)).encode()) if longest_first else None
+        self._longest_first = sorted(hidden_texts, key=len, reverse=True)
+        plain_texts = [text.encode("utf-8", "surrogateescape") for text in self._longest_first]
+        self._signs = (*_ESCAPE_CHARACTERS, *plain_texts) if plain_texts else ()
+        self._longest_size = _BYTES_PER_CHARACTER * max(map(len, self._longest_first), default=0) + 1
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[bytes] | None:
+        """The pattern of all spellings of the secrets, or None without secrets. Compiling it takes some 0.2 seconds."""
+        return re.compile("|".join(map(_pattern_of, self._longest_first)).encode()) if self._longest_first else None
 
     def __repr__(self) -> str:
         return "SentSecrets()"
@@ -123,7 +130,9 @@ class SentSecrets:
 
     def hide(self, text: bytes) -> bytes:
         """Return a text with each secret in it replaced by as many letters x, so that its length stays the same."""
-        return self._pattern.sub(lambda match: b"x" * len(match[0]), text) if self._pattern else text
+        if not self._may_contain_secret(text) or self._pattern is None:
+            return text
+        return self._pattern.sub(lambda match: b"x" * len(match[0]), text)
 
     def hide_text(self, text: str) -> str:
         """Overwrite the secrets in a text, as `hide` does in bytes; return the new text."""
@@ -131,7 +140,11 @@ class SentSecrets:
 
     def contains_secret(self, text: bytes) -> bool:
         """Return whether a text contains a secret."""
-        return self._pattern is not None and self._pattern.search(text) is not None
+        return self._may_contain_secret(text) and self._pattern is not None and self._pattern.search(text) is not None
+
+    def _may_contain_secret(self, text: bytes) -> bool:
+        """Return whether a text has a plainly spelled secret, or a character with which other spellings begin."""
+        return any(part in text for part in self._signs)
 
     def split(self, text: bytes) -> tuple[bytes, bytes]:
         """Overwrite the secrets in a text. Return what can be written, and the remainder, which may begin a secret."""
@@ -140,6 +153,7 @@ class SentSecrets:
         return text[:final_size], text[final_size:]
 
 
+_ESCAPE_CHARACTERS = (b"%", b"\\", b"&")  # one of them is in each form in `_spellings` but the first
 _BYTES_PER_CHARACTER = 24  # the maximum number of bytes of a form in `_spellings`
 
 
