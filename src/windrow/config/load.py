@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from windrow.config.workspace import (
     ConfigFiles,
     RunSettings,
     Workspace,
+    location_of_setting,
     read_files,
     read_host_keys,
     refuse_overlaps,
@@ -218,7 +219,8 @@ def load(
         sources.append(source)
         source_values += own_values
     refuse_unknown_inputs(usable, sources)
-    refuse_overlaps(root, written_settings, values, source_values)
+    if any(location_of_setting(value) for value in source_values):
+        refuse_overlaps(root, written_settings, values, source_values)
     row_values = [value for array in rows.values() for row in array for value in row.values()]
     return Workspace(
         root=root,
@@ -284,8 +286,13 @@ def _read_rows(
     return rows
 
 
+@cache
+def _own_version() -> str:
+    return version("windrow")
+
+
 def _make_user_agent(contact: str) -> str:
-    name = f"windrow/{version('windrow')}"
+    name = f"windrow/{_own_version()}"
     return f"{name} ({contact})" if contact else name
 
 

@@ -234,7 +234,7 @@ def refuse_overlaps(
     written_locations = [
         location
         for name in values
-        if name in written_settings and (location := _location_of_setting(values[name], root))
+        if name in written_settings and (location := location_of_setting(values[name], root))
     ]
     written_paths = [Path(location.path) for location in written_locations]
     reserved = [
@@ -247,7 +247,7 @@ def refuse_overlaps(
     read_locations = [
         location
         for value in (*values.values(), *source_values)
-        if value.name not in written_settings and (location := _location_of_setting(value))
+        if value.name not in written_settings and (location := location_of_setting(value))
     ]
     workspace = _real_path(root)
     for location in written_locations:
@@ -263,7 +263,7 @@ def refuse_overlaps(
                 raise _make_overlap_error(root, first, f"{relation} {second.name} ({second.path})")
 
 
-def _location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
+def location_of_setting(value: Value, root: Path | None = None) -> _Location | None:
     """Return the file or folder that a setting names; None for other settings, and for databases on a server.
 
     `root` is given only for a setting that names a file or folder: a text without a scheme is then a path below `root`.
@@ -301,6 +301,8 @@ def _describe_overlap(first: _Location, second: _Location) -> str:
     path, other_path = first.path, second.path
     if path == other_path or (first.inode is not None and first.inode == second.inode):
         return "is the same as"
+    if not (path.startswith(other_path) or other_path.startswith(path)):
+        return ""
     if _contains(path, other_path):
         return "contains"
     if _contains(other_path, path):
