@@ -85,6 +85,13 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Pass over modules without tests and without examples in docstrings: each process that runs tests would import them."""
+    if collection_path.suffix != ".py" or collection_path.name.startswith("test_"):
+        return None
+    return True if b">>>" not in collection_path.read_bytes() else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run the slowest tests first, so that they do not delay the end of the run."""
     items.sort(key=lambda test: distribution.rank(test.nodeid))

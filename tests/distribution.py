@@ -8,12 +8,16 @@ TOGETHER = {
     "tests/requests/test_toy_wheel.py": "wheels",
     "tests/requests/test_quotes_wheel.py": "wheels",
     "tests/requests/test_new_collection_wheel.py": "wheels",
+    **{
+        f"tests/house/test_{name}.py": "syntax trees"
+        for name in ("collections", "dialling", "caps", "frontier", "ledger", "packages", "size", "word")
+    },
     "tests/collections/papers/test_wide.py": "hbase",
     "tests/collections/papers/test_harvest.py": "hbase",
     "tests/captures/test_remote_records.py": "s3",
     "tests/collections/papers/test_remote.py": "s3",
 }
-"""Files to run in one process, since their session fixture is slow: an environment, or a server in Java."""
+"""Files to run in one process, since what they share is slow: an environment, a server in Java, all source files parsed."""
 
 LONGEST = (
     "tests/requests/test_quotes_wheel.py",

@@ -30,6 +30,12 @@ from windrow.engine import plain_values, runtime
 from windrow.fetch.transports import TRANSPORTS
 
 ROOT = Path(__file__).parent.parent
+LOADED = (
+    *("windrow.app.workspace", "windrow.app.run", "windrow.cli.root", "windrow.cli.run", "windrow.adapters.records"),
+    *("windrow.collections.drops.adapter.harvest", "sqlalchemy.dialects.mysql.pymysql"),
+    *("sqlalchemy.dialects.postgresql.psycopg", "sqlalchemy.dialects.sqlite.pysqlite"),
+)
+"""Modules that programs would load when they first need them, before they are forked."""
 
 
 class Process:
@@ -58,7 +64,7 @@ class Process:
         while (code := self.poll()) is None:
             if time.monotonic() > until:
                 raise subprocess.TimeoutExpired(self.args, timeout or 0.0)
-            time.sleep(0.005)
+            time.sleep(0.02)
         return code
 
     def communicate(self, timeout: float | None = None) -> tuple[bytes, bytes]:
@@ -145,9 +151,11 @@ def run(
 
 
 def preload_all() -> None:
-    """Let the fork server load, when it starts, what fetchers and readers of any collection need.
+    """Start the fork server, and let it load what fetchers and readers of any collection need.
 
     In a program it loads what one harvest needs; a process of the tests makes all kinds of harvests with one server.
+    It is started here, and not by the first harvest, whose test may have changed the working directory: the server
+    finds the modules of tests there.
     """
     preload = runtime.CONTEXT.set_forkserver_preload
 
@@ -157,6 +165,7 @@ def preload_all() -> None:
         preload([*module_names, *sorted(all_modules - {*module_names})])
 
     runtime.CONTEXT.set_forkserver_preload = add_all  # type: ignore[method-assign]
+    runtime.warm_up()
 
 
 def revive() -> None:
@@ -206,10 +215,9 @@ def _become(question: dict[str, Any]) -> None:
 
 def main() -> None:
     """Fork a program for each request, until the connection is closed."""
-    import_module("windrow.app.workspace")
-    import_module("windrow.cli.root")
+    for name in LOADED:
+        import_module(name)
     preload_all()
-    runtime.warm_up()
     questions, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
     children: set[int] = set()
     for line in questions:

@@ -103,7 +103,7 @@ def kill_this_process(ledger: Path, query: str) -> None:
 
     def wait() -> None:
         while not _query(ledger, query):
-            time.sleep(0.002)
+            time.sleep(0.004)
         os.kill(os.getpid(), signal.SIGKILL)
 
     threading.Thread(target=wait, daemon=True).start()

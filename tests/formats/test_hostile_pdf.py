@@ -16,7 +16,7 @@ from tests.waiting import PATIENCE
 from windrow.errors import StepError
 from windrow.formats.pdf import draw_first_page, read_pages, read_pdf
 
-CPU_SECONDS = 3
+CPU_SECONDS = 1
 MEMORY = 1 << 30  # bytes
 FIRST = lines("On tea")
 PAGE = b"<</Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources <</Font <</F 3 0 R>> >> /Contents 11 0 R>>"

@@ -17,7 +17,9 @@ SYSTEM = {"mysql", "information_schema", "performance_schema", "sys"}
 
 def connect(port: int) -> Any:
     """Open a connection as root, in no database."""
-    return driver("pymysql").connect(host="127.0.0.1", port=port, user="root", autocommit=True, charset="utf8mb4")
+    return driver("pymysql").connect(
+        host="127.0.0.1", port=port, user="root", autocommit=True, charset="utf8mb4", ssl_disabled=True
+    )
 
 
 def answers(port: int) -> bool:
