@@ -93,14 +93,51 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
     A record that has one of the aliases is the observation's record, even with another key. An alias stays with the
     record that has it first.
     """
-    key = observation.key
-    if connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is None:
-        key = next(filter(None, (key_of_alias(connection, alias) for alias in observation.aliases)), key)
-        connection.execute("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (key,))
+    key = _choose_key(connection, observation)
+    connection.execute("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (key,))
     record = int(connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()[0])
     rows = [(alias, record) for alias in observation.aliases]
     connection.executemany("INSERT INTO alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
     return record, key
+
+
+def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str:
+    """Return the key of the record of an observation, which may not exist yet.
+
+    If the record with its key or an alias is another thing, it is a record of its own, and `#` and its first name are
+    added to a key that the other record has.
+    """
+    key, names = observation.key, observation.names
+    is_known = _has_key(connection, key)
+    own_key = f"{key}#{names[0]}" if names and is_known else ""
+    if own_key and _has_key(connection, own_key):
+        return own_key
+    if not is_known:
+        key = next(filter(None, (key_of_alias(connection, alias) for alias in observation.aliases)), key)
+    return (own_key or observation.key) if _is_other_thing(connection, key, observation) else key
+
+
+def _has_key(connection: sqlite3.Connection, key: str) -> bool:
+    return connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
+
+
+def _is_other_thing(connection: sqlite3.Connection, key: str, observation: Observation) -> bool:
+    """Return whether the record `key` is not gone, has another text, and only other names of the observation's system.
+
+    The system of a name is what precedes its last `/`. Other systems may have other names for the same thing.
+    """
+    systems = {name.rpartition("/")[0] for name in observation.names}
+    names_query = "SELECT n.name FROM other_name n JOIN record r ON r.id = n.record WHERE r.key = ?"
+    names = connection.execute(names_query, (key,)).fetchall() if systems else ()
+    names_of_system = {name for (name,) in names if name.rpartition("/")[0] in systems}
+    if not names_of_system or not names_of_system.isdisjoint(observation.names):
+        return False
+    query = """
+        SELECT v.text FROM observation o JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
+        WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
+    """
+    latest = connection.execute(query, (key,)).fetchone()
+    return latest is not None and latest[0] not in {None, observation.text}
 
 
 def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:

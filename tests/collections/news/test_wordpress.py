@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -16,6 +17,7 @@ from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.wordpress import PostList, begin, follow
 from windrow.contract import Answer
 from windrow.reasons import Reason
+from windrow.stores.records import RecordStore
 
 
 @pytest.fixture
@@ -331,3 +333,24 @@ def test_posts_with_one_number_of_two_sites_on_one_host_are_two_articles(tmp_pat
         press.put(f"/{name}/wp-json/wp/v2/posts?{query.replace('page=1', 'page=2')}", b"[]", "application/json")
     run(configured(tmp_path, {url[-1]: {"url": f"{url}/", "kind": "wordpress"} for url in posts}))
     assert len(articles(tmp_path)) == 20
+
+
+def test_posts_with_one_address_are_articles_of_their_own_in_every_run(tmp_path, press):
+    """Posts of a site without a page for each were one article: the text of one had the file of another."""
+    for number in range(1, 4):
+        press.posts[number]["link"] = f"{press.url}/{'#/post' * (number == 3)}"
+    workspace = wordpress(tmp_path, press, full_listing_every="0s")
+    run(workspace)
+    first = articles(tmp_path)
+    assert len(first) == 23
+    texts = {article["metadata"]["wp_post_id"]: article["article_text"] for article in first.values()}
+    assert texts == {number: f"Body of **story** {number}." for number in range(1, 24)}
+    press.edit(2, "2026-11-25T10:00:00", title={"rendered": "Edited"})
+    pass_time(1.1)
+    run(workspace)
+    assert articles(tmp_path) == first
+    assert "gone" not in summaries(tmp_path)[-1]["details"]
+    with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
+        titles = {version.key: version.value["title"] for version in store.versions()}
+    edited = f"{press.url}/#wordpress:{press.url.partition('://')[2]}/2"
+    assert [url for url, title in titles.items() if title == "Edited"] == [edited]

@@ -96,7 +96,7 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     observed |= {name: content for name, content in optional_fields.items() if content}
     own_canonical = [article.canonical_url] if standard.is_same_site(article.url, article.canonical_url) else []
     aliases = unique_texts(map(standard.alias, [article.url, *own_canonical]))
-    aside = {"kind": article.kind, "aliases": unique_texts([*aliases, article.lasting_name])}
+    aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
     if article.modified:
         aside["modified"] = article.modified
     names = (article.lasting_name,) if article.lasting_name else ()

@@ -140,7 +140,7 @@ class NewsAdapter(RecordAdapter):
             if store is None:
                 return ()
             with closing(TreeIndex(self._path(workspace))) as index:
-                written = index.find([standard.alias(url)])
+                written = index.find(url, [standard.alias(url)])
             key = store.key_of_alias(standard.alias(url))
             urls = dict.fromkeys(name for name in (url, key, written.url if written else "") if name)
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
@@ -164,7 +164,7 @@ class NewsAdapter(RecordAdapter):
         folders = self._folders(workspace)
         with closing(TreeIndex(self._path(workspace))) as index, index.writing_run():
             for url in sorted(urls):
-                written = index.find([standard.alias(url)])
+                written = index.find(url, [standard.alias(url)])
                 # After a replay the index is empty.
                 file = written.file if written else f"{standard.domain(url)}/{standard.file_name(url)}"
                 (folders.articles / file).unlink(missing_ok=True)

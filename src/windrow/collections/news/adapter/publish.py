@@ -230,7 +230,9 @@ class _RunWriter:
         aliases = unique_texts([*aside.get("aliases", ()), standard.alias(statement.url or statement.key)])
         first_seen = int(recorded.opened.timestamp())
         site = standard.domain(recorded.attempt.url)
-        written = self._index.find(aliases)
+        name = aside.get("name", "")
+        written = self._index.find(statement.key, aliases, name)
+        aliases = [alias for alias in (*aliases, name) if alias]
         if written is not None:
             self._index.add_aliases(written.id, aliases)
             is_changed = (
