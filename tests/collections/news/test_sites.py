@@ -363,20 +363,20 @@ def test_all_spellings_of_one_address_have_one_file_named_by_the_first_and_other
     again = ["?utm_source=a&utm_medium=b", "?fbclid=x", "#top", "?utm_campaign=c#x"]
     for mark in again:
         press.pages[f"/news/the-quay-story-1.html{mark.partition('#')[0]}"] = press.pages["/news/the-quay-story-1.html"]
-    page(
-        press,
-        2,
-        extra=f"<link rel=canonical href='{first}'>",
-        text="<p>The same article at another address.</p>" + PROSE,
-    )
+    canonical = f"<link rel=canonical href='{first}'>"
+    page(press, 2, extra=canonical, text="<p>The same article at another address.</p>" + PROSE)
+    status, media, body = press.pages["/news/the-quay-story-2.html"]
+    press.pages["/news/the-quay-story-2.html"] = status, media, body.replace(b"The quay 2", b"The quay 1")
+    page(press, 5, extra=canonical)  # another article, with the canonical address that the site writes in all
     page(press, 3, extra="<link rel=canonical href='https://elsewhere.example/news/1'>")
     page(press, 4, extra="<link rel=canonical href='https://elsewhere.example/news/1'>")
     links = "".join(f"<item><link>{first}{mark}</link></item>" for mark in ["", *again])
-    links += "".join(f"<item><link>{press.url}/news/the-quay-story-{n}.html</link></item>" for n in (2, 3, 4))
+    links += "".join(f"<item><link>{press.url}/news/the-quay-story-{n}.html</link></item>" for n in (2, 3, 4, 5))
     press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{links}</channel></rss>", "application/rss+xml")
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"]}}))
     written = articles(tmp_path)
-    assert len(written) == 3, list(written)
+    assert len(written) == 4, list(written)
+    assert summaries(tmp_path)[0]["details"]["shared_canonical"] == 1
     assert sum("story-1" in url or "story-2" in url for url in written) == 1
     for url in written:
         assert (tmp_path / "normalized_news" / "127.0.0.1" / standard.file_name(url)).is_file()

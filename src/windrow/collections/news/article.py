@@ -17,6 +17,7 @@ from windrow.content.charset import decode
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.contract import Observation, Skip, Task
+from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
 from windrow.formats.moment import read_page_time
@@ -94,14 +95,19 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     image_url = normalise(article.image_url, article.base_url or article.url).url if article.image_url else ""
     optional_fields = {"image_url": image_url, "excerpt": article.excerpt, "metadata": metadata}
     observed |= {name: content for name, content in optional_fields.items() if content}
-    own_canonical = [article.canonical_url] if standard.is_same_site(article.url, article.canonical_url) else []
-    aliases = unique_texts(map(standard.alias, [article.url, *own_canonical]))
+    is_own = standard.is_same_site(article.url, article.canonical_url)
+    own_alias = standard.alias(article.url)
+    canonical_alias = standard.alias(article.canonical_url) if is_own else own_alias
+    # Some sites write one canonical address in all pages: articles are joined by it only if their titles are equal.
+    aliases = (own_alias, f"{canonical_alias} {hash64(' '.join(_words(title))):x}")
     aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
+    if canonical_alias != own_alias:
+        aside["canonical"] = canonical_alias
     if article.modified:
         aside["modified"] = article.modified
     names = (article.lasting_name,) if article.lasting_name else ()
     return Observation(article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names,
-                       aliases=tuple(aliases))  # fmt: skip
+                       aliases=aliases)  # fmt: skip
 
 
 def _remove_title(text: str, title: str) -> str:

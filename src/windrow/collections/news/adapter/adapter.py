@@ -16,7 +16,7 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import Publisher, write_whole
 from windrow.collections.news.adapter.raw import NewsFolders
-from windrow.collections.news.adapter.tree_index import TreeIndex
+from windrow.collections.news.adapter.tree_index import TreeIndex, claimed_aliases
 from windrow.collections.news.feed import MAX_JSON_SIZE
 from windrow.config import Workspace
 from windrow.contract import Collection
@@ -140,7 +140,7 @@ class NewsAdapter(RecordAdapter):
             if store is None:
                 return ()
             with closing(TreeIndex(self._path(workspace))) as index:
-                written = index.find(url, [standard.alias(url)])
+                written = index.find(url, claimed_aliases(standard.alias(url)))
             key = store.key_of_alias(standard.alias(url))
             urls = dict.fromkeys(name for name in (url, key, written.url if written else "") if name)
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())

@@ -47,6 +47,14 @@ class WrittenArticle(NamedTuple):
     site: str
 
 
+def claimed_aliases(canonical: str) -> tuple[str, ...]:
+    """Return the aliases of the articles at a canonical address, and of those with it; () if it is empty.
+
+    `canonical` is the alias of the address.
+    """
+    return (canonical, f"canonical {canonical}") if canonical else ()
+
+
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written."""
 
