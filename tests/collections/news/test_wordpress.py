@@ -121,15 +121,19 @@ def test_the_end_of_a_list_says_why_no_further_page_is_requested(tmp_path, press
     (source,) = wordpress(tmp_path, press).of("news")
     now = datetime(2026, 11, 22, tzinfo=UTC)
 
-    def end_of(numbers, mode="all", **progress):
+    def end_of(numbers, mode="all", fields=(), **progress):
         request = PostList(mode, **progress).request("https://a.example/wp-json/wp/v2/posts")
         body = io.BytesIO(json.dumps([{"id": number} for number in numbers]).encode())
-        return follow(source, {}, Answer(request, 200, {}, body, now)).end
+        return follow(source, {}, Answer(request, 200, dict(fields), body, now)).end
 
     assert end_of([]) == "an empty page"
     assert end_of([7], last="7") == "the page has the posts of the previous one"
     assert end_of([7], "id", start="9.2026") == "the later pages are older or known"
     assert end_of([7]) == ""
+    more_pages = {"x-wp-totalpages": "3", "x-wp-total": "250"}.items()
+    assert (
+        end_of([], "date", more_pages, start="2026-01-01T00:00:00") == ""
+    )  # an empty page is not older than the window
 
 
 @pytest.mark.parametrize("old", [False, True])
@@ -231,9 +235,13 @@ def test_a_back_fill_that_is_cut_goes_on_in_its_middle_and_leaves_the_same_tree(
 
 
 def test_a_range_of_days_is_read_and_nothing_else(tmp_path, press):
+    for number, at in enumerate(
+        ("2025-11-01T00:00:00", "2025-11-01T23:59:59", "2025-10-31T23:59:59", "2025-11-02T00:00:00")
+    ):
+        press.post(24 + number, at)  # the site excludes the times that `after` and `before` name
     workspace = wordpress(tmp_path, press, since="2025-11-01", until="2025-11-01")
     run(workspace)
-    assert len(articles(tmp_path)) == 23
+    assert {article["metadata"]["wp_post_id"] for article in articles(tmp_path).values()} == {*range(1, 26)}
     press.asked.clear()
     run(workspace)
     assert press.asked == []
