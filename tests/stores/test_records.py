@@ -201,6 +201,12 @@ def test_things_with_other_names_and_other_texts_are_records_of_their_own_even_a
     store.settle([observe(4, post("http://k", "n5"))], 4)  # the post that had the address is gone
     store.settle([observe(5, post("http://k", "another system/1"))], 5)  # which may have the same post
     assert texts(store)["http://k"] == ["n1", "n1", "n5", "another system/1"]
+    store.settle([
+        observe(6, Observation("u/1", {"n": 1}, names=("uuid",)), Observation("u/2", {"n": 2})),
+        observe(7, Observation("u/2", {"n": 2}, names=("uuid",))), observe(8, Observation("u/3", {"n": 2}, names=("uuid",))),
+    ], 8)  # fmt: skip
+    changes = {key: [version.change for version in store.history(key)] for key in ("u/1", "u/2", "u/3")}
+    assert changes == {"u/1": ["new", "gone"], "u/2": ["new", "same"], "u/3": ["new"]}  # the last one has moved
     assert list(store.faults()) == []
     store.close()
 

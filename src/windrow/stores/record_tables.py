@@ -75,16 +75,25 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
     return str(row[0]) if row else ""
 
 
-def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int) -> set[int]:
-    """Assign names to a record; return the ids of the other records that had them before."""
+def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int, source: str) -> set[int]:
+    """Assign names to a record; return the ids of the other records that had them before, and are gone.
+
+    If a source that observed the record before, under its present key, observes it again with a name of another record,
+    the name belongs to two things: it stays with the other record, which is not gone.
+    """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
     earlier_records = {int(other) for (other,) in connection.execute(query, (*names, record))}
+    is_shared = False
+    if earlier_records:
+        query = "SELECT value, source FROM observation WHERE record = ? ORDER BY at DESC, attempt DESC LIMIT 1"
+        value, latest_source = connection.execute(query, (record,)).fetchone() or (None, "")
+        is_shared = value is not None and latest_source == source
+    change = "NOTHING" if is_shared else "UPDATE SET record = excluded.record"
     connection.executemany(
-        "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
-        [(name, record) for name in names],
+        f"INSERT INTO other_name VALUES (?,?) ON CONFLICT DO {change}", [(name, record) for name in names]
     )
-    return earlier_records
+    return set() if is_shared else earlier_records
 
 
 def ensure_record(connection: sqlite3.Connection, observation: Observation) -> tuple[int, str]:

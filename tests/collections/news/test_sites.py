@@ -285,9 +285,9 @@ def test_a_blox_search_that_ends_before_its_total_is_continued_by_day(tmp_path, 
 def test_a_blox_search_is_continued_by_day_at_the_limit_of_rows_and_refused_if_they_are_of_one_day(tmp_path, press):
     (source,) = configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}).of("news")
 
-    def follow_last_page(context):
+    def follow_last_page(context, total=2_000_000, rows=1):
         request = Request(f"{press.url}/search/", townnews.SEARCH, context=context)
-        body = io.BytesIO(json.dumps({"total": 2_000_000, "rows": [row(press, 3)]}).encode())
+        body = io.BytesIO(json.dumps({"total": total, "rows": [row(press, 3), "not a row"][:rows]}).encode())
         return townnews.follow(source, {}, Answer(request, 200, {}, body, datetime(2026, 11, 22, tzinfo=UTC)))
 
     continued = follow_last_page("999999")
@@ -296,6 +296,7 @@ def test_a_blox_search_is_continued_by_day_at_the_limit_of_rows_and_refused_if_t
     refused = follow_last_page(continued.requests[0].context.replace("0 ", "999999 ", 1))
     assert (refused.skip, refused.learned, refused.requests) == (Reason.CRAWLER_TRAP, {}, ())
     assert "more than 1,000,000 rows of one day" in refused.findings[0].message
+    assert follow_last_page("", total=2, rows=2).end == "the oldest row"  # whatever is in the rows
 
 
 @pytest.mark.parametrize(("status", "reason"), [
@@ -337,11 +338,11 @@ def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path,
         row(press, 3, authors=[], byline=None, starttime={"utc": "1762016400000"}, content=None),
         row(press, 4, type="collection"), row(press, 5, type="image"), row(press, 6, url="/news/article_6.html"),
         row(press, 7, uuid="u6"), row(press, 8, title=None), row(press, 9, content=[], prologue=None),
-        row(press, 10, starttime="0000-00-00"),
+        row(press, 10, starttime="0000-00-00"), row(press, 10, title="Again"),
     ], size=100)  # fmt: skip
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
     written = {url.rpartition("_")[2][:-5]: article for url, article in articles(tmp_path).items()}
-    assert sorted(written) == ["1", "10", "2", "3", "6"]
+    assert sorted(written) == ["1", "10", "2", "3", "6", "7"]  # rows 6 and 7 have one uuid, and two addresses
     assert [written[number]["author"] for number in "123"] == ["Ann Lee, Bo Ek, cy", "Ann Lee", None]
     assert written["2"]["keywords"] == []
     assert (written["2"]["publication_date"], written["2"]["publication_timestamp_gmt"]) == (at["rfc2822"], 1762016400)
@@ -350,7 +351,7 @@ def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path,
     assert written["10"]["publication_timestamp_gmt"] is None
     (summary,) = summaries(tmp_path)
     assert summary["statistics"] == {
-        "files_processed": 1, "articles_new": 5, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
+        "files_processed": 1, "articles_new": 6, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
     }  # fmt: skip
     wanted = {"its type is collection, not article": 1, "its type is image, not article": 1, "error: listed_twice": 1,
               "error: no_title": 1, "error: no_text": 1}  # fmt: skip

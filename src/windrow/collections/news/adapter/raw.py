@@ -256,8 +256,13 @@ def describe_refusal(followed: Followed) -> str:
 
 
 def _row_name(row: Any) -> str:
-    name = row.get("id") or row.get("uuid") or row.get("url") if isinstance(row, dict) else None
-    return str(name or json.dumps(row))
+    """Return a text that is the same for a row on several pages of a list: its ids and addresses, or else all of it.
+
+    >>> _row_name({"uuid": "u", "url": "/a"}) == _row_name({"uuid": "u", "url": "/b"})
+    False
+    """
+    names = [row.get(name) for name in ("id", "uuid", "link", "url")] if isinstance(row, dict) else []
+    return json.dumps(names if any(names) else row)
 
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:
