@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self
 from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
-from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
+from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html, texts_in
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
@@ -84,9 +84,13 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     total = content.get("total")
     is_last = end_offset >= total if isinstance(total, int) else not rows
     is_before = bool(source.options["since"] and days) and max(days) < source.options["since"]
-    if is_last or is_before:
-        return FollowResult((), offers, {"complete": True}, end="the oldest row")
-    has_read_all = bool(learned.get("complete"))
+    read_rows = int(learned.get("complete", 0))
+    is_empty = not rows and page == _Page() and not source.options["since"]
+    drift = find_drift(read_rows, "article") if is_empty else ()
+    complete = {"complete": max(read_rows, end_offset, 1)}
+    if is_last or is_before or drift:
+        return FollowResult((), offers, complete, end="the oldest row", findings=drift)
+    has_read_all = bool(read_rows)
     if rows and end_offset < _MAX_ROWS:
         next_page = page._replace(offset=end_offset - len(content["rows"]) // _ROWS_PER_REPEATED_ROW)
         return FollowResult((_page_request(source, next_page, only_if_new=has_read_all),), offers)
@@ -95,7 +99,7 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     if continued.until and continued.until != page.until:
         return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
     if not rows:  # the total is not correct
-        return FollowResult((), offers, {"complete": True}, end="the oldest row")
+        return FollowResult((), offers, complete, end="the oldest row")
     message = f"the search has more than {_MAX_ROWS:,} rows of one day; further rows are not requested"
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
 

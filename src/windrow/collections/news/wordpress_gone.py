@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from itertools import accumulate
 from typing import Any
 
-from windrow.collections.news.feed import RefusedResponse, parse_response
+from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response
 from windrow.contract import Answer, FollowResult, Observation, Request
 from windrow.model import Finding, Level, Source
 
@@ -97,6 +97,9 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
     known_numbers = list(_known_between(learned, last_number, None if is_last else listed[-1]))
+    is_empty = page == 1 and not listed and "&after=" not in base_url
+    if is_empty and (drift := find_drift(len(known_numbers), "post")):
+        return FollowResult(findings=drift)
     differing = sorted(set(known_numbers) ^ set(listed))
     now = f"{answer.at.timestamp():.0f}"
     api = base_url.partition("_fields=")[0].rstrip("?&")
