@@ -212,8 +212,8 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
         html=page.markup,
         base_url=base_url,
         date=page.published or feed_entry.get("published", ""),
-        authors=list(page.authors),
-        keywords=list(page.keywords),
+        authors=list(page.authors or feed_entry.get("authors", ())),
+        keywords=[*page.keywords, *feed_entry.get("keywords", ())],
         image_url=page.image,
         excerpt=" ".join(unescape(page.description).split()),
         metadata={

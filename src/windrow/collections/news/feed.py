@@ -349,7 +349,10 @@ def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
     details = {}
     for entry in parsed.entries if parsed else ():
         address = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url
-        entry_fields = {"title": entry.title[:500], "published": entry.published[:64]}
+        entry_fields = {
+            "title": entry.title, "published": entry.published[:64], "authors": entry.authors,
+            "keywords": entry.categories,
+        }  # fmt: skip
         details[address] = {name: value for name, value in entry_fields.items() if value}
     return details
 
@@ -385,5 +388,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     if document_type and document_type != ARTICLE:  # a page from another collection has no name
         return
     context = json.loads(request.context) if request.context else {}
-    feed_entry = {name: strip_html(value) if name == "title" else str(value) for name, value in context.items()}
-    yield article.read_page(task, kind or "page", feed_entry)
+    feed_entry = {name: strip_html(value) if name == "title" else value for name, value in context.items()}
+    observation = article.read_page(task, kind or "page", feed_entry)
+    if observation is not None:
+        yield observation
