@@ -35,7 +35,7 @@ from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import url_hints
 from windrow.formats.text import counted
-from windrow.formats.url import normalise
+from windrow.formats.url import is_front_page, normalise
 from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
@@ -148,7 +148,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Return what a response leads to, by the type of its document.
 
     A list leads to requests for its new and changed articles, and an index to requests for its sitemaps. The page of an
-    article is offered. Any other document or status is refused, with a finding.
+    article is offered; if it only redirects, its target is requested. Any other document or status is refused, with a
+    finding.
     """
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
@@ -156,7 +157,9 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
         return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
     if document_type == ARTICLE:
-        return FollowResult((), (Offering(url),))
+        target = article.find_refresh(answer.view.read(article.MAX_STUB_SIZE + 1), url)
+        requests = (answer.request._replace(url=target),) if target and not is_front_page(target) else ()
+        return FollowResult(requests, (Offering(url),))
     body = answer.view.read()
     hints = url_hints.read_hints(body, url)
     if hints.kind is HintKind.INDEX:
