@@ -175,6 +175,7 @@ _ARTICLE_MARK = re.compile(
     rb'|"@type"\s*:\s*\[?\s*"[^"]*(?:Article|Posting|Report)"|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
 )
 _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
 MAX_STUB_SIZE = 20_000
@@ -203,7 +204,7 @@ def find_refresh(body: bytes, url: str) -> str:
     """
     if len(body) > MAX_STUB_SIZE or b"refresh" not in body.lower():
         return ""
-    html = body.decode("utf-8", "replace")
+    html = _COMMENT.sub(b"", body).decode("utf-8", "replace")
     tag = _META_REFRESH.search(html)
     match = _REFRESH_CONTENT.search(tag[0]) if tag else None
     content = next(filter(None, match.groups()), "") if match else ""
@@ -338,6 +339,7 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:
-    matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(body[:_HEAD_BYTES])]
+    head = _COMMENT.sub(b"", body[:_HEAD_BYTES])
+    matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(head)]
     directives = {text.strip().lower() for match in matches if match for text in match[1].split(",")}
     return bool(directives & {"noindex", "none"}) or "noindex" in fields.get("x-robots-tag", "").lower()
