@@ -158,8 +158,11 @@ def test_a_whole_site_goes(root: Path, village, windrow) -> None:
     for word in (SECRET, SHARED, "Welcome to all"):
         assert remains(root, word.lower()) == []
     mark = village.mark()
-    assert windrow("run", "town", "--again").code == 0
+    output = windrow("run", "town", "--again")
     assert village.asked(mark) == []
+    assert output.code == 3
+    assert f"{village.origin(0)}/: it was taken down" in output.err
+    assert "a seed that was taken down" in windrow("status").out
     assert windrow("search", "welcome").out == ""
     assert windrow("check").err.endswith("all agree\n")
     assert "taken down by" in windrow("why", "town").out

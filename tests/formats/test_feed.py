@@ -61,3 +61,20 @@ def test_titles_of_a_json_feed_are_plain_text():
     document = {"version": "https://jsonfeed.org/version/1.1", "title": title, "items": [{"title": title}]}
     read = read_feed(json.dumps(document).encode())
     assert (read.title, read.entries[0].title) == ("Tea now & here", "Tea now & here")
+
+
+@pytest.mark.parametrize("content", [
+    (b"<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'><channel><item><title>A</title>"
+    b"<dc:creator>Ann Lee</dc:creator><dc:creator>Bo Ek</dc:creator><author>desk@a.example</author>"
+    b"<category> Sport &amp;amp; Leisure</category><category/><category domain='x'>Quay</category></item></channel></rss>"),
+    (b"<rss version='2.0'><channel><item><title>A</title><author>ann@a.example (Ann Lee)</author><author>Bo Ek</author>"
+    b"<category>Sport &amp;amp; Leisure</category><category>Quay</category></item></channel></rss>"),
+    (b"<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>A</title><author><name>Ann Lee</name></author>"
+    b"<author><name>Bo Ek</name><email>b@a.example</email></author><category term='s' label='Sport &amp;amp; Leisure'/>"
+    b"<category term='Quay'/></entry></feed>"),
+    (b'{"version": "https://jsonfeed.org/version/1.1", "items": [{"title": "A", "tags": ["Sport &amp; Leisure", 5, "Quay"],'
+    b' "authors": [{"name": "Ann Lee"}, {"url": "x"}, {"name": "Bo Ek"}], "author": {"name": "x"}}]}'),
+])  # fmt: skip
+def test_authors_and_categories_of_entries_are_plain_texts(content):
+    (entry,) = read_feed(content).entries
+    assert (entry.authors, entry.categories) == (("Ann Lee", "Bo Ek"), ("Sport & Leisure", "Quay"))

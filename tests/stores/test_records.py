@@ -177,6 +177,40 @@ def test_a_thing_that_is_told_of_by_several_spellings_of_its_key_is_one_record_b
     store.close()
 
 
+def test_things_with_other_names_and_other_texts_are_records_of_their_own_even_at_one_address(tmp_path):
+    def post(key, name, text="", alias="k"):
+        return Observation(key, {"url": key, "text": text or name}, text or name, names=(name,), aliases=(alias,))
+
+    def texts(store):
+        keys = ("http://k", "http://k#n2", "https://k/3", "https://k/4", "http://k#n5")
+        return {key: [version.value["text"] for version in store.history(key) if version.value] for key in keys}
+
+    store = RecordStore(tmp_path / "a.db")
+    entries = [
+        observe(1, post("http://k", "n1"), post("http://k", "n2"), post("https://k/3", "n3")),
+        observe(2, post("http://k", "n2", "edited"), post("http://k", "n1"), post("https://k/4", "n4", "n3", "k/3")),
+        observe(3, Observation("n1", None, names=("n1",)), post("http://k", "n2", "edited")),
+    ]
+    for _ in range(2):  # reading attempts again changes nothing
+        store.settle(entries, 3)
+        assert texts(store) == {
+            "http://k": ["n1", "n1"], "http://k#n2": ["n2", "edited", "edited"], "https://k/3": ["n3"],
+            "https://k/4": ["n3"], "http://k#n5": [],
+        }  # fmt: skip
+    assert store.history("http://k#n2")[0].value["url"] == "http://k#n2"
+    store.settle([observe(4, post("http://k", "n5"))], 4)  # the post that had the address is gone
+    store.settle([observe(5, post("http://k", "another system/1"))], 5)  # which may have the same post
+    assert texts(store)["http://k"] == ["n1", "n1", "n5", "another system/1"]
+    store.settle([
+        observe(6, Observation("u/1", {"n": 1}, names=("uuid",)), Observation("u/2", {"n": 2})),
+        observe(7, Observation("u/2", {"n": 2}, names=("uuid",))), observe(8, Observation("u/3", {"n": 2}, names=("uuid",))),
+    ], 8)  # fmt: skip
+    changes = {key: [version.change for version in store.history(key)] for key in ("u/1", "u/2", "u/3")}
+    assert changes == {"u/1": ["new", "gone"], "u/2": ["new", "same"], "u/3": ["new"]}  # the last one has moved
+    assert list(store.faults()) == []
+    store.close()
+
+
 def test_searches_find_other_forms_after_the_word_as_typed_and_count_by_facet(tmp_path):
     def article(key, title, language):
         return Observation(key, {"title": title, "language": language}, title)

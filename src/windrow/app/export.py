@@ -112,8 +112,10 @@ def _with_csv(export: Export) -> Export:
 
 def write_export(
     workspace: Workspace, name: str, form: str, stream: TextIO, selection: ExportSelection = EVERYTHING
-) -> tuple[int, str]:
-    """Write an export to a UTF-8 stream; return the number of units, and the name of the unit, such as "rows".
+) -> tuple[int, str, int]:
+    """Write an export to a UTF-8 stream; return the number of units, the name of the unit, and how many are left out.
+
+    The name is in the plural, such as "rows". Units that are not valid are left out.
 
     Raise UsageError for an unknown export, for a form that the export does not have, and for a selection if the export
     is always whole.
@@ -127,7 +129,8 @@ def write_export(
     if form not in export.forms:
         raise UsageError(f"{name} cannot be written as {form!r}; its forms are {', '.join(export.forms)}")
     if selection == EVERYTHING:
-        return export.write(workspace, form, stream), export.unit
+        count = export.write(workspace, form, stream)
+        return count, export.unit, export.count_left_out(workspace, form) if export.count_left_out else 0
     if export.write_selected is None:
         raise UsageError(f"{name} is exported whole", hint="leave out --start, --end and --only")
-    return export.write_selected(workspace, form, stream, selection), export.unit
+    return export.write_selected(workspace, form, stream, selection), export.unit, 0

@@ -64,12 +64,15 @@ def export_command(console: Console, name: str, form: str, *, start: str, end: s
     workspace = console.open()
     escape_unencodable(sys.stdout, "utf-8")  # whatever the terminal's encoding: files of these forms are UTF-8
     try:
-        count, unit = write_export(workspace.config, name, form, sys.stdout, selection)
+        count, unit, left_out = write_export(workspace.config, name, form, sys.stdout, selection)
     except BrokenPipeError:
         return 0  # the program that reads the output, such as head, has enough
     except OSError as error:
         raise OutputFailed(f"standard output cannot be written: {error.strerror}") from error
     console.inform(f"{counted(count, unit.removesuffix('s'))} written")
+    if left_out:
+        number = counted(left_out, unit.removesuffix("s"))
+        console.inform(f"left out, because they are not valid: {number}; windrow check names them")
     return 0
 
 

@@ -226,7 +226,8 @@ class Observation(NamedTuple):
 
     `aliases` are normal forms that all spellings of its key share, such as an address without its scheme. A thing that
     shares an alias with a record is that record. It gets the record's first key, and so does a field of its value that
-    repeats the key.
+    repeats the key. But two things with different names of one system, which is what precedes the last `/` of a name,
+    and with different texts are two records, even if they share the key: the key of the second one is `KEY#NAME`.
     """
 
     key: str

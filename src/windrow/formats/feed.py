@@ -27,6 +27,8 @@ _MAX_BYTES = FEED_BYTES.number  # a feed is in memory as a whole
 _LIMITS = Limits(member_size=_MAX_BYTES, elements=500_000)
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_RSS_AUTHOR = re.compile(r"^[^\s@]+@[^\s@]+ \(([^()]+)\)$")
+"""Matches an author of RSS 2.0: an e-mail address, and the name in parentheses."""
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 
 
@@ -39,6 +41,8 @@ class FeedEntry(NamedTuple):
     base: str
     published: str
     updated: str
+    authors: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,18 @@ def _read_rss_item(element: etree._Element) -> FeedEntry:
     title = _plain_text(first_child_text(element, "title"))
     html = first_child_text(element, "encoded") or first_child_text(element, "description")
     published, updated = first_child_text(element, "pubDate", "date"), first_child_text(element, "updated")
-    return FeedEntry(title, html, url, base, published, updated)
+    authors = _child_texts(element, "creator") or [
+        _RSS_AUTHOR.sub(r"\1", text) for text in _child_texts(element, "author")
+    ]
+    return FeedEntry(
+        title, html, url, base, published, updated, tuple(authors), tuple(_child_texts(element, "category"))
+    )
+
+
+def _child_texts(element: etree._Element, name: str) -> list[str]:
+    """Return the plain texts of all children with a local name; empty ones are left out."""
+    texts = (_plain_text(child.text or "") for child in element.iterchildren(f"{{*}}{name}"))
+    return [text for text in texts if text]
 
 
 def _read_atom(root: etree._Element) -> Feed:
@@ -134,7 +149,11 @@ def _read_atom_entry(element: etree._Element) -> FeedEntry:
     title = _plain_text(_text_construct(element, "title"))
     html = _text_construct(element, "content") or _text_construct(element, "summary")
     published = first_child_text(element, "published", "issued")
-    return FeedEntry(title, html, url, base, published, first_child_text(element, "updated", "modified"))
+    updated = first_child_text(element, "updated", "modified")
+    authors = [name for author in element.iterchildren("{*}author") for name in _child_texts(author, "name")]
+    labels = [child.get("label", "") or child.get("term", "") for child in element.iterchildren("{*}category")]
+    categories = filter(None, map(_plain_text, labels))
+    return FeedEntry(title, html, url, base, published, updated, tuple(authors), tuple(categories))
 
 
 def _text_construct(element: etree._Element, *names: str) -> str:
@@ -189,6 +208,8 @@ def _read_json_feed(raw: bytes) -> Feed | None:
             "",
             _first_member(item, "date_published"),
             _first_member(item, "date_modified"),
+            tuple(_author_names(item)),
+            tuple(_texts_of(item.get("tags"))),
         )
         for item in items
     )
@@ -200,6 +221,19 @@ def _read_json_feed(raw: bytes) -> Feed | None:
         entries,
         len(all_items) - len(entries),
     )
+
+
+def _author_names(item: dict[str, Any]) -> list[str]:
+    """Return the names of the authors of an item: of `authors`, or of `author` as in JSON Feed 1.0."""
+    authors = item.get("authors")
+    people = authors if isinstance(authors, list) and authors else [item.get("author")]
+    return _texts_of([person.get("name") for person in people if isinstance(person, dict)])
+
+
+def _texts_of(values: Any) -> list[str]:
+    """Return the plain texts in a list; everything else in it is left out."""
+    texts = [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
+    return [text for text in (replace_lone_surrogates(_plain_text(text)) for text in texts) if text]
 
 
 def _first_member(members: dict[str, Any], *names: str) -> str:

@@ -75,16 +75,25 @@ def key_of_named(connection: sqlite3.Connection, observation: Observation) -> st
     return str(row[0]) if row else ""
 
 
-def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int) -> set[int]:
-    """Assign names to a record; return the ids of the other records that had them before."""
+def set_names(connection: sqlite3.Connection, names: Sequence[str], record: int, source: str) -> set[int]:
+    """Assign names to a record; return the ids of the other records that had them before, and are gone.
+
+    If a source that observed the record before, under its present key, observes it again with a name of another record,
+    the name belongs to two things: it stays with the other record, which is not gone.
+    """
     placeholders = ",".join("?" * len(names))
     query = f"SELECT DISTINCT record FROM other_name WHERE name IN ({placeholders}) AND record <> ?"
     earlier_records = {int(other) for (other,) in connection.execute(query, (*names, record))}
+    is_shared = False
+    if earlier_records:
+        query = "SELECT value, source FROM observation WHERE record = ? ORDER BY at DESC, attempt DESC LIMIT 1"
+        value, latest_source = connection.execute(query, (record,)).fetchone() or (None, "")
+        is_shared = value is not None and latest_source == source
+    change = "NOTHING" if is_shared else "UPDATE SET record = excluded.record"
     connection.executemany(
-        "INSERT INTO other_name VALUES (?,?) ON CONFLICT DO UPDATE SET record = excluded.record",
-        [(name, record) for name in names],
+        f"INSERT INTO other_name VALUES (?,?) ON CONFLICT DO {change}", [(name, record) for name in names]
     )
-    return earlier_records
+    return set() if is_shared else earlier_records
 
 
 def ensure_record(connection: sqlite3.Connection, observation: Observation) -> tuple[int, str]:
@@ -93,14 +102,51 @@ def ensure_record(connection: sqlite3.Connection, observation: Observation) -> t
     A record that has one of the aliases is the observation's record, even with another key. An alias stays with the
     record that has it first.
     """
-    key = observation.key
-    if connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is None:
-        key = next(filter(None, (key_of_alias(connection, alias) for alias in observation.aliases)), key)
-        connection.execute("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (key,))
+    key = _choose_key(connection, observation)
+    connection.execute("INSERT INTO record (key) VALUES (?) ON CONFLICT DO NOTHING", (key,))
     record = int(connection.execute("SELECT id FROM record WHERE key = ?", (key,)).fetchone()[0])
     rows = [(alias, record) for alias in observation.aliases]
     connection.executemany("INSERT INTO alias VALUES (?,?) ON CONFLICT DO NOTHING", rows)
     return record, key
+
+
+def _choose_key(connection: sqlite3.Connection, observation: Observation) -> str:
+    """Return the key of the record of an observation, which may not exist yet.
+
+    If the record with its key or an alias is another thing, it is a record of its own, and `#` and its first name are
+    added to a key that the other record has.
+    """
+    key, names = observation.key, observation.names
+    is_known = _has_key(connection, key)
+    own_key = f"{key}#{names[0]}" if names and is_known else ""
+    if own_key and _has_key(connection, own_key):
+        return own_key
+    if not is_known:
+        key = next(filter(None, (key_of_alias(connection, alias) for alias in observation.aliases)), key)
+    return (own_key or observation.key) if _is_other_thing(connection, key, observation) else key
+
+
+def _has_key(connection: sqlite3.Connection, key: str) -> bool:
+    return connection.execute("SELECT 1 FROM record WHERE key = ?", (key,)).fetchone() is not None
+
+
+def _is_other_thing(connection: sqlite3.Connection, key: str, observation: Observation) -> bool:
+    """Return whether the record `key` is not gone, has another text, and only other names of the observation's system.
+
+    The system of a name is what precedes its last `/`. Other systems may have other names for the same thing.
+    """
+    systems = {name.rpartition("/")[0] for name in observation.names}
+    names_query = "SELECT n.name FROM other_name n JOIN record r ON r.id = n.record WHERE r.key = ?"
+    names = connection.execute(names_query, (key,)).fetchall() if systems else ()
+    names_of_system = {name for (name,) in names if name.rpartition("/")[0] in systems}
+    if not names_of_system or not names_of_system.isdisjoint(observation.names):
+        return False
+    query = """
+        SELECT v.text FROM observation o JOIN record r ON r.id = o.record LEFT JOIN value v ON v.id = o.value
+        WHERE r.key = ? ORDER BY o.at DESC, o.attempt DESC LIMIT 1
+    """
+    latest = connection.execute(query, (key,)).fetchone()
+    return latest is not None and latest[0] not in {None, observation.text}
 
 
 def key_of_alias(connection: sqlite3.Connection, alias: str) -> str:

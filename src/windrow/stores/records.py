@@ -202,7 +202,7 @@ class RecordStore(SqliteStore):
             value_id = run("SELECT id FROM value WHERE digest = ?", (value_digest,)).fetchone()[0]
         time_text, url = format_time(observation.at or entry.at), replace_lone_surrogates(observation.url or entry.url)
         gives_names = value_id is not None and observation.names
-        gone_records = set_names(self._connection, observation.names, record) if gives_names else set()
+        gone_records = set_names(self._connection, observation.names, record, entry.source) if gives_names else set()
         rows = [(gone_record, time_text, entry.attempt, entry.source, url) for gone_record in gone_records]
         self._connection.executemany("INSERT INTO observation VALUES (?,?,?,NULL,?,?) ON CONFLICT DO NOTHING", rows)
         row = (record, time_text, entry.attempt, value_id, entry.source, url)

@@ -286,7 +286,9 @@ def test_trying_a_page_ends_well_where_it_is_an_article_also_one_without_links(t
     assert ("The quay 1" in output) == (code == 0)
 
 
-def test_one_article_is_counted_as_one_by_export_and_by_why(tmp_path, press, windrow, monkeypatch, capfd):
+def test_one_article_is_counted_as_one_by_export_and_by_why_and_a_damaged_one_is_reported(
+    tmp_path, press, windrow, monkeypatch, capfd
+):
     press.put("/rss.xml", paper.rss(press.url, (1,), mark=""))
     press.put("/news/the-quay-story-1.html", paper.article(press.url, 1))
     configured(tmp_path, monkeypatch, gazette={"url": f"{press.url}/rss.xml", "kind": "feed"})
@@ -297,6 +299,16 @@ def test_one_article_is_counted_as_one_by_export_and_by_why(tmp_path, press, win
     assert capfd.readouterr().err == "1 article written\n"
     output = windrow("search", "quay")[1]
     assert output.count(f"{press.url}/news/the-quay-story-1.html") == 1
+    assert windrow("check")[0] == 0
+    (path,) = tmp_path.glob("normalized_news/*/*.json")
+    path.write_text(path.read_text()[:-20])
+    code, output = windrow("check")
+    assert (code, "is not JSON" in output, "move the file away, then windrow replay" in output) == (1, True, True)
+    capfd.readouterr()
+    with pytest.raises(SystemExit):
+        main(["export", "news", "--as", "atom"])
+    left_out = "left out, because they are not valid: 1 article; windrow check names them"
+    assert capfd.readouterr().err == f"0 articles written\n{left_out}\n"
 
 
 def test_an_article_at_several_spellings_of_its_address_is_one_record_that_search_tells_once(

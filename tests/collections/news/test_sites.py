@@ -15,6 +15,7 @@ from tests.collections.news.workspace import articles, configured, run, summarie
 from windrow.collections.news import standard, townnews
 from windrow.collections.news.discover import follow
 from windrow.contract import Answer, Request
+from windrow.digest import hash64
 from windrow.reasons import Reason
 from windrow.stores.records import RecordStore
 
@@ -285,9 +286,9 @@ def test_a_blox_search_that_ends_before_its_total_is_continued_by_day(tmp_path, 
 def test_a_blox_search_is_continued_by_day_at_the_limit_of_rows_and_refused_if_they_are_of_one_day(tmp_path, press):
     (source,) = configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}).of("news")
 
-    def follow_last_page(context):
+    def follow_last_page(context, total=2_000_000, rows=1):
         request = Request(f"{press.url}/search/", townnews.SEARCH, context=context)
-        body = io.BytesIO(json.dumps({"total": 2_000_000, "rows": [row(press, 3)]}).encode())
+        body = io.BytesIO(json.dumps({"total": total, "rows": [row(press, 3), "not a row"][:rows]}).encode())
         return townnews.follow(source, {}, Answer(request, 200, {}, body, datetime(2026, 11, 22, tzinfo=UTC)))
 
     continued = follow_last_page("999999")
@@ -296,6 +297,7 @@ def test_a_blox_search_is_continued_by_day_at_the_limit_of_rows_and_refused_if_t
     refused = follow_last_page(continued.requests[0].context.replace("0 ", "999999 ", 1))
     assert (refused.skip, refused.learned, refused.requests) == (Reason.CRAWLER_TRAP, {}, ())
     assert "more than 1,000,000 rows of one day" in refused.findings[0].message
+    assert follow_last_page("", total=2, rows=2).end == "the oldest row"  # whatever is in the rows
 
 
 @pytest.mark.parametrize(("status", "reason"), [
@@ -329,6 +331,40 @@ def test_a_feed_that_named_12_articles_and_names_1_is_trouble_until_it_names_the
     assert len(articles(tmp_path)) == 12
 
 
+EMPTY_FEED = b"<rss version='2.0'><channel><title>G</title></channel></rss>"
+
+
+@pytest.mark.parametrize(("kind", "name", "body", "learned"), [
+    ("feed", "feed.list", EMPTY_FEED, {f"named.{hash64('https://a.example/list'):x}": dict.fromkeys("abcdefghij", "")}),
+    ("feed", "feed.list", EMPTY_FEED, {f"most.named.{hash64('https://a.example/list'):x}": 10}),  # then it named a few
+    ("feed", "feed.list", b"<sitemapindex xmlns='http://www.sitemaps.org/schemas/sitemap/0.9'/>",
+     {f"sitemaps.{hash64('https://a.example/list'):x}": dict.fromkeys("abcdefghij", "")}),
+    ("townnews", "townnews.search", b'{"total": 0, "rows": []}', {"complete": 40}),
+    ("wordpress", "wordpress.numbers", b"[]", {"numbers.0": [1] * 10}),
+])  # fmt: skip
+def test_a_list_that_named_at_least_10_things_and_names_none_has_drifted_and_removes_nothing(
+    tmp_path, kind, name, body, learned
+):
+    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": kind}}).of("news")
+    context = json.dumps(["https://a.example/list?_fields=id", 1, 0]) if kind == "wordpress" else ""
+    request = Request("https://a.example/list", name, context=context, every=3600)
+
+    def follow_list(known):
+        result = follow(source, known, Answer(request, 200, {}, io.BytesIO(body), datetime(2026, 11, 22, tzinfo=UTC)))
+        return [finding.kind for finding in result.findings], result.requests, result.skip
+
+    assert follow_list(learned) == (["Drift"], (), None)
+    assert follow_list({}) == ([], (), None)  # nothing was there before
+
+
+def test_a_page_without_links_where_a_feed_was_is_refused(tmp_path):
+    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "feed"}}).of("news")
+    body = io.BytesIO(b"<html><title>Welcome to our new site</title><a href=/about>About</a><p>We have moved")
+    request = Request("https://a.example/feed.xml", "feed.list", every=3600)
+    refused = follow(source, {}, Answer(request, 200, {}, body, datetime(2026, 11, 22, tzinfo=UTC)))
+    assert (refused.skip, refused.findings[0].message) == (Reason.NOT_A_FEED, "the page has no link to an article")
+
+
 def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path, press):
     at = {"iso8601": "", "rfc2822": "Sat, 01 Nov 2025 12:00:00 -0500", "utc": "1762016400000"}
     blox(press, [
@@ -337,11 +373,11 @@ def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path,
         row(press, 3, authors=[], byline=None, starttime={"utc": "1762016400000"}, content=None),
         row(press, 4, type="collection"), row(press, 5, type="image"), row(press, 6, url="/news/article_6.html"),
         row(press, 7, uuid="u6"), row(press, 8, title=None), row(press, 9, content=[], prologue=None),
-        row(press, 10, starttime="0000-00-00"),
+        row(press, 10, starttime="0000-00-00"), row(press, 10, title="Again"),
     ], size=100)  # fmt: skip
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "townnews"}}))
     written = {url.rpartition("_")[2][:-5]: article for url, article in articles(tmp_path).items()}
-    assert sorted(written) == ["1", "10", "2", "3", "6"]
+    assert sorted(written) == ["1", "10", "2", "3", "6", "7"]  # rows 6 and 7 have one uuid, and two addresses
     assert [written[number]["author"] for number in "123"] == ["Ann Lee, Bo Ek, cy", "Ann Lee", None]
     assert written["2"]["keywords"] == []
     assert (written["2"]["publication_date"], written["2"]["publication_timestamp_gmt"]) == (at["rfc2822"], 1762016400)
@@ -350,7 +386,7 @@ def test_rows_of_a_blox_site_have_each_field_wherever_the_row_tells_it(tmp_path,
     assert written["10"]["publication_timestamp_gmt"] is None
     (summary,) = summaries(tmp_path)
     assert summary["statistics"] == {
-        "files_processed": 1, "articles_new": 5, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
+        "files_processed": 1, "articles_new": 6, "articles_skipped": 0, "articles_skipped_image_type": 2, "errors": 3,
     }  # fmt: skip
     wanted = {"its type is collection, not article": 1, "its type is image, not article": 1, "error: listed_twice": 1,
               "error: no_title": 1, "error: no_text": 1}  # fmt: skip
@@ -363,20 +399,20 @@ def test_all_spellings_of_one_address_have_one_file_named_by_the_first_and_other
     again = ["?utm_source=a&utm_medium=b", "?fbclid=x", "#top", "?utm_campaign=c#x"]
     for mark in again:
         press.pages[f"/news/the-quay-story-1.html{mark.partition('#')[0]}"] = press.pages["/news/the-quay-story-1.html"]
-    page(
-        press,
-        2,
-        extra=f"<link rel=canonical href='{first}'>",
-        text="<p>The same article at another address.</p>" + PROSE,
-    )
+    canonical = f"<link rel=canonical href='{first}'>"
+    page(press, 2, extra=canonical, text="<p>The same article at another address.</p>" + PROSE)
+    status, media, body = press.pages["/news/the-quay-story-2.html"]
+    press.pages["/news/the-quay-story-2.html"] = status, media, body.replace(b"The quay 2", b"The quay 1")
+    page(press, 5, extra=canonical)  # another article, with the canonical address that the site writes in all
     page(press, 3, extra="<link rel=canonical href='https://elsewhere.example/news/1'>")
     page(press, 4, extra="<link rel=canonical href='https://elsewhere.example/news/1'>")
     links = "".join(f"<item><link>{first}{mark}</link></item>" for mark in ["", *again])
-    links += "".join(f"<item><link>{press.url}/news/the-quay-story-{n}.html</link></item>" for n in (2, 3, 4))
+    links += "".join(f"<item><link>{press.url}/news/the-quay-story-{n}.html</link></item>" for n in (2, 3, 4, 5))
     press.put("/rss.xml", f"<rss version='2.0'><channel><title>G</title>{links}</channel></rss>", "application/rss+xml")
     run(configured(tmp_path, {"g": {"url": press.url, "kind": "feed", "seeds": ["rss.xml"]}}))
     written = articles(tmp_path)
-    assert len(written) == 3, list(written)
+    assert len(written) == 4, list(written)
+    assert summaries(tmp_path)[0]["details"]["shared_canonical"] == 1
     assert sum("story-1" in url or "story-2" in url for url in written) == 1
     for url in written:
         assert (tmp_path / "normalized_news" / "127.0.0.1" / standard.file_name(url)).is_file()

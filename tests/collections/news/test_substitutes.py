@@ -1,6 +1,7 @@
 """What sites send instead of an article: soft 404s, consent pages, redirects to the front page, wrong canonical addresses."""
 
 import io
+import json
 from datetime import UTC, datetime
 
 import pytest
@@ -11,9 +12,10 @@ from tests.collections.news.test_sites import PROSE
 from tests.collections.news.workspace import articles, configured, run, summaries
 from windrow.caps import FRONT_PAGE_FEEDS
 from windrow.collections.news import discover, feed
+from windrow.collections.news.article import FoundArticle, article_observation
 from windrow.collections.news.collection import COLLECTION
 from windrow.content.substitute import asks_for_consent
-from windrow.contract import Answer, Request
+from windrow.contract import Answer, Observation, Request, Task
 from windrow.engine.frontier import frontier_of
 from windrow.ledger import Ledger
 
@@ -292,3 +294,80 @@ def test_feeds_of_a_front_page_beyond_the_cap_are_counted(tmp_path, press):
     assert len(result.requests) == FRONT_PAGE_FEEDS.number
     (count,) = result.left_out
     assert (count.reason, count.rule, count.addresses) == ("capped", "more than 100 feeds of a front page", 7)
+
+
+LONG = PROSE * 3
+
+
+@pytest.mark.parametrize(("head", "text", "target"), [
+    ("<meta http-equiv=refresh content='0; url=/news/b'>", "Moved", "/news/b"),
+    ('<META content="3;URL=\'/news/b?x=1&amp;y=2\'" HTTP-EQUIV="Refresh">', "Moved <a href=/b>here</a>", "/news/b?x=1&y=2"),
+    ("<meta http-equiv=refresh content='600; url=/'>", "A short note", ""),  # goes back to the front page later
+    ("<meta http-equiv=refresh content='0; url=/news/a#top'>", "Moved", ""),  # the page itself
+    ("<meta http-equiv=refresh content=5>", "Moved", ""),
+    ("<!-- <meta http-equiv=refresh content='0; url=/b'> <meta name=robots content=noindex> -->", "Moved", ""),
+    ("<noscript><meta http-equiv=refresh content='0; url=/no-script'></noscript>", LONG, ""),
+])  # fmt: skip
+def test_a_page_without_a_text_that_leads_to_another_page_is_followed_and_no_article(tmp_path, head, text, target):
+    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "feed"}}).of("news")
+    url, body = "https://a.example/news/a", f"<html><head><title>T</title>{head}</head><body><p>{text}".encode()
+    request = Request(url, "feed.article", context='{"title": "T", "published": "2026-11-20"}')
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    followed = discover.follow(source, {}, Answer(request, 200, {}, io.BytesIO(body), at))
+    assert [further._replace(url=url) for further in followed.requests] == [request] * bool(target)
+    assert [further.url for further in followed.requests] == [f"https://a.example{target}"] * bool(target)
+    task = Task(None, io.BytesIO(body), None, {}, {}, {}, source, at, request=request)  # type: ignore[arg-type]
+    assert [type(entry) for entry in discover.read(task)] == [Observation] * (not target)
+
+
+def read_article(tmp_path, body, context="{}", **settings):
+    """Return what is read from the page of an article, whose head and text are `body`."""
+    (source,) = configured(tmp_path, {"g": {"url": "https://a.example/", "kind": "page"} | settings}).of("news")
+    page = (
+        "<html><head><title>The quay</title><meta property=og:type content=article>"
+        "<meta property='article:published_time' content='2026-11-20T23:30:00-06:00'><meta name=keywords content=quay>"
+        f"</head><body><article><h1>The quay</h1>{body}</article></body></html>"
+    )
+    request = Request("https://a.example/news/a", "page.article", context=context)
+    at = datetime(2026, 11, 22, tzinfo=UTC)
+    (entry,) = discover.read(
+        Task(None, io.BytesIO(page.encode()), None, {}, {}, {}, source, at, request=request)  # type: ignore[arg-type]
+    )
+    return entry
+
+
+@pytest.mark.parametrize(("body", "words"), [
+    ("<p>See <a href='/the/plan_(1)'>the plan</a> of <img src='/two/words.jpg' alt='a picture'> it.</p>", 5),
+    ("<img src='/harbour.jpg' alt='The harbour'>", None), ("<a href='/x'><img src='/y.jpg'></a>", None),
+])  # fmt: skip
+def test_addresses_and_images_are_no_words_of_an_article(body, words):
+    entry = article_observation(FoundArticle("https://a.example/news/a", "wordpress", "The quay", body), "", None)
+    if words is None:
+        assert (entry.reason, entry.message) == ("no_text", "its text has no words")
+    else:
+        assert entry.value["word_count"] == words
+
+
+@pytest.mark.parametrize(("settings", "is_read"), [
+    ({"since": "2026-11-20"}, True), ({"until": "2026-11-20"}, True), ({"since": "2026-11-21"}, False),
+    ({"until": "2026-11-19"}, False),
+])  # fmt: skip
+def test_an_article_of_a_list_without_dates_is_wanted_by_its_own_date(tmp_path, settings, is_read):
+    entry = read_article(tmp_path, PROSE, **settings)
+    assert isinstance(entry, Observation) == is_read
+    assert is_read or (entry.reason, entry.message) == ("not_wanted", "it is before `since` or after `until`")
+
+
+def test_a_title_is_not_cut_and_a_feed_adds_its_authors_and_categories(tmp_path):
+    long_title = "word " * 1_000
+    feed_body = (
+        "<rss version='2.0' xmlns:dc='http://purl.org/dc/elements/1.1/'><channel><title>G</title><item>"
+        f"<title>{long_title}</title><link>https://a.example/news/a</link><dc:creator>Ann Lee</dc:creator>"
+        "<category>Politics</category><category>quay</category></item></channel></rss>"
+    ).encode()
+    details = feed._feed_details(feed_body, "https://a.example/feed")["https://a.example/news/a"]
+    assert details["title"] == long_title.strip()
+    entry = read_article(tmp_path, PROSE, json.dumps(details))
+    assert (entry.value["author"], entry.value["keywords"]) == ("Ann Lee", ["quay", "Politics"])
+    page = FoundArticle("https://a.example/news/b", "page", long_title, PROSE)
+    assert article_observation(page, "", None).value["title"] == long_title.strip()

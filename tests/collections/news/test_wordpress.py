@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import time
+from contextlib import closing
 from datetime import UTC, datetime
 
 import pytest
@@ -16,6 +17,7 @@ from windrow.collections.news.adapter import ADAPTER
 from windrow.collections.news.wordpress import PostList, begin, follow
 from windrow.contract import Answer
 from windrow.reasons import Reason
+from windrow.stores.records import RecordStore
 
 
 @pytest.fixture
@@ -119,15 +121,19 @@ def test_the_end_of_a_list_says_why_no_further_page_is_requested(tmp_path, press
     (source,) = wordpress(tmp_path, press).of("news")
     now = datetime(2026, 11, 22, tzinfo=UTC)
 
-    def end_of(numbers, mode="all", **progress):
+    def end_of(numbers, mode="all", fields=(), **progress):
         request = PostList(mode, **progress).request("https://a.example/wp-json/wp/v2/posts")
         body = io.BytesIO(json.dumps([{"id": number} for number in numbers]).encode())
-        return follow(source, {}, Answer(request, 200, {}, body, now)).end
+        return follow(source, {}, Answer(request, 200, dict(fields), body, now)).end
 
     assert end_of([]) == "an empty page"
     assert end_of([7], last="7") == "the page has the posts of the previous one"
     assert end_of([7], "id", start="9.2026") == "the later pages are older or known"
     assert end_of([7]) == ""
+    more_pages = {"x-wp-totalpages": "3", "x-wp-total": "250"}.items()
+    assert (
+        end_of([], "date", more_pages, start="2026-01-01T00:00:00") == ""
+    )  # an empty page is not older than the window
 
 
 @pytest.mark.parametrize("old", [False, True])
@@ -229,9 +235,13 @@ def test_a_back_fill_that_is_cut_goes_on_in_its_middle_and_leaves_the_same_tree(
 
 
 def test_a_range_of_days_is_read_and_nothing_else(tmp_path, press):
+    for number, at in enumerate(
+        ("2025-11-01T00:00:00", "2025-11-01T23:59:59", "2025-10-31T23:59:59", "2025-11-02T00:00:00")
+    ):
+        press.post(24 + number, at)  # the site excludes the times that `after` and `before` name
     workspace = wordpress(tmp_path, press, since="2025-11-01", until="2025-11-01")
     run(workspace)
-    assert len(articles(tmp_path)) == 23
+    assert {article["metadata"]["wp_post_id"] for article in articles(tmp_path).values()} == {*range(1, 26)}
     press.asked.clear()
     run(workspace)
     assert press.asked == []
@@ -331,3 +341,24 @@ def test_posts_with_one_number_of_two_sites_on_one_host_are_two_articles(tmp_pat
         press.put(f"/{name}/wp-json/wp/v2/posts?{query.replace('page=1', 'page=2')}", b"[]", "application/json")
     run(configured(tmp_path, {url[-1]: {"url": f"{url}/", "kind": "wordpress"} for url in posts}))
     assert len(articles(tmp_path)) == 20
+
+
+def test_posts_with_one_address_are_articles_of_their_own_in_every_run(tmp_path, press):
+    """Posts of a site without a page for each were one article: the text of one had the file of another."""
+    for number in range(1, 4):
+        press.posts[number]["link"] = f"{press.url}/{'#/post' * (number == 3)}"
+    workspace = wordpress(tmp_path, press, full_listing_every="0s")
+    run(workspace)
+    first = articles(tmp_path)
+    assert len(first) == 23
+    texts = {article["metadata"]["wp_post_id"]: article["article_text"] for article in first.values()}
+    assert texts == {number: f"Body of **story** {number}." for number in range(1, 24)}
+    press.edit(2, "2026-11-25T10:00:00", title={"rendered": "Edited"})
+    pass_time(1.1)
+    run(workspace)
+    assert articles(tmp_path) == first
+    assert "gone" not in summaries(tmp_path)[-1]["details"]
+    with closing(RecordStore(tmp_path / "news.db", read_only=True)) as store:
+        titles = {version.key: version.value["title"] for version in store.versions()}
+    edited = f"{press.url}/#wordpress:{press.url.partition('://')[2]}/2"
+    assert [url for url, title in titles.items() if title == "Edited"] == [edited]

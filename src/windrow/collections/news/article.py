@@ -14,9 +14,11 @@ from zoneinfo import ZoneInfo
 from windrow.collections.news import standard
 from windrow.content.article import Article, read_article
 from windrow.content.charset import decode
+from windrow.content.head import read_refresh
 from windrow.content.markdown import html_to_markdown
 from windrow.content.substitute import asks_for_consent, recognise_substitute
 from windrow.contract import Observation, Skip, Task
+from windrow.digest import hash64
 from windrow.errors import StepError
 from windrow.formats.http import read_media_type
 from windrow.formats.moment import read_page_time
@@ -26,7 +28,9 @@ from windrow.reasons import Reason
 _FIRST_YEAR = 1990
 _MAX_TIME_AHEAD = timedelta(days=1)
 _WORD = re.compile(r"\w+(?:['\u2019.-]\w+)*")
-_MAX_TITLE_CHARACTERS = 2_000
+_DESTINATION = r"\]\((?:<[^<>\n]*+>|[^()\s]*+(?:\([^()\s]*+\)[^()\s]*+)*+)\)"
+_NO_WORDS = re.compile(rf"!\[[^\[\]]*+{_DESTINATION}|{_DESTINATION}")
+"""Matches what is not read as words in Markdown: an image, and the address of a link."""
 _SCRIPT = re.compile(r"<(script|style)\b[^<>]*+>.*?(?:</\1[^<>]*+>|\Z)", re.IGNORECASE | re.DOTALL)
 
 
@@ -66,12 +70,13 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
     domain = standard.domain(article.url)
     if not domain or not article.url.startswith(("http://", "https://")):
         return Skip(Reason.BAD_ADDRESS, article.url[:500] or "the article has no address")
-    title = " ".join(_SCRIPT.sub(" ", article.title).split())[:_MAX_TITLE_CHARACTERS]
+    title = " ".join(_SCRIPT.sub(" ", article.title).split())
     if not title:
         return Skip(Reason.NO_TITLE, article.url)
     text = _remove_title(html_to_markdown(article.html, normalise(article.base_url or article.url).url), title)
-    if not text.strip():
-        return Skip(Reason.NO_TEXT, article.url)
+    word_count = len(_WORD.findall(_NO_WORDS.sub(" ", text)))
+    if not word_count:
+        return Skip(Reason.NO_TEXT, article.url, "its text has no words" if text.strip() else "")
     timestamp, doubt = parse_date(article.date, zone, seen)
     if timestamp is None and article.timestamp is not None:
         timestamp, doubt = article.timestamp, ""
@@ -89,19 +94,24 @@ def article_observation(article: FoundArticle, zone: str, seen: datetime | None)
         "publication_timestamp_gmt": timestamp,
         "author": ", ".join(unique_texts(article.authors)) or None,
         "keywords": unique_texts(article.keywords),
-        "word_count": len(_WORD.findall(text)),
+        "word_count": word_count,
     }
     image_url = normalise(article.image_url, article.base_url or article.url).url if article.image_url else ""
     optional_fields = {"image_url": image_url, "excerpt": article.excerpt, "metadata": metadata}
     observed |= {name: content for name, content in optional_fields.items() if content}
-    own_canonical = [article.canonical_url] if standard.is_same_site(article.url, article.canonical_url) else []
-    aliases = unique_texts(map(standard.alias, [article.url, *own_canonical]))
-    aside = {"kind": article.kind, "aliases": unique_texts([*aliases, article.lasting_name])}
+    is_own = standard.is_same_site(article.url, article.canonical_url)
+    own_alias = standard.alias(article.url)
+    canonical_alias = standard.alias(article.canonical_url) if is_own else own_alias
+    # Some sites write one canonical address in all pages: articles are joined by it only if their titles are equal.
+    aliases = (own_alias, f"{canonical_alias} {hash64(' '.join(_words(title))):x}")
+    aside = {"kind": article.kind, "aliases": aliases, "name": article.lasting_name}
+    if canonical_alias != own_alias:
+        aside["canonical"] = canonical_alias
     if article.modified:
         aside["modified"] = article.modified
     names = (article.lasting_name,) if article.lasting_name else ()
     return Observation(article.url, observed, f"{title}\n{text}", url=article.url, aside=aside, names=names,
-                       aliases=tuple(aliases))  # fmt: skip
+                       aliases=aliases)  # fmt: skip
 
 
 def _remove_title(text: str, title: str) -> str:
@@ -165,8 +175,17 @@ _ARTICLE_MARK = re.compile(
     rb'|"@type"\s*:\s*\[?\s*"[^"]*(?:Article|Posting|Report)"|itemtype=["\']?https?://schema\.org/\w*(?:Article|Posting)'
 )
 _PAYWALL_MARK = re.compile(rb'"isAccessibleForFree"\s*:\s*"?false', re.IGNORECASE)
+_COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _META_ROBOTS = re.compile(rb'(?i)<meta[^<>]*name=["\']?robots["\']?[^<>]*>')
 _CONTENT = re.compile(r'(?i)content=["\']?([^"\'>]*)')
+MAX_STUB_SIZE = 20_000
+"""The maximum size in bytes of a page that may only redirect to another page."""
+_MAX_STUB_CHARACTERS = 600  # of its text
+_META_REFRESH = re.compile(r'(?i)<meta[^<>]*http-equiv=["\']?refresh["\']?[^<>]*>')
+_REFRESH_CONTENT = re.compile(r'(?i)content=(?:"([^"]*)"|\'([^\']*)\'|([^\s>]*))')
+_SOON = re.compile(r"\s*(?:\d|10)(?:\.\d*)?\s*[;,]")
+"""Matches the beginning of the content of a `meta` refresh that redirects within ten seconds."""
+_TAG = re.compile(r"<[^<>]*>")
 _VARIANT_SEGMENT = re.compile(r"(?i)amp|print|mobile|m|page|full|index\.\w+|\d{1,3}")
 """Matches a path segment that is added for another form of an article, such as one for printing."""
 _INDEX_FILE = re.compile(r"(?i)(?:^|/)(?:index|default)\.\w{2,5}$")
@@ -177,19 +196,37 @@ _SLUG_MARK = re.compile(r"[\d-]|[^-_/]{3,}_|%")
 _HTML_TYPES = frozenset(("", "text/html", "application/xhtml+xml"))
 
 
-def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observation | Skip:
-    """Return the article of a page, or a skip.
+def find_refresh(body: bytes, url: str) -> str:
+    """Return the address to which a page without a text redirects by its `meta` refresh; empty if it does not.
 
-    `feed_entry` has the `title` and `published` that a feed gives for the article; it is empty without a feed.
+    >>> find_refresh(b"<meta http-equiv=refresh content='0; url=/b'><p>Moved", "https://a.example/a")
+    'https://a.example/b'
+    """
+    if len(body) > MAX_STUB_SIZE or b"refresh" not in body.lower():
+        return ""
+    html = _COMMENT.sub(b"", body).decode("utf-8", "replace")
+    tag = _META_REFRESH.search(html)
+    match = _REFRESH_CONTENT.search(tag[0]) if tag else None
+    content = next(filter(None, match.groups()), "") if match else ""
+    text = " ".join(_TAG.sub(" ", _SCRIPT.sub(" ", html)).split())
+    if not _SOON.match(content) or len(text) > _MAX_STUB_CHARACTERS:
+        return ""
+    target = normalise(unescape(read_refresh({"http-equiv": "refresh", "content": content})), url).url
+    return target if standard.alias(target) != standard.alias(url) else ""
+
+
+def read_page(task: Task, kind: str, feed_entry: Mapping[str, Any]) -> Observation | Skip | None:
+    """Return the article of a page, or a skip, or None for a page that only redirects to another page.
+
+    `feed_entry` has the `title`, `published`, `authors` and `keywords` that a feed gives for the article; it is empty
+    without a feed.
     """
     url = task.request.url if task.request else task.item.key
-    if read_media_type(task.fields) not in _HTML_TYPES:
-        return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(task.fields)}, not HTML")
     body = task.view.read()
-    if not body.strip():
-        return Skip(Reason.NO_TEXT, url, "the response is empty")
-    if _is_noindex(body, task.fields):
-        return Skip(Reason.NOINDEX, url)
+    if skip := _check_response(url, body, task.fields):
+        return skip
+    if target := find_refresh(body, url):
+        return Skip(Reason.REDIRECTED, url, f"it redirects to {target}") if is_front_page(target) else None
     options = task.source.options if task.source else {}
     try:
         page = read_article(body, task.fields.get("content-type", ""), url, options.get("exclude_selectors", ()))
@@ -206,8 +243,8 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
         html=page.markup,
         base_url=base_url,
         date=page.published or feed_entry.get("published", ""),
-        authors=list(page.authors),
-        keywords=list(page.keywords),
+        authors=list(page.authors or feed_entry.get("authors", ())),
+        keywords=[*page.keywords, *feed_entry.get("keywords", ())],
         image_url=page.image,
         excerpt=" ".join(unescape(page.description).split()),
         metadata={
@@ -217,11 +254,33 @@ def read_page(task: Task, kind: str, feed_entry: Mapping[str, str]) -> Observati
         canonical_url=canonical_url if canonical_url and _may_be_own(canonical_url, url) else "",
         modified=page.modified,
     )  # fmt: skip
+    if _is_outside(article.date, str(options.get("since", "")), str(options.get("until", ""))):
+        return Skip(Reason.NOT_WANTED, url, "it is before `since` or after `until`")
     return article_observation(article, str(options.get("timezone", "")), task.visited)
 
 
+def _check_response(url: str, body: bytes, fields: Mapping[str, str]) -> Skip | None:
+    """Return a skip if a response is not HTML, is empty, or asks not to be indexed, otherwise None."""
+    if read_media_type(fields) not in _HTML_TYPES:
+        return Skip(Reason.NOT_WANTED, url, f"its media type is {read_media_type(fields)}, not HTML")
+    if not body.strip():
+        return Skip(Reason.NO_TEXT, url, "the response is empty")
+    return Skip(Reason.NOINDEX, url) if _is_noindex(body, fields) else None
+
+
+def _is_outside(date: str, since: str, until: str) -> bool:
+    """Return whether a date is before the day `since` or after the day `until`, which are empty if nothing is.
+
+    >>> _is_outside("2026-01-31T10:00:00Z", "2026-02-01", ""), _is_outside("", "2026-02-01", "")
+    (True, False)
+    """
+    time = read_page_time(date) if date and (since or until) else None
+    day = time.date().isoformat() if time else ""
+    return bool(day) and (day < since or bool(until and day > until))
+
+
 def _find_substitute(
-    page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, str]
+    page: Article, url: str, body: bytes, fields: Mapping[str, str], feed_entry: Mapping[str, Any]
 ) -> Skip | None:
     """Return a skip if a page is not an article, otherwise None.
 
@@ -280,6 +339,7 @@ def _may_be_own(canonical_url: str, url: str) -> bool:
 
 
 def _is_noindex(body: bytes, fields: Mapping[str, str]) -> bool:
-    matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(body[:_HEAD_BYTES])]
+    head = _COMMENT.sub(b"", body[:_HEAD_BYTES])
+    matches = [_CONTENT.search(tag.decode("latin-1")) for tag in _META_ROBOTS.findall(head)]
     directives = {text.strip().lower() for match in matches if match for text in match[1].split(",")}
     return bool(directives & {"noindex", "none"}) or "noindex" in fields.get("x-robots-tag", "").lower()

@@ -19,6 +19,7 @@ from windrow.caps import NEWS_JSON_BYTES, REMEMBERED_ARTICLES, SECTION_LINKS, SI
 from windrow.collections.news import article
 from windrow.content.page import read_page
 from windrow.contract import (
+    DRIFT,
     Answer,
     FollowResult,
     LeftOutCount,
@@ -34,7 +35,7 @@ from windrow.errors import StepError
 from windrow.formats import feed as entries
 from windrow.formats import url_hints
 from windrow.formats.text import counted
-from windrow.formats.url import normalise
+from windrow.formats.url import is_front_page, normalise
 from windrow.formats.url_hints import HintKind, UrlHints
 from windrow.model import Finding, Level, Source
 from windrow.reasons import Reason, reason_of_status
@@ -122,6 +123,8 @@ def texts_in(nested: Any) -> list[str]:
 LIST, ARTICLE = "list", "article"  # types of documents; a request's name is KIND.TYPE
 _MAX_REMEMBERED = 1_000  # newest articles of a list; changes and removals are noticed only of these
 _MEMORY_PREFIX = "named."  # of the key in `learned` for a list: its value has times of change by address
+_MIN_USUAL = 10  # things in a list, which is not expected to be empty later
+_MOST_PREFIX = "most."  # of the key for how many articles a list named before it became short
 _MAX_RECENT_SITEMAPS = 100  # newest sitemaps of an index, which are requested each time
 _PATH_WITH_DATE = re.compile(r"/(?:19|20)\d\d[/-](?:0?[1-9]|1[0-2]|[a-z]{3})(?:[/-]|$)")
 _PATH_WITH_SLUG = re.compile(r"[^/-]-[^/-]++-[^/-]++-[^/-]++/?$|article[_/-]|-\d{4,}+(?:\.html?|/)?$")
@@ -145,7 +148,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     """Return what a response leads to, by the type of its document.
 
     A list leads to requests for its new and changed articles, and an index to requests for its sitemaps. The page of an
-    article is offered. Any other document or status is refused, with a finding.
+    article is offered; if it only redirects, its target is requested. Any other document or status is refused, with a
+    finding.
     """
     kind, _, document_type = answer.request.name.partition(".")
     url = answer.request.url
@@ -153,21 +157,19 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         finding = Finding("Refused", f"the status is {answer.status}", Level.WARN)
         return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
     if document_type == ARTICLE:
-        return FollowResult((), (Offering(url),))
+        target = article.find_refresh(answer.view.read(article.MAX_STUB_SIZE + 1), url)
+        requests = (answer.request._replace(url=target),) if target and not is_front_page(target) else ()
+        return FollowResult(requests, (Offering(url),))
     body = answer.view.read()
     hints = url_hints.read_hints(body, url)
     if hints.kind is HintKind.INDEX:
         return _sitemap_requests(kind, learned, answer.request, hints)
     if hints.kind is HintKind.NONE:
-        if not _is_html(body):
-            message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
-            return FollowResult(skip=Reason.NOT_A_FEED, findings=(Finding("NoFeed", message, Level.WARN),))
-        links = _article_links(body, answer, url)
-        cap = SECTION_LINKS._replace(number=source.options.get("max_links", SECTION_LINKS.number))
-        taken_links = links[: cap.number]
-        listing = _article_requests(kind, learned, url, dict.fromkeys(taken_links, ""), {})
-        return replace(listing, left_out=count_excess(cap.find_excess(len(links)), url))
+        return _follow_section(source, learned, answer, body, hints)
     times = _times_newest_first(hints)
+    earlier_count = max(len(learned.get(_list_key(url), ())), learned.get(f"{_MOST_PREFIX}{_list_key(url)}", 0))
+    if not times and (drift := find_drift(earlier_count, "article")):
+        return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, url)))
     since, until = source.options["since"], source.options["until"]
     wanted = {
         address: time
@@ -179,6 +181,41 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     unwanted = [address for address in times if address not in wanted]
     left_out = _count_left_out(Reason.NOT_WANTED, "it is before `since` or after `until`", unwanted)
     return replace(listing, left_out=(*left_out, *_list_losses(hints, url)))
+
+
+def _follow_section(
+    source: Source, learned: Mapping[str, Any], answer: Answer, body: bytes, hints: UrlHints
+) -> FollowResult:
+    """Request the articles to which a section page links. A document without such links is refused, with a finding."""
+    url = answer.request.url
+    is_html = _is_html(body)
+    links = _article_links(body, answer, url) if is_html else ()
+    if not links:
+        message = f"the document is neither a feed nor a page of links: {hints.reason or Reason.UNSUPPORTED}"
+        no_links = Finding("NoArticles", "the page has no link to an article", Level.WARN)
+        return FollowResult(
+            skip=Reason.NOT_A_FEED, findings=(no_links if is_html else Finding("NoFeed", message, Level.WARN),)
+        )
+    cap = SECTION_LINKS._replace(number=source.options.get("max_links", SECTION_LINKS.number))
+    kind = answer.request.name.partition(".")[0]
+    listing = _article_requests(kind, learned, url, dict.fromkeys(links[: cap.number], ""), {})
+    return replace(listing, left_out=count_excess(cap.find_excess(len(links)), url))
+
+
+def find_drift(earlier_count: int, thing: str) -> tuple[Finding, ...]:
+    """Return a finding for a list that names nothing, if an earlier answer of it named `earlier_count` things or more.
+
+    A list that named only a few things may name none, and has no finding.
+
+    >>> find_drift(40, "article")[0].message, find_drift(3, "article")
+    ('it lists no article; before, it listed at least 40', ())
+    """
+    message = f"it lists no {thing}; before, it listed at least {earlier_count:,}"
+    return (Finding(DRIFT, message, Level.WARN),) if earlier_count >= _MIN_USUAL else ()
+
+
+def _list_key(url: str) -> str:
+    return f"{_MEMORY_PREFIX}{hash64(url):x}"
 
 
 def _times_newest_first(hints: UrlHints) -> dict[str, str]:
@@ -212,6 +249,8 @@ def _sitemap_requests(kind: str, learned: Mapping[str, Any], request: Request, h
     list_key = f"sitemaps.{hash64(request.url):x}"
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = _times_newest_first(hints)
+    if not times and (drift := find_drift(len(known_times), "sitemap")):
+        return FollowResult(findings=drift, left_out=tuple(_list_losses(hints, request.url)))
     requests = []
     for position, (address, modified) in enumerate(times.items()):
         if position < _MAX_RECENT_SITEMAPS or not modified:
@@ -238,7 +277,7 @@ def _article_requests(
     An article is requested again if its time is not the remembered one, or if the list does not name it any more. `url`
     is the address of the list. `details` has titles and dates by address, for `read`.
     """
-    list_key = f"{_MEMORY_PREFIX}{hash64(url):x}"
+    list_key = _list_key(url)
     known_times: Mapping[str, str] = learned.get(list_key, {})
     times = dict(islice(modified_by_url.items(), _MAX_REMEMBERED))
     # If more articles are listed than remembered, one that is among the newest now may be there because it changed. A
@@ -257,7 +296,11 @@ def _article_requests(
         Offering(f"{article_url[:400]}@{modified}"[:500]) for article_url, modified in modified_by_url.items()
     )
     end = f"{counted(len(modified_by_url), 'article')} named"
-    learned_now = {list_key: times, **_forget_lists(learned, list_key, len(times))} if times != known_times else {}
+    learned_now: dict[str, Any] = {}
+    if times != known_times:
+        learned_now = {list_key: times, **_forget_lists(learned, list_key, len(times))}
+    if len(times) < _MIN_USUAL <= len(known_times):
+        learned_now[f"{_MOST_PREFIX}{list_key}"] = len(known_times)
     return FollowResult(tuple(requests), offers, learned_now, end=end)
 
 
@@ -309,7 +352,10 @@ def _feed_details(body: bytes, url: str) -> dict[str, dict[str, Any]]:
     details = {}
     for entry in parsed.entries if parsed else ():
         address = normalise(entry.url, normalise(entry.base, url).url if entry.base else url).url
-        entry_fields = {"title": entry.title[:500], "published": entry.published[:64]}
+        entry_fields = {
+            "title": entry.title, "published": entry.published[:64], "authors": entry.authors,
+            "keywords": entry.categories,
+        }  # fmt: skip
         details[address] = {name: value for name, value in entry_fields.items() if value}
     return details
 
@@ -345,5 +391,7 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     if document_type and document_type != ARTICLE:  # a page from another collection has no name
         return
     context = json.loads(request.context) if request.context else {}
-    feed_entry = {name: strip_html(value) if name == "title" else str(value) for name, value in context.items()}
-    yield article.read_page(task, kind or "page", feed_entry)
+    feed_entry = {name: strip_html(value) if name == "title" else value for name, value in context.items()}
+    observation = article.read_page(task, kind or "page", feed_entry)
+    if observation is not None:
+        yield observation

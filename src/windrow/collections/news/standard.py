@@ -25,7 +25,7 @@ _OPTIONAL_TEXT_FIELDS = ("image_url", "excerpt")
 _MAX_SECONDS = 10**12  # since 1970; a larger number is in milliseconds
 _HOST_NAME = re.compile(r"[a-z0-9_][a-z0-9._-]{0,252}|[0-9a-f:]{2,45}")
 _MOBILE_PREFIX = re.compile(r"^(?:m|mobile|amp|touch|wap)\.(?=[^.]+\.)")
-_TRACKING_PARAMETER = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid|cmpid|ref|src)$")
+_TRACKING_PARAMETER = re.compile(r"(?i)^(?:utm_[a-z]+|fbclid|gclid|mc_[ce]id|igshid)$")
 
 
 def file_name(url: str) -> str:
@@ -53,6 +53,8 @@ def alias(url: str) -> str:
 
     >>> alias("http://www.example.com/a/?utm_source=x#top") == alias("https://example.com/a")
     True
+    >>> alias("https://example.com/story.php?ref=2"), alias("https://example.com/story.php?ref=3")
+    ('example.com/story.php?ref=2', 'example.com/story.php?ref=3')
     """
     resolved = normalise(url).url
     if not resolved:

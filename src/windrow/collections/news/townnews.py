@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple, Self
 
 from windrow.caps import BLOX_ROWS
 from windrow.collections.news import standard
 from windrow.collections.news.article import FoundArticle, article_observation
-from windrow.collections.news.feed import RefusedResponse, parse_response, strip_html, texts_in
+from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response, strip_html, texts_in
 from windrow.contract import Answer, FollowResult, Observation, Offering, Request, Skip, Task
 from windrow.formats.url import normalise
 from windrow.model import Finding, Level, Source
@@ -78,23 +79,27 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     keys = dict.fromkeys(f"{str(_row_name(row))[:300]}@{_time_text(row, 'lastupdated')[:40]}" for row in rows)
     offers = tuple(map(Offering, keys))
     page = _Page.of_request(answer.request)
-    end_offset, days = page.offset + len(rows), _days_of(rows)
+    end_offset, days = page.offset + len(content["rows"]), _days_of(rows)
     page = page._replace(day=days[-1] if days else page.day)
     total = content.get("total")
     is_last = end_offset >= total if isinstance(total, int) else not rows
     is_before = bool(source.options["since"] and days) and max(days) < source.options["since"]
-    if is_last or is_before:
-        return FollowResult((), offers, {"complete": True}, end="the oldest row")
-    has_read_all = bool(learned.get("complete"))
+    read_rows = int(learned.get("complete", 0))
+    is_empty = not rows and page == _Page() and not source.options["since"]
+    drift = find_drift(read_rows, "article") if is_empty else ()
+    complete = {"complete": max(read_rows, end_offset, 1)}
+    if is_last or is_before or drift:
+        return FollowResult((), offers, complete, end="the oldest row", findings=drift)
+    has_read_all = bool(read_rows)
     if rows and end_offset < _MAX_ROWS:
-        next_page = page._replace(offset=end_offset - len(rows) // _ROWS_PER_REPEATED_ROW)
+        next_page = page._replace(offset=end_offset - len(content["rows"]) // _ROWS_PER_REPEATED_ROW)
         return FollowResult((_page_request(source, next_page, only_if_new=has_read_all),), offers)
     # A search that ends before its total is begun again, up to the day after that of its last row.
     continued = _Page(day=page.day, until=_day_after(page.day))
     if continued.until and continued.until != page.until:
         return FollowResult((_page_request(source, continued, only_if_new=has_read_all),), offers)
     if not rows:  # the total is not correct
-        return FollowResult((), offers, {"complete": True}, end="the oldest row")
+        return FollowResult((), offers, complete, end="the oldest row")
     message = f"the search has more than {_MAX_ROWS:,} rows of one day; further rows are not requested"
     return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(Finding("Refused", message),))
 
@@ -126,23 +131,27 @@ def read(task: Task) -> Iterator[Observation | Skip]:
     """Yield an article for each row of a response, or a skip if it is not a valid article or repeats another row."""
     content = parse_response(200, task.fields, task.view.read())
     rows = content.get("rows") if isinstance(content, dict) else None
+    rows = rows if isinstance(rows, list) else []
     zone = task.source.options["timezone"] if task.source else ""
     base_url = task.request.url if task.request else ""
-    seen_names: set[str] = set()
-    for row in rows if isinstance(rows, list) else ():
+    urls_by_name: dict[str, set[str]] = {}
+    for row in rows:
         if not isinstance(row, dict):
             yield Skip(Reason.NOT_VALID, "", "a row is not a JSON object")
             continue
         name, row_type = str(_row_name(row)), str(row.get("type") or "article")
         url = row["url"] if isinstance(row.get("url"), str) else ""
         url = url if "://" in url else normalise(url, base_url).url if url else ""
-        if name in seen_names:
+        urls = urls_by_name.setdefault(name, set())
+        if url in urls:
             yield Skip(Reason.LISTED_TWICE, name[:500], url)
         elif row_type != "article":
             yield Skip(Reason.NOT_WANTED, url or name[:500], f"its type is {row_type[:40]}, not article")
         else:
-            yield article_observation(_build_article(row, url), zone, task.visited)
-        seen_names.add(name)
+            article = _build_article(row, url)
+            # Rows with one uuid and different addresses are different articles: the uuid does not name the second one.
+            yield article_observation(replace(article, lasting_name="") if urls else article, zone, task.visited)
+        urls.add(url)
 
 
 def _build_article(row: Mapping[str, Any], url: str) -> FoundArticle:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from windrow.caps import LIST_ROUNDS, POST_PAGES, Excess
@@ -99,8 +99,17 @@ def _first_list(source: Source, listing: PostList) -> PostList:
     """Return a list with the bounds that it had before its first page was requested."""
     if listing.mode != "all":
         return PostList(listing.mode, listing.start)
-    since, until = source.options["since"], source.options["until"]
-    return PostList("all", f"{since}T00:00:00" if since else "", f"{until}T23:59:59" if until else "")
+    return PostList(
+        "all", wordpress_gone.second_before(source.options["since"]), _second_after(source.options["until"])
+    )
+
+
+def _second_after(day: str) -> str:
+    """Return the first second after a day as ISO 8601: `before` excludes its own time. No day has no such second."""
+    if not day:
+        return ""
+    next_day = min(date.fromisoformat(day), date.max - timedelta(days=1)) + timedelta(days=1)
+    return f"{next_day.isoformat()}T00:00:00"
 
 
 def _with_attempt(api: str, learned: Mapping[str, Any]) -> str:
@@ -294,7 +303,7 @@ def _reaches_window_end(posts: Sequence[Mapping[str, Any]], listing: PostList) -
     times = [str(post.get(column) or post.get(column[:-4]) or "") for post in posts]
     # A post without a time in UTC has one in the zone of the site, so a day is allowed.
     earliest = (datetime.fromisoformat(listing.start) - timedelta(days=1)).isoformat()
-    return all(time < earliest for time in times)
+    return bool(times) and all(time < earliest for time in times)
 
 
 def _post_version(post: Mapping[str, Any]) -> str:

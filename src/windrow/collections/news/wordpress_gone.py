@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import date, timedelta
 from itertools import accumulate
 from typing import Any
 
-from windrow.collections.news.feed import RefusedResponse, parse_response
+from windrow.collections.news.feed import RefusedResponse, find_drift, parse_response
 from windrow.contract import Answer, FollowResult, Observation, Request
 from windrow.model import Finding, Level, Source
 
@@ -46,9 +47,22 @@ def post_name(url: str, number: Any) -> str:
 
 def begin(source: Source, api: str) -> Request:
     """Return the request for the first page of numbers, sent whenever it is due. `api` is the address of the posts."""
-    since = f"&after={source.options['since']}T00:00:00" if source.options["since"] else ""
+    start = second_before(source.options["since"])
+    since = f"&after={start}" if start else ""
     every = max(1, int(source.options["full_listing_every"]))
     return _numbers_request(f"{api}{'&' if '?' in api else '?'}_fields=id{since}", 1, 0, every=every)
+
+
+def second_before(day: str) -> str:
+    """Return the last second before a day as ISO 8601: `after` excludes its own time. No day has no such second.
+
+    >>> second_before("2026-01-01"), second_before("")
+    ('2025-12-31T23:59:59', '')
+    """
+    if not day:
+        return ""
+    day_before = max(date.fromisoformat(day), date.min + timedelta(days=1)) - timedelta(days=1)
+    return f"{day_before.isoformat()}T23:59:59"
 
 
 def _numbers_request(
@@ -83,6 +97,9 @@ def follow_numbers(learned: Mapping[str, Any], answer: Answer) -> FollowResult:
     total_pages = answer.fields.get("x-wp-totalpages", "")
     is_last = not listed or (total_pages.isascii() and total_pages.isdecimal() and page >= int(total_pages))
     known_numbers = list(_known_between(learned, last_number, None if is_last else listed[-1]))
+    is_empty = page == 1 and not listed and "&after=" not in base_url
+    if is_empty and (drift := find_drift(len(known_numbers), "post")):
+        return FollowResult(findings=drift)
     differing = sorted(set(known_numbers) ^ set(listed))
     now = f"{answer.at.timestamp():.0f}"
     api = base_url.partition("_fields=")[0].rstrip("?&")

@@ -168,15 +168,18 @@ class CrawlDispatcher:
         return {host.source.name for host in self._hosts.values() if host.is_given_up}
 
     def _store_seeds(self) -> None:
-        """Store the seeds of all sources, and give up hosts that were taken down."""
+        """Store the seeds of all sources, count those that were taken down, and give up hosts that were."""
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[number].is_given_up = True
+        taken_down = run.ledger.takedowns.addresses()
         with run.ledger.writing() as writer:
             for source in self._sources.values():
-                seeds = self._seeds(source)
-                self._tallies[source.name].seed_origins.update(seed.origin for seed in seeds)
-                self._tallies[source.name].seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
+                seeds, tally = self._seeds(source), self._tallies[source.name]
+                tally.seed_origins.update(seed.origin for seed in seeds)
+                tally.seeds.update(seed.digest for seed in seeds if seed.kind == self._crawl.page)
+                if forgotten := [seed.url for seed in seeds if taken_down and taken_down.contains(seed.url)]:
+                    tally.left_out.add(Reason.FORGOTTEN, "a seed that was taken down", len(forgotten), forgotten[0])
                 self._add_urls(writer, source, 0, seeds)
                 if self._follower is not None and SERVICE not in source.options:
                     self._follower.update_source_address(writer, source, seeds)

@@ -175,13 +175,16 @@ def _check_fall(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> None:
 
 
 def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[str]:
-    """Return why the last attempts at seeds failed.
+    """Return why the last attempts at seeds failed, or that a seed was taken down.
 
     Return [] if one did not fail, if a seed has not been requested yet, or if the source has pages.
     """
-    faults, source = [], tally.source
+    faults, source, taken_down = [], tally.source, run.ledger.takedowns.addresses()
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
         address = run.ledger.addresses.get(run.collection.name, digest)
+        if address is not None and taken_down.contains(address.url):
+            faults.append(f"{address.url}: {Reason.FORGOTTEN.meaning}; to lift that: windrow forget NAME --lift")
+            continue
         last_attempts = run.ledger.attempts.of_address(address.host, digest)[-1:] if address else []
         if address is None or not last_attempts:
             return []

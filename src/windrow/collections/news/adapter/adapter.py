@@ -16,7 +16,7 @@ from windrow.collections.news import standard
 from windrow.collections.news.adapter import export
 from windrow.collections.news.adapter.publish import Publisher, write_whole
 from windrow.collections.news.adapter.raw import NewsFolders
-from windrow.collections.news.adapter.tree_index import TreeIndex
+from windrow.collections.news.adapter.tree_index import TreeIndex, claimed_aliases
 from windrow.collections.news.feed import MAX_JSON_SIZE
 from windrow.config import Workspace
 from windrow.contract import Collection
@@ -40,7 +40,7 @@ class NewsAdapter(RecordAdapter):
         super().__init__(collection)
         forms = ("jsonl", "atom", "parquet", "warc")
         help_text = "all articles, or all responses as WARC"
-        self.EXPORTS = (Export("news", forms, help_text, self._export_form, unit="articles"),)
+        self.EXPORTS = (Export("news", forms, help_text, self._export_form, "articles", None, self._count_left_out),)
 
     def harvest(self, workspace: Workspace) -> Harvest:
         """Return the harvest of the configuration, with the function that writes the tree."""
@@ -53,7 +53,7 @@ class NewsAdapter(RecordAdapter):
         return LateAttemptStore(path, self._collection.columns)
 
     def check(self, workspace: Workspace, ledger: Ledger) -> Iterable[Fault]:
-        """Yield the faults of the records, and a fault for each article whose file was written and is missing."""
+        """Yield the faults of the records, and those of the files of articles: of missing ones and of damaged ones."""
         yield from super().check(workspace, ledger)
         path, tree = self._path(workspace), self._folders(workspace).articles
         if not path.is_file():
@@ -61,9 +61,12 @@ class NewsAdapter(RecordAdapter):
         with closing(TreeIndex(path)) as index:
             for file in index.files():
                 if not (tree / file).is_file():
-                    yield Fault(
-                        file, "was written and does not exist any more", "windrow replay; the next run then writes it"
-                    )
+                    hint = "windrow replay; the next run then writes it"
+                    yield Fault(file, "was written and does not exist any more", hint)
+                    continue
+                hint = "move the file away, then windrow replay; the next run then writes it"
+                faults = (fault for fault in _check_file(tree / file, file) if isinstance(fault, Fault))
+                yield from (fault._replace(hint=hint) for fault in faults)
 
     def check_tree(self, folder: Path) -> Iterator[Fault | int]:
         """Check a tree that any program wrote: yield violations of the standard, and each read file's size in bytes."""
@@ -74,13 +77,7 @@ class NewsAdapter(RecordAdapter):
             if path.suffix != ".json" or path.is_symlink() or not path.is_file() or path.parent.parent != folder:
                 yield Fault(name, "is not the file of an article, which is DOMAIN/MD5.json")
                 continue
-            if path.stat().st_size > standard.MAX_FILE_SIZE:
-                yield Fault(name, f"has more than {standard.MAX_FILE_SIZE} bytes")
-                continue
-            content = path.read_bytes()
-            yield len(content)
-            for field, problem in standard.check_file(path.parent.name, path.name, content):
-                yield Fault(name, f"{field}: {problem}" if field else problem)
+            yield from _check_file(path, name)
 
     def _export_form(self, workspace: Workspace, form: str, out: TextIO) -> int:
         """Write the articles in a form, or all responses for "warc"; return the number. "atom" has only the newest."""
@@ -90,6 +87,9 @@ class NewsAdapter(RecordAdapter):
         if form == "atom":
             return export.write_atom(workspace, folders.articles, out)
         return (export.write_parquet if form == "parquet" else export.write_jsonl)(folders.articles, out)
+
+    def _count_left_out(self, workspace: Workspace, form: str) -> int:
+        return 0 if form == "warc" else export.count_invalid(self._folders(workspace).articles)
 
     def _export_warc(self, workspace: Workspace, out: TextIO) -> int:
         if not workspace.ledger.exists():
@@ -140,7 +140,7 @@ class NewsAdapter(RecordAdapter):
             if store is None:
                 return ()
             with closing(TreeIndex(self._path(workspace))) as index:
-                written = index.find([standard.alias(url)])
+                written = index.find(url, claimed_aliases(standard.alias(url)))
             key = store.key_of_alias(standard.alias(url))
             urls = dict.fromkeys(name for name in (url, key, written.url if written else "") if name)
             return tuple(name for name in urls if store.has_record(name)) or ((written.url,) if written else ())
@@ -164,7 +164,7 @@ class NewsAdapter(RecordAdapter):
         folders = self._folders(workspace)
         with closing(TreeIndex(self._path(workspace))) as index, index.writing_run():
             for url in sorted(urls):
-                written = index.find([standard.alias(url)])
+                written = index.find(url, [standard.alias(url)])
                 # After a replay the index is empty.
                 file = written.file if written else f"{standard.domain(url)}/{standard.file_name(url)}"
                 (folders.articles / file).unlink(missing_ok=True)
@@ -180,6 +180,22 @@ class NewsAdapter(RecordAdapter):
             Path(values["news.article_folder"]), Path(values["news.raw_folder"]), workspace.archive.folder,
             _limits(workspace), rewrites_changed=bool(values["news.rewrite_changed"]),
         )  # fmt: skip
+
+
+def _check_file(path: Path, name: str) -> Iterator[Fault | int]:
+    """Yield the size in bytes of an article's file that can be read, and its violations of the standard."""
+    try:
+        size = path.stat().st_size
+        content = path.read_bytes() if size <= standard.MAX_FILE_SIZE else b""
+    except OSError as error:
+        yield Fault(name, f"cannot be read: {error.strerror}")
+        return
+    if size > standard.MAX_FILE_SIZE:
+        yield Fault(name, f"has more than {standard.MAX_FILE_SIZE} bytes")
+        return
+    yield size
+    for field, problem in standard.check_file(path.parent.name, path.name, content):
+        yield Fault(name, f"{field}: {problem}" if field else problem)
 
 
 def _limits(workspace: Workspace) -> Limits:

@@ -36,6 +36,11 @@ def read_articles(tree: Path) -> Iterator[dict[str, Any]]:
             yield article
 
 
+def count_invalid(tree: Path) -> int:
+    """Return the number of files of a tree that `read_articles` skips."""
+    return sum(1 for _ in tree.glob("*/*.json")) - sum(1 for _ in read_articles(tree))
+
+
 def write_jsonl(tree: Path, out: TextIO) -> int:
     """Write a line of JSON for each article of a tree; return the number of articles."""
     count = 0

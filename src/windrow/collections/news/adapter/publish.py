@@ -19,7 +19,7 @@ from typing import Any
 
 from windrow.collections.news import standard
 from windrow.collections.news.adapter.raw import NewsFolders, RawRun, describe_refusal
-from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle
+from windrow.collections.news.adapter.tree_index import TreeIndex, WrittenArticle, claimed_aliases
 from windrow.collections.news.article import unique_texts
 from windrow.collections.news.collection import COLLECTION, KINDS
 from windrow.collections.news.discover import HOME, NO_REQUESTS_ENDING, kind_of
@@ -146,7 +146,7 @@ class _RunWriter:
                 kind = kind_of(self._request_name(recorded))
                 for statement in self._store.statements([recorded.seq]) if kind in KINDS else ():
                     is_latest = self._store.is_latest(statement)
-                    outcome, _ = self._write_article(statement, recorded, kind, may_revise=is_latest)
+                    outcome, *_ = self._write_article(statement, recorded, kind, may_revise=is_latest)
                     new_articles += outcome == "articles_new"
             os.sync()
         return new_articles
@@ -170,14 +170,14 @@ class _RunWriter:
             raw_run.add_response(recorded, followed, self._ledger.captures, is_article=is_article)
         if not statements and (failure := _failure(recorded, followed, name)):
             if self._index.is_first(f"{kind} {recorded.attempt.url}"):
-                raw_run.count("errors", failure, recorded.attempt.url)
+                raw_run.count("errors", recorded.attempt.url, [failure])
             return
         for statement in statements:
             spelling = "" if statement.reason else statement.url
             if not self._index.is_first(f"{kind} {recorded.source} {statement.key} {spelling}"):
                 continue  # another page of this run has listed the article, too
-            outcome, detail = self._write_article(statement, recorded, kind)
-            raw_run.count(outcome, detail, recorded.attempt.url)
+            outcome, *details = self._write_article(statement, recorded, kind)
+            raw_run.count(outcome, recorded.attempt.url, details)
 
     def _kind_of_front_page(self, recorded: RecordedAttempt, followed: Followed | None) -> str:
         """Return the kind of a site whose front page lists articles; "page" if it cannot be used, otherwise ""."""
@@ -212,25 +212,28 @@ class _RunWriter:
 
     def _write_article(
         self, statement: AttemptStatement, recorded: RecordedAttempt, kind: str, *, may_revise: bool = True
-    ) -> tuple[str, str]:
+    ) -> tuple[str, ...]:
         """Write the file of an article that is new or, if `may_revise` and the configuration allows it, changed.
 
-        Return (outcome, detail) for `RawRun.count`; an observation without an article has an outcome, too.
+        Return (outcome, *details) for `RawRun.count`; an observation without an article has an outcome, too.
         """
         if statement.reason is Reason.FORGOTTEN:
-            return "forgotten", ""
+            return ("forgotten",)
         if statement.reason is Reason.NOT_WANTED:
             return "articles_skipped_image_type", statement.message
         if statement.reason is not None:
             return "errors", str(statement.reason)
         if not statement.json:
-            return ("gone" if statement.url in {"", recorded.attempt.url} else "moved"), ""
+            return ("gone" if statement.url in {"", recorded.attempt.url} else "moved",)
         observed, aside = json.loads(statement.json), json.loads(statement.aside or "{}")
         # `aside` comes from the first spelling of the address with this content.
         aliases = unique_texts([*aside.get("aliases", ()), standard.alias(statement.url or statement.key)])
         first_seen = int(recorded.opened.timestamp())
         site = standard.domain(recorded.attempt.url)
-        written = self._index.find(aliases)
+        name = aside.get("name", "")
+        written = self._index.find(statement.key, aliases, name)
+        canonical = aside.get("canonical", "")
+        aliases = [alias for alias in (*aliases, name, *claimed_aliases(canonical)[1:]) if alias]
         if written is not None:
             self._index.add_aliases(written.id, aliases)
             is_changed = (
@@ -238,7 +241,8 @@ class _RunWriter:
                 and self._folders.rewrites_changed
                 and self._revise(written, observed, first_seen, kind, site)
             )
-            return "articles_skipped", "updated" if is_changed else ""
+            return ("articles_skipped", "updated") if is_changed else ("articles_skipped",)
+        shared_canonical = canonical and self._index.find("", claimed_aliases(canonical))
         file = f"{observed['source_domain']}/{standard.file_name(observed['url'])}"
         article = observed | {"first_seen_timestamp_gmt": first_seen}
         file_text = standard.format_article(article)
@@ -252,7 +256,8 @@ class _RunWriter:
         content_hash = standard.content_hash(observed)
         self._index.add(WrittenArticle(0, file, observed["url"], first_seen, kind, content_hash, [], site), aliases)
         date_doubt = observed.get("metadata", {}).get("date_doubt", "")
-        return ("articles_new" if is_new else "articles_skipped"), f"doubtful_date: {date_doubt}" if date_doubt else ""
+        details = ("shared_canonical" if shared_canonical else "", f"doubtful_date: {date_doubt}" if date_doubt else "")
+        return ("articles_new" if is_new else "articles_skipped", *filter(None, details))
 
     def _revise(self, written: WrittenArticle, observed: dict[str, Any], seen_at: int, kind: str, site: str) -> bool:
         """Rewrite the file of an article if its content changed or the file is missing; return whether this was done.

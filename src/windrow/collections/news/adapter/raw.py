@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,8 +73,8 @@ class RawRun:
         shutil.rmtree(self._folder, ignore_errors=True)
         self._folder.mkdir(parents=True)
 
-    def count(self, outcome: str, detail: str, url: str) -> None:
-        """Count an article that was read at `url`, by its outcome and detail.
+    def count(self, outcome: str, url: str, details: Sequence[str] = ()) -> None:
+        """Count an article that was read at `url`, by its outcome and details.
 
         An outcome that is not in COUNTS is counted among the details.
         """
@@ -85,7 +85,7 @@ class RawRun:
             self.counts[outcome] += 1
         else:
             self.details[outcome] += 1
-        if detail:
+        for detail in details:
             self.details[detail if outcome != "errors" else f"error: {detail}"] += 1
 
     def add_response(
@@ -256,8 +256,13 @@ def describe_refusal(followed: Followed) -> str:
 
 
 def _row_name(row: Any) -> str:
-    name = row.get("id") or row.get("uuid") or row.get("url") if isinstance(row, dict) else None
-    return str(name or json.dumps(row))
+    """Return a text that is the same for a row on several pages of a list: its ids and addresses, or else all of it.
+
+    >>> _row_name({"uuid": "u", "url": "/a"}) == _row_name({"uuid": "u", "url": "/b"})
+    False
+    """
+    names = [row.get(name) for name in ("id", "uuid", "link", "url")] if isinstance(row, dict) else []
+    return json.dumps(names if any(names) else row)
 
 
 def _split_before_end(response: bytes) -> tuple[bytes, bytes, bool]:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from windrow.collections.news import standard
 from windrow.stores.sqlite import SqliteStore
 
 _SCHEMA = """
@@ -46,6 +47,14 @@ class WrittenArticle(NamedTuple):
     site: str
 
 
+def claimed_aliases(canonical: str) -> tuple[str, ...]:
+    """Return the aliases of the articles at a canonical address, and of those with it; () if it is empty.
+
+    `canonical` is the alias of the address.
+    """
+    return (canonical, f"canonical {canonical}") if canonical else ()
+
+
 class TreeIndex(SqliteStore):
     """The tables of articles that have files, of runs, and of the last attempt that was written."""
 
@@ -76,16 +85,20 @@ class TreeIndex(SqliteStore):
             "INSERT INTO written_upto VALUES (1, ?) ON CONFLICT DO UPDATE SET attempt = excluded.attempt", (attempt,)
         )
 
-    def find(self, aliases: Iterable[str]) -> WrittenArticle | None:
-        """Return the article of the first alias that belongs to an article, or None."""
-        for alias in aliases:
-            row = self._connection.execute(
-                "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?", (alias,)
-            ).fetchone()
-            if row:
-                id_, file, url, first_seen, kind, hash_, revisions, site = row
-                return WrittenArticle(id_, file, url, first_seen, kind, hash_, json.loads(revisions), site)
-        return None
+    def find(self, url: str, aliases: Iterable[str], name: str = "") -> WrittenArticle | None:
+        """Return the article of the record `url`, or else with the lasting name, or else with one of the aliases.
+
+        An article with a lasting name is not looked for by its aliases, because another article may have them too.
+        """
+        file = f"{standard.domain(url)}/{standard.file_name(url)}"
+        row = self._connection.execute("SELECT * FROM written WHERE file = ?", (file,)).fetchone()
+        query = "SELECT w.* FROM written_alias a JOIN written w ON w.id = a.article WHERE a.alias = ?"
+        rows = (self._connection.execute(query, (alias,)).fetchone() for alias in ([name] if name else aliases))
+        row = row or next(filter(None, rows), None)
+        if row is None:
+            return None
+        id_, file, url, first_seen, kind, hash_, revisions, site = row
+        return WrittenArticle(id_, file, url, first_seen, kind, hash_, json.loads(revisions), site)
 
     def add(self, article: WrittenArticle, aliases: Iterable[str]) -> None:
         """Add an article and its aliases, ignoring its `id`. If its file has a row already, only `kind` changes."""
