@@ -60,7 +60,7 @@ def put(path: Path, content: bytes, at: int = 1) -> None:
 
 def test_works_leave_when_their_file_does_and_the_counts_of_each_file_are_reported(library):
     works = library.root / "works"
-    put(works / "a.jsonl", work(0) + b"\noops\n[]\n" + json.dumps({"id": "no title"}).encode())
+    put(works / "a.jsonl", work(0) + b"\noops\n7\n" + json.dumps({"id": "no title"}).encode())
     put(works / "b.jsonl", work(1))
     assert not library.run().failed
     assert matched(library) == ["10.5000/0", "10.5000/1"]

@@ -67,7 +67,7 @@ def _describe_changes(
         old_file = old_files.get(file.path)
         clause = f"{file.path}: {counted(file.works, 'work')}"
         clause += f" ({old_file.works:,} before)" if old_file else ""
-        clause += describe_losses(file.refused, file.shortened)
+        clause += describe_losses(file.refused, file.shortened, file.deleted)
         clauses.append(clause)
     clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone_files]
     if not clauses:
@@ -75,17 +75,20 @@ def _describe_changes(
     refused = sum((file.refused for file in read_files), Counter[str]())
     work_count = sum(file.works for file in read_files)
     total = f"the catalogue: {counted(work_count, 'work')} read from {counted(len(read_files), 'file')}"
-    total += describe_losses(refused, sum(file.shortened for file in read_files))
+    total += describe_losses(
+        refused, sum(file.shortened for file in read_files), sum(file.deleted for file in read_files)
+    )
     return f"{total} ({_join(clauses, '; ')})"
 
 
-def describe_losses(refused: Counter[str], shortened: int) -> str:
-    """Describe shortened works, and refused records by reason. The text begins with ", " or is empty.
+def describe_losses(refused: Counter[str], shortened: int, deleted: int) -> str:
+    """Describe deleted and shortened works, and refused records by reason. The text begins with ", " or is empty.
 
-    >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1)
+    >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1, 0)
     ', 1 work shortened to 200 authors, 3 records refused: bad_line 2, not_wanted 1'
     """
-    clauses = [f", {counted(shortened, 'work')} shortened to {MAX_AUTHORS} authors"] if shortened else []
+    clauses = [f", {counted(deleted, 'work')} of earlier files deleted"] if deleted else []
+    clauses += [f", {counted(shortened, 'work')} shortened to {MAX_AUTHORS} authors"] if shortened else []
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(refused.items()))
     clauses += [f", {counted(refused.total(), 'record')} refused: {reasons}"] if refused else []
     return "".join(clauses)
