@@ -160,6 +160,10 @@ CATALOGUE_BYTES = _cap(
     "CATALOGUE_BYTES", 1 << 30, "bytes of JSON in a file of a catalogue that is not lines", _MEMORY,
     "the file fails, and the works that it gave before are kept",
 )  # fmt: skip
+PAPER_ABSTRACT = _cap("PAPER_ABSTRACT", 20_000, "characters of an abstract without GROBID", "size", LEFT_OUT)
+PAPER_REFERENCE = _cap(
+    "PAPER_REFERENCE", 4_000, "characters of a reference without GROBID", "a cell of a row", LEFT_OUT
+)
 BIBLIOGRAPHY = _cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", LEFT_OUT)
 
 # files and archives
