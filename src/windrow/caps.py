@@ -156,6 +156,14 @@ SEARCHED_CHARACTERS = _cap("SEARCHED_CHARACTERS", 1_000_000, "searched character
 TEI_BYTES = _cap("TEI_BYTES", 4_000_000, "bytes of GROBID's TEI", "the cell of a row", "it is refused (`toobig`)")
 CELL_BYTES = _cap("CELL_BYTES", 10_000_000, "bytes of a cell of a row", "HBase's own bound", REFUSED)
 PAPER_REFERENCES = _cap("PAPER_REFERENCES", 500, "references of a paper without GROBID", "a cell of a row", LEFT_OUT)
+CATALOGUE_BYTES = _cap(
+    "CATALOGUE_BYTES", 1 << 30, "bytes of JSON in a file of a catalogue that is not lines", _MEMORY,
+    "the file fails, and the works that it gave before are kept",
+)  # fmt: skip
+PAPER_ABSTRACT = _cap("PAPER_ABSTRACT", 20_000, "characters of an abstract without GROBID", "size", LEFT_OUT)
+PAPER_REFERENCE = _cap(
+    "PAPER_REFERENCE", 4_000, "characters of a reference without GROBID", "a cell of a row", LEFT_OUT
+)
 BIBLIOGRAPHY = _cap("BIBLIOGRAPHY", 200_000, "characters of a bibliography without GROBID", "time", LEFT_OUT)
 
 # files and archives

@@ -118,7 +118,7 @@ def test_captures_by_cdx_are_verified_and_each_line_has_one_outcome(tmp_path):
     assert records(workspace) == {"/said/1.html#1": "one"}
     seen, taken, rules, failed = capture_counts(workspace)
     assert (seen, taken) == (7, 1)
-    assert rules == {"it is no HTML": 2, "the line of an index of captures cannot be read": 1}
+    assert rules == {"it is no HTML": 2, "the line of an index of captures, or of a catalogue, cannot be read": 1}
     assert sorted(failed) == ["digest_mismatch", "not_found"]
     (tmp_path / "hidden.gz").rename(tmp_path / "warcs" / "away.warc.gz")
     run_quotes(workspace)

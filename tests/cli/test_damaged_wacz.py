@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import zipfile
 from collections.abc import Callable
@@ -82,6 +83,52 @@ def test_a_damaged_member_does_not_keep_the_others_from_being_imported(root, hel
     assert output.code == 3, output.err
     assert "bad.wacz/archive/one.warc.gz: the member does not match its checksum (corrupt)" in output.err
     assert summary(root, URLS) == [("http://b.example/cup",)]
+
+
+def write_package(path: Path, members: dict[str, bytes], resources: dict[str, str]) -> None:
+    """Write a WACZ file; `resources` has the digests of its list, by path."""
+    with zipfile.ZipFile(path, "w") as package:
+        for name, content in members.items():
+            package.writestr(name, content)
+        listed = [{"path": name, "hash": digest} for name, digest in resources.items()]
+        package.writestr(LIST, json.dumps({"resources": listed}))
+
+
+def test_nothing_in_a_wacz_file_is_passed_over(tmp_path):
+    content = b"WARC/1.1"
+    digests = {name: f"{name}:{hashlib.new(name, content).hexdigest()}" for name in ("md5", "sha512")}
+    members = {
+        f"archive/{name}": content for name in ("a.warc", "b.WARC.GZ", "c.warc", "d.warc", "e.warc", "f.xz", "g/")
+    }
+    members |= {"Archive/h.warc": content, "warcs/i.warc": content, "pages/pages.jsonl": content}
+    resources = {"archive/a.warc": digests["md5"], "archive/b.WARC.GZ": digests["sha512"].upper(), "archive/lost.warc": "",
+                 "archive/c.warc": "md5:" + "0" * 32, "archive/d.warc": "SHA256:" + "0" * 64, "archive/e.warc": "crc:0",
+                 "pages/lost.jsonl": ""}  # fmt: skip
+    write_package(tmp_path / "a.wacz", members, resources)
+    unpacked = [*unpack_wacz(tmp_path / "a.wacz", new_folder(tmp_path), Limits())]
+    problems = {warc.name: warc.problem.rpartition("(")[2].rstrip(")") for warc in unpacked}
+    assert problems == {
+        "archive/a.warc": "", "archive/b.WARC.GZ": "", "archive/c.warc": "digest_mismatch", "archive/d.warc": "digest_mismatch",
+        "archive/e.warc": "", LIST: "unsupported", "archive/f.xz": "unsupported", "archive/lost.warc": "not_found",
+        "Archive/h.warc": "", "warcs/i.warc": "",
+    }  # fmt: skip
+
+
+def test_a_wacz_file_that_lacks_a_listed_file_is_an_error_and_the_others_are_imported(root, held, windrow):  # noqa: F811
+    folder = root / "mixed"
+    (folder / "below").mkdir(parents=True)
+    warc = (held / "more/two.warc").read_bytes()
+    write_package(
+        folder / "below/part.WACZ", {"archive/two.WARC": warc}, {"archive/two.WARC": "", "archive/lost.warc": ""}
+    )
+    (folder / "ONE.WARC.GZ").write_bytes((held / "one.warc.gz").read_bytes())
+    (folder / "c.warc.xz").write_bytes(b"\xfd7zXZ\0")
+    output = windrow("run", folder)
+    assert output.code == 3
+    assert "archive/lost.warc: datapackage.json lists it, but the WACZ file lacks it (not_found)" in output.err
+    assert "c.warc.xz: files packed or named like this are not read (unsupported)" in output.err
+    assert len(summary(root, URLS)) > 1
+    assert ("http://b.example/cup",) in summary(root, URLS)
 
 
 def test_the_limits_of_zips_bound_what_is_unpacked(tmp_path):

@@ -38,6 +38,12 @@ def source(root: Path, text: str, name: str = "H-main") -> None:
     (root / "sources" / f"{name}.toml").write_text(f'collection = "drops"\n{text}')
 
 
+def test_a_file_of_a_source_may_end_in_upper_case(root):
+    source(root, 'url = "https://partner.example/"')
+    (root / "sources" / "H-main.toml").rename(root / "sources" / "H-main.TOML")
+    assert [configured.name for configured in load(root, environ={}).sources] == ["H-main"]
+
+
 def another_value(setting: Setting) -> tuple[str, str]:
     """Return a value that is not the default, as written in TOML and in the environment."""
     noun = setting.kind.noun

@@ -14,9 +14,10 @@ from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMa
 from windrow.adapters.takedown import takedown_line, unfinished_line
 from windrow.adapters.trial import DocumentFinding
 from windrow.clock import from_unix_time, now
+from windrow.config import Workspace
 from windrow.contract import Collection, FollowResult
 from windrow.contract.registry import columns
-from windrow.engine.captures.index_lines import IndexedCapture, explain_all
+from windrow.engine.captures.index_lines import IndexedCapture, explain_all, unindexed_rules
 from windrow.engine.captures.rules import ExplainedCapture
 from windrow.formats.text import counted, json_text, show
 from windrow.formats.url import normalise
@@ -149,6 +150,25 @@ def describe_capture(source: str, capture: ExplainedCapture | IndexedCapture) ->
     message = {"source": source, "from": capture.found_in, "attempt": capture.recorded.seq}
     rule_fields = {"reason": left_out.reason, "rule": left_out.rule} if left_out else {}
     return f"  {source}, the capture of {capture.found_in} at {started}: {verdict}", message | rule_fields
+
+
+def explain_unindexed(workspace: Workspace, ledger: Ledger, collection: Collection, name: str) -> Explanation | None:
+    """Describe what sources left out of WARC files without an index, as it may be captures of the address `name`.
+
+    Return None if nothing was left out, or `name` is not a web address.
+    """
+    url = normalise(name).url if name.startswith(("http://", "https://")) else ""
+    lines, messages = [f"{url}: it is not in {collection.name}"], []
+    for source in workspace.of(collection.name) if url else ():
+        for rule in unindexed_rules(ledger, collection, source):
+            example = f", such as {rule.url}" if rule.url else ""
+            captures = f"{counted(rule.lines, 'capture')} left out, perhaps of this address"
+            lines.append(
+                f"  {source.name}, in WARC files without an index: {captures}: {rule.rule} ({rule.reason}){example}"
+            )
+            fields = {"source": source.name, "captures": rule.lines, "reason": rule.reason, "rule": rule.rule}
+            messages.append(Message("capture", fields | {"example": rule.url}))
+    return Explanation(url, tuple(messages), tuple(lines)) if messages else None
 
 
 def _describe_index_line(source: str, capture: IndexedCapture) -> tuple[str, dict[str, Any]]:

@@ -285,7 +285,8 @@ class RecordAdapter:
             if address is None:
                 explanation = self._explain_taken_down(ledger, store, name) if store is not None else None
                 explanation = explanation or self._explain_not_taken(workspace, ledger, name, is_known=False)
-                return explanation or record_story.explain_host(ledger, self._collection.name, name)
+                explanation = explanation or record_story.explain_host(ledger, self._collection.name, name)
+                return explanation or record_story.explain_unindexed(workspace, ledger, self._collection, name)
             explanations = [
                 self._explain_address(ledger, store, address_of_source)
                 for address_of_source in ledger.addresses.of_sources(self._collection.name, address.digest)

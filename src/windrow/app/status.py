@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,7 +12,15 @@ from typing import NamedTuple
 from windrow.adapters.adapter import CountsRecords
 from windrow.app.changes import content_counts, count_skipped
 from windrow.app.item_states import StateCount, count_states
-from windrow.app.summary import Phases, ReasonCount, SessionSummary, SourceCount, count_reasons, summarise
+from windrow.app.summary import (
+    Phases,
+    ReasonCount,
+    SessionSummary,
+    SourceCount,
+    count_reasons,
+    is_damage,
+    summarise,
+)
 from windrow.clock import now
 from windrow.config import Workspace
 from windrow.contract.registry import capable, installed
@@ -23,6 +32,7 @@ from windrow.engine.steps.unread import UnreadCount, count_unread
 from windrow.ledger import Ledger
 from windrow.ledger.lease import is_certainly_dead
 from windrow.ledger.sessions import RuleCount
+from windrow.ledger.typed.captures import LeftOutRow
 from windrow.ledger.typed.sessions import SourceSession
 from windrow.model import Site, Source
 
@@ -86,6 +96,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
     number, counts = ledger.sessions.latest(), content_counts(workspace, ledger)
     reasons: list[tuple[str, int]] = [*ledger.items.by_reason(), *_attempt_reasons(ledger, sessions_by_source)]
     reasons += count_skipped(workspace, ledger, None).items()
+    reasons += [(count.reason, count.lines) for count in _damaged_captures(workspace, ledger)]
     return WorkspaceState(
         workspace=workspace.name,
         folder=workspace.root,
@@ -97,7 +108,7 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
         resting=_resting_files(workspace, frontiers),
         unread=tuple(count for collection in installed().values() for count in count_unread(ledger, collection)),
         waits=_service_waits(workspace, ledger),
-        left_out=_left_out_by_rules(workspace, frontiers),
+        left_out=(*_left_out_by_rules(workspace, frontiers), *_left_out_of_no_source(ledger)),
         errors=tuple(ledger.sessions.errors_of_no_source(number)) if number else (),
     )
 
@@ -105,6 +116,13 @@ def current_state(workspace: Workspace, ledger: Ledger, phases: Phases) -> Works
 def _left_out_by_rules(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RuleCount, ...]:
     sources = [source for source in workspace.sources if source.collection in frontiers]
     return tuple(rule for source in sources for rule in frontiers[source.collection].left_out(source.name))
+
+
+def _left_out_of_no_source(ledger: Ledger) -> list[RuleCount]:
+    """Return what collections left out besides what their sources did, such as records of a catalogue."""
+    tasks = ledger.sessions.left_out_of_no_source()
+    counts = (RuleCount.read(task.collection, task.reason, task.comment) for task in tasks)
+    return [count for count in counts if count]
 
 
 def _resting_files(workspace: Workspace, frontiers: Mapping[str, Frontier]) -> tuple[RestingFile, ...]:
@@ -125,6 +143,13 @@ def _attempt_reasons(
     last_sessions = {sessions[-1].session for sessions in sessions_by_source.values()}
     rows = [row for number in last_sessions if (row := ledger.sessions.get(number))]
     return [reason for row in rows for reason in count_session(ledger, row.span).reasons]
+
+
+def _damaged_captures(workspace: Workspace, ledger: Ledger) -> list[LeftOutRow]:
+    """Return how many index lines, and records of WARC files, of the configured sources are damaged, by reason."""
+    names = {(source.collection, source.name) for source in workspace.sources}
+    counts = ledger.captures.left_out_by_source()
+    return [count for count in counts if (count.collection, count.source) in names and is_damage(count.reason)]
 
 
 def running_process(ledger: Ledger) -> str:
@@ -149,7 +174,9 @@ def _source_states(
 ) -> tuple[SourceState, ...]:
     """Return the state of each source; `sessions_by_source` has the sessions that requested something from it."""
     frontiers = count_frontiers(ledger)
-    failing_files, failed_captures = ledger.mirrors.count_failing(), ledger.captures.failed_by_source()
+    failing_files, failed_captures = ledger.mirrors.count_failing(), Counter(ledger.captures.failed_by_source())
+    for damaged in _damaged_captures(workspace, ledger):
+        failed_captures[damaged.source] += damaged.lines
     adapters = capable(CountsRecords, {source.collection for source in workspace.sources})
     records_by_source = {name: adapter.holdings(workspace) for name, adapter in adapters.items()}
     summaries: dict[int, SessionSummary] = {}

@@ -10,12 +10,19 @@ from typing import NamedTuple
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, ReachedCount, SourceChange
 from windrow.app.item_states import count_reached
-from windrow.engine.source_counts import FrontierCount, OutcomeCount, SessionCounts, count_frontiers, count_session
+from windrow.engine.source_counts import (
+    NOT_REQUESTED,
+    FrontierCount,
+    OutcomeCount,
+    SessionCounts,
+    count_frontiers,
+    count_session,
+)
 from windrow.ledger import Ledger
 from windrow.ledger.sessions import RuleCount
 from windrow.ledger.typed.mirrors import RefusalCount
 from windrow.ledger.typed.sessions import TaskRow
-from windrow.reasons import Reason
+from windrow.reasons import BY_RULE, Reason
 
 ABOVE_EVERY_FACT = 2**62  # greater than the number of any fact
 Phases = Mapping[str, tuple[str, ...]]
@@ -155,7 +162,7 @@ def summarise(
     corrected = replace(counts, sources=_count_by_content(counts, visited, written))
     reasons: list[tuple[str, int]] = [(stop.reason, stop.number) for stop in stops if stop.reason]
     reasons += [(refusal.reason, refusal.number) for refusal in refusals]
-    reasons += (*counts.reasons, *content_counts.skipped(own_facts).items())
+    reasons += (*counts.reasons, *content_counts.skipped(own_facts).items(), *count_damaged(tasks))
     return SessionSummary(
         session=session.number,
         command=session.command,
@@ -178,17 +185,37 @@ def summarise(
 
 
 def count_left_out(tasks: Iterable[TaskRow]) -> tuple[RuleCount, ...]:
-    """Return how much rules and caps left out, by source and rule, from the comments of tasks."""
-    counts = (
-        RuleCount.read(task.source, task.reason, task.comment)
-        for task in tasks
-        if task.source and task.reason and task.comment and not task.failed
-    )
+    """Return how much rules and caps left out, by source and rule, from the comments of tasks.
+
+    Counts of a collection have its name in place of a source's.
+    """
+    counts = (_read_count(task) for task in tasks)
     return tuple(count for count in counts if count)
 
 
+def _read_count(task: TaskRow) -> RuleCount | None:
+    if task.failed or not task.reason or not task.comment:
+        return None
+    return RuleCount.read(task.source or task.collection, task.reason, task.comment)
+
+
+def count_damaged(tasks: Iterable[TaskRow]) -> list[tuple[str, int]]:
+    """Return (reason, number) of what was found but is damaged: index lines, records of WARC files, lists of news."""
+    counts = count_left_out(task for task in tasks if task.phase == 1)
+    return [(count.reason, count.addresses) for count in counts if is_damage(count.reason)]
+
+
+def is_damage(reason: str) -> bool:
+    """Return whether a reason for which something is left out means that it is damaged.
+
+    >>> is_damage("truncated"), is_damage("not_wanted"), is_damage("query_denied"), is_damage("capped")
+    (True, False, False, False)
+    """
+    return reason not in BY_RULE and reason not in NOT_REQUESTED and reason != Reason.CAPPED
+
+
 def _is_note(task: TaskRow) -> bool:
-    return bool(task.comment) and not task.failed and not task.source
+    return bool(task.comment) and not task.failed and not task.source and _read_count(task) is None
 
 
 def _note_text(task: TaskRow) -> str:

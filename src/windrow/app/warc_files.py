@@ -11,20 +11,22 @@ from zipfile import is_zipfile
 from windrow.adapters.adapter import ImportsWarc
 from windrow.archive import read_blocks
 from windrow.archive.wacz import WACZ_SUFFIX, is_wacz, unpack_wacz
-from windrow.archive.warc_reader import WARC_SUFFIXES, detect_form
+from windrow.archive.warc_reader import PACKED_SUFFIXES, WARC_SUFFIXES, detect_form
 from windrow.caps import LIST_FILE_BYTES
 from windrow.config import Workspace
 from windrow.contract.registry import capable
 from windrow.contract.registry import names as collection_names
-from windrow.engine.captures.foreign_captures import CDX_NAMES, files_below
-from windrow.engine.captures.warc_names import WarcNames
+from windrow.engine.captures.foreign_captures import CDX_NAMES
+from windrow.engine.captures.warc_names import WarcNames, files_below
 from windrow.engine.frontier import Preview, Waiting
 from windrow.engine.run import WarcFile
 from windrow.errors import ArchiveError, UsageError
 from windrow.formats.cdx import CaptureColumns, CdxFault, parse_lines
 from windrow.model import CdxLine, Limits
+from windrow.reasons import Reason
 from windrow.settings.setting import is_name
 
+_SUFFIXES = (*WARC_SUFFIXES, WACZ_SUFFIX)
 _MAX_LIST_SIZE = LIST_FILE_BYTES.number  # bytes
 _NOT_IN_SOURCE_NAME = re.compile(r"[^\w-]+", re.ASCII)
 
@@ -38,10 +40,11 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
     """Return the WARC files among names; () if no name is a file or a folder of WARC files.
 
     Names of sources and collections are skipped. A folder stands for all files below it whose suffix is that of a WARC
-    file, and a CDX or CDXJ file stands for the WARC files that its lines name. Any other file is a list of paths
-    relative to its own folder, one on each line. Each file is imported under the source `source`, or if that is empty,
-    under one named after the file. Raises UsageError for names that cannot be imported together, and if `source` is not
-    valid, or is set although no WARC file is named.
+    or WACZ file, in any letter case, and for packed ones, which have a `problem` later. A CDX or CDXJ file stands for
+    the WARC files that its lines name. Any other file is a list of paths relative to its own folder, one on each line.
+    Each file is imported under the source `source`, or if that is empty, under one named after the file. Raises
+    UsageError for names that cannot be imported together, and if `source` is not valid, or is set although no WARC file
+    is named.
     """
     harvestable_names = {*collection_names(), *(configured.name for configured in workspace.sources)}
     paths = [Path(name) for name in names if name not in harvestable_names]
@@ -69,30 +72,26 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
 
 
 def _is_importable(path: Path) -> bool:
-    return path.name.endswith((*WARC_SUFFIXES, WACZ_SUFFIX)) or path.is_file() or any(_warc_files_below(path))
+    return path.name.lower().endswith(_SUFFIXES) or path.is_file() or bool(files_below(path, _SUFFIXES))
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
-    """Yield the files that a path names: all WARC files below a folder, a WARC or WACZ file, or those of a list."""
+    """Yield the files that a path names: all below a folder, a WARC or WACZ file, or those of a list."""
     if path.is_dir():
-        warc_files = sorted(_warc_files_below(path))
+        warc_files = files_below(path, _SUFFIXES)
         if not warc_files:
-            raise UsageError(f"{path} contains no file whose name ends in {' or '.join(WARC_SUFFIXES)}")
-        yield from warc_files
+            raise UsageError(f"{path} contains no file whose name ends in {' or '.join(_SUFFIXES)}")
+        yield from (*warc_files, *files_below(path, PACKED_SUFFIXES))
     elif not path.is_file():
         raise UsageError(f"there is no file {path}")
     elif path.name.lower().endswith(CDX_NAMES):
         yield from _read_index(path)
-    elif path.name.endswith((*WARC_SUFFIXES, WACZ_SUFFIX)) or _is_warc(path) or is_wacz(path):
+    elif path.name.lower().endswith((*_SUFFIXES, *PACKED_SUFFIXES)) or _is_warc(path) or is_wacz(path):
         yield path
     elif is_zipfile(path):
         raise UsageError(f"{path} is a zip file without WARC files in a folder archive/, so it is not a WACZ file")
     else:
         yield from _read_list(path)
-
-
-def _warc_files_below(path: Path) -> Iterator[Path]:
-    return (file for ending in WARC_SUFFIXES for file in path.rglob(f"*{ending}") if file.is_file())
 
 
 def _is_warc(path: Path) -> bool:
@@ -130,7 +129,7 @@ def _read_index(path: Path) -> list[Path]:
     """
     instead = f"windrow run {quote(str(path.parent))}"
     warc_names = WarcNames()
-    warc_names.add(files_below(path.parent, WARC_SUFFIXES))
+    warc_names.add(files_below(path.parent, WARC_SUFFIXES, lambda _: None))  # a file that is not found is refused below
     named: dict[str, Path | None] = {}
     for block in read_blocks(path):
         for parsed in parse_lines(block.content.split(b"\n"), block.legend):
@@ -159,8 +158,8 @@ def _escape_path(path: Path) -> str:
 def _source_name(path: Path, other_sources: set[str]) -> str:
     """Return a name for a WARC file's source; no source of another collection has the same name."""
     stem = path.name
-    for ending in (*WARC_SUFFIXES, WACZ_SUFFIX):
-        stem = stem.removesuffix(ending)
+    for ending in _SUFFIXES:
+        stem = stem[: -len(ending)] if stem.lower().endswith(ending) else stem
     name = _NOT_IN_SOURCE_NAME.sub("-", stem).strip("-_")[:64] or "warc"
     return f"warc-{name}"[:64] if name in other_sources or not is_name(name) else name
 
@@ -185,7 +184,11 @@ def unpack_files(files: Sequence[WarcFile], folder: Path, limits: Limits) -> tup
 
 def _unpack(file: WarcFile, folder: Path, limits: Limits) -> Iterator[WarcFile]:
     """Yield the WARC files in a WACZ file, unpacked into the new folder `folder`; yield any other file unchanged."""
-    if not is_wacz(file.path) and (not file.path.name.endswith(WACZ_SUFFIX) or _is_warc(file.path)):
+    name = file.path.name.lower()
+    if name.endswith(PACKED_SUFFIXES) and not _is_warc(file.path):
+        yield file._replace(problem=f"files packed or named like this are not read ({Reason.UNSUPPORTED})")
+        return
+    if not is_wacz(file.path) and (not name.endswith(WACZ_SUFFIX) or _is_warc(file.path)):
         yield file
         return
     folder.mkdir()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
 from pathlib import Path
@@ -26,6 +26,7 @@ _FOLDER = "archive/"
 _LIST_NAME = "datapackage.json"
 _MAX_NAME_LENGTH = 60  # of an unpacked file, whose name may have 255 bytes
 _BLOCK_SIZE = 1 << 20  # bytes
+_ALGORITHMS = ("sha256", "sha512", "sha384", "sha1", "md5")  # of digests in the list of files
 
 
 class UnpackedWarc(NamedTuple):
@@ -40,28 +41,30 @@ class UnpackedWarc(NamedTuple):
 
 
 def is_wacz(path: Path) -> bool:
-    """Return whether a file is a zip with WARC files in its folder `archive`."""
+    """Return whether a file is a zip with WARC files in its folder `archive`, in any letter case."""
     try:
         with path.open("rb") as file:
             records, _ = read_directory(file, Limits())
     except (StepError, OSError):
         return False
-    return any(_is_warc_name(record.name) for record in records)
+    return any(_is_warc_name(record.name) and record.name.lower().startswith(_FOLDER) for record in records)
 
 
 def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWarc]:
-    """Unpack the WARC files of a WACZ file into a folder, and yield each of them.
+    """Unpack the WARC files of a WACZ file, in whichever folder of it, into a folder, and yield each of them.
 
-    A WARC file that is damaged, exceeds the limits for members of zips, or does not have the digest that
-    datapackage.json states, is yielded with its `problem`. If the WACZ file cannot be used, it is yielded itself, with
-    an empty name. Raises DiskFull unless `limits.free_space` bytes of the folder's disk stay free beside all WARC
-    files.
+    A WARC file that is damaged, exceeds the limits for members of zips, does not have the digest that datapackage.json
+    states, or is listed there but missing, is yielded with its `problem`; so is any other file in the folder `archive`.
+    If a digest cannot be computed, the file that states it has a `problem`, and the WARC file has none. If the WACZ
+    file cannot be used, it is yielded itself, with an empty name. Raises DiskFull unless `limits.free_space` bytes of
+    the folder's disk stay free beside all WARC files.
     """
     try:
         with path.open("rb") as file:
             members = read_members(file, limits, refuse_archives=False)
             digests = _read_digests(file, members)
             warc_members = [member for member in members if _is_warc_name(member.name)]
+            yield from _find_omissions(path, members, digests)
             if not warc_members:
                 yield UnpackedWarc("", path, f"it has no WARC file in a folder {_FOLDER} ({Reason.UNSUPPORTED})")
             size = sum(member.size for member in warc_members if member.reason is None)
@@ -77,15 +80,30 @@ def unpack_wacz(path: Path, folder: Path, limits: Limits) -> Iterator[UnpackedWa
 
 
 def _is_warc_name(name: str) -> bool:
-    return name.startswith(_FOLDER) and name.endswith(WARC_SUFFIXES)
+    return name.lower().endswith(WARC_SUFFIXES)
+
+
+def _find_omissions(path: Path, members: Sequence[ZipMember], digests: Mapping[str, str]) -> Iterator[UnpackedWarc]:
+    """Yield what will not be unpacked or verified, with its problem: missing WARC files, other files, odd digests."""
+    names = {member.name for member in members}
+    for name, digest in digests.items():
+        if _is_warc_name(name) and name not in names:
+            yield UnpackedWarc(name, path, f"{_LIST_NAME} lists it, but the WACZ file lacks it ({Reason.NOT_FOUND})")
+        elif _is_warc_name(name) and digest and digest.partition(":")[0].lower() not in _ALGORITHMS:
+            problem = f"{name} is imported without a check, as its digest {digest[:40]!r} is of an unknown kind"
+            yield UnpackedWarc(_LIST_NAME, path, f"{problem} ({Reason.UNSUPPORTED})")
+    for name in dict.fromkeys(member.name for member in members):
+        if name.lower().startswith(_FOLDER) and not name.endswith("/") and not _is_warc_name(name):
+            yield UnpackedWarc(name, path, f"it does not have the name of a WARC file ({Reason.UNSUPPORTED})")
 
 
 def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: str) -> str:
     """Unpack a member into the new file `target`; return why it cannot be used, or an empty text if it can.
 
-    `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored unless the algorithm is SHA-256.
+    `expected` is the digest that it should have, as `ALGORITHM:HEX`. It is ignored unless the algorithm is known.
     """
-    hasher = hashlib.sha256()
+    algorithm, _, expected_hex = expected.lower().partition(":")
+    hasher = hashlib.new(algorithm if algorithm in _ALGORITHMS else "sha256", usedforsecurity=False)
     try:
         with map_write_errors(target), target.open("xb") as out:
             for block in read_blocks(file, member):
@@ -93,7 +111,7 @@ def _unpack_member(file: BinaryIO, member: ZipMember, target: Path, expected: st
                 out.write(block)
     except StepError as error:
         return f"{error} ({error.reason})"
-    if expected.startswith("sha256:") and expected != f"sha256:{hasher.hexdigest()}":
+    if algorithm in _ALGORITHMS and expected_hex != hasher.hexdigest():
         return f"it differs from its digest in {_LIST_NAME} ({Reason.DIGEST_MISMATCH})"
     return ""
 

@@ -29,6 +29,10 @@ from windrow.reasons import Reason
 
 WARC_SUFFIXES = (".warc", ".warc.gz", ".warc.zst", ".arc", ".arc.gz")
 """The suffixes of the names of WARC and ARC files."""
+PACKED_SUFFIXES = tuple(
+    f"{suffix}{end}" for suffix in WARC_SUFFIXES for end in (".bz2", ".xz", ".lz4", ".zip", ".open")
+)
+"""The suffixes of the names of WARC files that are not read: packed in other ways, or still written by a crawler."""
 GZIP = b"\x1f\x8b\x08"
 ZSTD = (b"\x28\xb5\x2f\xfd", b"\x5d\x2a\x4d\x18")
 """The first bytes of a Zstandard file that begins with a frame, or with a dictionary for all frames."""

@@ -137,7 +137,7 @@ def read_files(root: Path) -> ConfigFiles:
 
 def _source_files(folder: Path) -> list[Path]:
     try:
-        paths = sorted(path for path in folder.iterdir() if path.suffix == ".toml" and path.name[:1] != ".")
+        paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".toml" and path.name[:1] != ".")
         not_a_file = next((path for path in paths if path.exists() and not path.is_file()), None)
         if paths:
             _refuse_foreign_owner(folder.stat(), folder, f"{SOURCES_FOLDER}/")

@@ -159,7 +159,7 @@ class Derived(NamedTuple):
     """What a derivation did, as one line, and its errors by source, with an empty name for errors of no source.
 
     `failed` is the number of failed tasks that the derivation itself wrote to the ledger. `left_out` counts what is
-    left out of the result, by source and rule.
+    left out of the result, by source and rule; the source is empty for what belongs to no source.
     """
 
     message: str

@@ -16,6 +16,9 @@ _DOCTYPE = re.compile(rb"<!DOCTYPE\s[^\[\]<>]*>")
 _NAMED_REFERENCE = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos);)[A-Za-z][A-Za-z0-9]{1,30};")
 
 
+_NAMES = ("name", "string-name", "name-alternatives/name", "name-alternatives/string-name")  # of an author
+
+
 class JatsArticle(NamedTuple):
     """An article; missing texts are empty. `references` has the whole text of each reference, perhaps with a DOI."""
 
@@ -39,9 +42,10 @@ def read_jats(content: bytes, limits: Limits) -> JatsArticle:
     meta = front.find("article-meta")
     if meta is None:
         meta = front
-    references = [text for reference in article.iterfind("back/ref-list/ref") if (text := _text(reference))]
+    references = [text for reference in article.iterfind("back//ref-list/ref") if (text := _text(reference))]
+    titles = [meta.find("title-group/article-title"), *meta.iterfind("title-group/subtitle")]
     return JatsArticle(
-        _text(meta.find("title-group/article-title")), tuple(_authors(meta)), _text(meta.find("abstract")),
+        ": ".join(filter(None, map(_text, titles))), tuple(_authors(meta)), _text(meta.find("abstract")),
         _text(meta.find("article-id[@pub-id-type='doi']")), _text(front.find(".//journal-title")),
         _text(meta.find("pub-date/year")), tuple(references), _paragraphs(article.find("body")),
     )  # fmt: skip
@@ -52,9 +56,11 @@ def _authors(meta: Any) -> list[str]:
     for contributor in meta.iterfind("contrib-group/contrib"):
         if contributor.get("contrib-type", "author") != "author":
             continue
-        surname = _text(contributor.find("name/surname"))
-        given_names, group = _text(contributor.find("name/given-names")), _text(contributor.find("collab"))
-        name = f"{given_names} {surname}".strip() if surname else group
+        person = next((element for path in _NAMES if (element := contributor.find(path)) is not None), None)
+        surname = "" if person is None else _text(person.find("surname"))
+        given_names = _text(person.find("given-names")) if person is not None and surname else ""
+        group = _text(contributor.find("collab")) or _text(contributor.find("collab-alternatives/collab"))
+        name = f"{given_names} {surname}".strip() or _text(person) or group
         names += [name] if name else []
     return names
 

@@ -35,7 +35,11 @@ class CaptureWriter:
         self._batch.database.execute("capture_index_begin", collection, source, index_name, rules)
         index = TypedCaptures(self._batch.database).index(collection, source, index_name)
         assert index is not None
-        self._batch.database.execute("capture_index_forget_counts", index.id)
+        self.forget_counts(index.id)
+
+    def forget_counts(self, index: int) -> None:
+        """Forget how many lines of an index rules left out."""
+        self._batch.database.execute("capture_index_forget_counts", index)
 
     def record_progress(self, index: int, position: int, seen: int) -> None:
         """Record the position up to which an index was read, and add `seen` to the number of lines read."""

@@ -123,6 +123,14 @@ ON CONFLICT DO UPDATE SET lines = lines + excluded.lines;
 -- Return how many lines of an index each rule left out, the greatest number first.
 SELECT reason, rule, lines, url FROM capture_left_out WHERE capture_index = :index ORDER BY lines DESC, reason, rule;
 
+-- row: LeftOutRow
+-- The number of lines of a source's indexes that were left out for one reason.
+
+-- def left_out_by_source() -> list[LeftOutRow]
+-- Return how many lines of indexes and records of WARC files were left out, by source and reason.
+SELECT i.collection, i.source, l.reason, sum(l.lines) AS "lines: int"
+FROM capture_left_out l JOIN capture_index i ON i.id = l.capture_index GROUP BY i.collection, i.source, l.reason;
+
 -- def taken(collection: str, place: ArchivePlace) -> int
 -- Return the attempt in which a collection took the record at a place, or 0.
 SELECT coalesce((SELECT attempt FROM captured

@@ -76,6 +76,18 @@ AND NOT EXISTS (
     SELECT 1 FROM task u WHERE u.collection = t.collection AND u.phase >= t.phase AND u.session > t.session
 ) ORDER BY t.seq;
 
+-- row: LeftOutTask
+-- A task without a source that counts what was left out, in the form of `RuleCount`.
+
+-- def left_out_of_no_source() -> list[LeftOutTask]
+-- Return the last such tasks of each collection and phase that has tasks without a source.
+SELECT t.collection, e.reason AS "reason: Reason", e.comment AS "comment: str" FROM task t JOIN task_end e ON e.task = t.seq
+WHERE t.source = '' AND t.collection <> '' AND e.failed = 0 AND e.reason IS NOT NULL AND e.comment IS NOT NULL
+AND NOT EXISTS (
+    SELECT 1 FROM task u
+    WHERE u.source = '' AND u.collection = t.collection AND u.phase = t.phase AND u.session > t.session
+) ORDER BY t.seq;
+
 -- row: SourceSession
 -- A session at one source.
 -- `failed` is the number of its tasks that failed or never ended, `ended` the time when the latest one ended.

@@ -6,11 +6,13 @@ import gzip
 import json
 import os
 from contextlib import closing
+from errno import EACCES
 from pathlib import Path
 
 import pytest
 
 from tests.collections.papers.library import Library, Shelf, pdf, sha1
+from windrow.app import Windrow as App
 from windrow.cli import main
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import bring_up_to_date, open_rows
@@ -60,7 +62,7 @@ def put(path: Path, content: bytes, at: int = 1) -> None:
 
 def test_works_leave_when_their_file_does_and_the_counts_of_each_file_are_reported(library):
     works = library.root / "works"
-    put(works / "a.jsonl", work(0) + b"\noops\n[]\n" + json.dumps({"id": "no title"}).encode())
+    put(works / "a.jsonl", work(0) + b"\noops\n7\n" + json.dumps({"id": "no title"}).encode())
     put(works / "b.jsonl", work(1))
     assert not library.run().failed
     assert matched(library) == ["10.5000/0", "10.5000/1"]
@@ -137,6 +139,27 @@ def test_a_catalogue_that_is_not_there_is_a_failure_and_keeps_its_works(library,
     assert "no catalogue is configured, but the index has 1 work" in update(library)[0]
 
 
+def test_linked_folders_are_read_and_folders_that_cannot_be_read_keep_their_works(library, monkeypatch):
+    linked = library.root / "elsewhere" / "deep"
+    linked.mkdir(parents=True)
+    (linked / "loop").symlink_to(library.root / "works")
+    (library.root / "works" / "link").symlink_to(library.root / "elsewhere")
+    put(linked / "a.jsonl", work(0))
+    library.run()
+    assert matched(library) == ["10.5000/0", None]
+    scan = os.scandir
+
+    def refuse(path):
+        if Path(path).name == "deep":
+            raise PermissionError(EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    put(library.root / "works" / "b.jsonl", work(1))
+    assert f"{library.root}/works/link/deep cannot be read: Permission denied" in update(library)[1]
+    assert matched(library) == ["10.5000/0", "10.5000/1"]
+
+
 def test_the_files_of_the_catalogue_are_exported(library, tmp_path):
     put(library.root / "works" / "a.jsonl", work(0) + b"\noops")
     library.run()
@@ -145,6 +168,27 @@ def test_the_files_of_the_catalogue_are_exported(library, tmp_path):
         assert export.write(library.workspace(), "tsv", output) == 1
     fields = (tmp_path / "out.tsv").read_text().rstrip("\n").split("\t")
     assert fields == [str(library.root / "works" / "a.jsonl"), "1", "1 record refused: bad_line 1", ""]
+
+
+def test_refused_records_and_files_are_in_the_summary_and_in_status_until_they_are_repaired(library):
+    app = App(library.workspace().root)
+    put(library.root / "works" / "a.jsonl", work(0) + b"\noops\nagain")
+    put(library.root / "works" / "notes", b"Works of 2026.\n")
+    for _ in range(2):
+        library.run()
+        state = app.status()
+        assert state.last is not None
+        assert state.last.warnings == 0
+        refused = [(count.source, count.reason, count.addresses, count.example) for count in state.left_out]
+        assert refused == [
+            ("papers", "bad_line", 2, f"{library.root}/works/a.jsonl"),
+            ("papers", "unsupported", 1, f"{library.root}/works/notes"),
+        ]
+        assert state.last.left_out == state.left_out
+    put(library.root / "works" / "a.jsonl", work(0), 2)
+    (library.root / "works" / "notes").unlink()
+    library.run()
+    assert app.status().left_out == ()
 
 
 def test_works_that_lose_authors_are_counted(library):
@@ -180,3 +224,5 @@ def test_check_names_rows_whose_cells_were_altered(library):
     assert faults() == [f"{message}{key.decode()}: file:size, text0:pages, match0:doi"]
     ADAPTER.replay(library.workspace(), library.setup(), Progress(None))
     assert faults() == []
+    library.section += '\ntei_json = "later"'
+    assert faults() == ["the rows are not compared: they are from before a change of the settings or the catalogue"]

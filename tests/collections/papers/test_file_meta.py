@@ -41,6 +41,9 @@ def test_a_large_file_is_read_in_blocks_and_bounded():
         (b"<!DOCTYPE html><html>", "text/html", "text/html"),
         (b'<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml">', "application/xhtml+xml", "text/xml"),
         (b'<?xml version="1.0"?><article article-type="x">', "application/jats+xml", "text/xml"),
+        (b'<?xml version="1.0"?>\n<!-- ' + b"x" * 9_000 + b" --><article>", "application/jats+xml", "text/xml"),
+        (b'<!DOCTYPE article PUBLIC "a" "b"><article>', "application/jats+xml", "text/xml"),
+        (b"<?xml version='1.0'?>" + b"<!--" * 5_000 + b"-->" * 5_000 + b"<articles/>", "text/xml", "text/xml"),
         (b"<?xml version='1.0'?><a/>", "text/xml", "text/xml"),
         (b"\x1f\x8b\x08", "application/gzip", "application/gzip"),
         (b"PK\x03\x04", "application/zip", "application/zip"),
@@ -51,6 +54,6 @@ def test_a_large_file_is_read_in_blocks_and_bounded():
     ],
 )
 def test_types_are_told_by_bytes_not_by_words(head, mime, magic_mime):
-    meta = file_meta(io.BytesIO(head), 1000)
+    meta = file_meta(io.BytesIO(head), 1 << 20)
     assert (meta["mime"], meta["magic_mime"]) == (mime, magic_mime)
-    assert sniff_type(head)[0] == magic_mime
+    assert sniff_type(head[:4096])[0] == magic_mime

@@ -365,8 +365,9 @@ def test_a_pdf_without_its_extra_says_the_command_and_is_counted_as_unread(monke
     task = Task(
         Item(1, "papers", "attempt", "http://x/"), io.BytesIO(pdf("A paper that nobody reads")), Limits(), {}, {}
     )
-    (observation,) = extract(task)
+    observation, skip = extract(task)
     assert is_declined(observation.value)
+    assert skip.reason is Reason.UNSUPPORTED
     assert (
         observation.value["text"]["status"]["reason"] == "reading PDF needs the extra 'pdf': pip install 'windrow[pdf]'"
     )

@@ -433,6 +433,10 @@ def test_a_run_that_is_killed_anywhere_goes_on_to_the_same_rows(tmp_path, store,
     assert killed.rows() == wanted
     ledger = Ledger(killed.workspace().ledger)
     assert list(ADAPTER.check(killed.workspace(), ledger)) == []
+    with rows_module.open_rows(ADAPTER._paper_settings(killed.workspace())) as table:
+        table.put([Put(min(wanted).encode(), {"file:size": b"12345678"}, ("file:mime",))])
+    (fault,) = ADAPTER.check(killed.workspace(), ledger)
+    assert fault.problem.endswith(f"such as that of {min(wanted)}: file:mime, file:size")
     ledger.close()
 
 

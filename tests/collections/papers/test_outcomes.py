@@ -8,7 +8,9 @@ import json
 import os
 import tarfile
 import threading
+import zlib
 from collections import Counter
+from contextlib import closing
 
 import grobid_tei_xml
 import pytest
@@ -17,9 +19,12 @@ from tests.collections.papers.library import Library, Shelf, pdf, sha1
 from tests.collections.papers.test_grobid import TEI, XML
 from tests.collections.papers.test_harvest import exported
 from tests.requests.workshop import Server
+from windrow.app import Windrow as App
+from windrow.app.summary import summarise
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.adapter.rows import read_settings
 from windrow.collections.papers.columns import decode_row
+from windrow.contract.registry import phases
 from windrow.engine.crawl import crawling
 from windrow.engine.progress import Progress
 from windrow.ledger import Ledger
@@ -59,6 +64,65 @@ def test_fulltext_of_other_kinds_has_a_row_and_is_declined_by_the_extractor(tmp_
     assert "only PDF and JATS are extracted" in workspace.why(sha1(HTML)) + json.dumps(
         [json.loads(line) for line in exported(workspace, "paper-versions", "jsonl").splitlines()]
     )
+
+
+@pytest.fixture(scope="module")
+def damaged(tmp_path_factory) -> App:
+    """Harvest a WARC file without an index, in which much is damaged, and an index without a line that can be read."""
+    root = tmp_path_factory.mktemp("damaged")
+    shelf = shelf_of(root, {"good": pdf("A careful measure of everything"), "cut": pdf("A measure that was cut")[:300]})
+    shelf.put("http://example.org/blank.pdf", pdf("", stream=zlib.compress(b" ")))
+    shelf.put("http://example.org/cut.xml", JATS[:-30], mime="application/jats+xml")
+    shelf.put("http://example.org/a.ps", POSTSCRIPT, mime="application/postscript")
+    shelf.put("http://example.org/a.png", b"\x89PNG", mime="image/png")
+    shelf.put("http://example.org/undated.pdf", pdf("A measure without a day"), at="2020-13-02T03:04:05Z")
+    start = shelf.path.stat().st_size
+    shelf.put("http://example.org/broken.pdf", pdf("A measure that is broken"))
+    shelf.path.write_bytes(
+        shelf.path.read_bytes()[: start + 200] + b"\xff" * 60 + shelf.path.read_bytes()[start + 260 :]
+    )
+    for name in ("a.WARC.XZ", "b.wacz"):
+        (root / "warcs" / name).write_bytes(b"")
+    (root / "bad.cdx").write_text("junk\n" * 3)
+    index = f'[source.index]\ncollection = "papers"\ncdx = ["{root}/bad.cdx"]\n'
+    Library(root, "", f'warc = ["{root}/warcs"]\n{index}').workspace()
+    app = App(root)
+    app.run()
+    return app
+
+
+def test_damaged_records_lines_and_papers_are_counted_as_failed_until_they_are_repaired(damaged):
+    for _ in range(2):
+        status = damaged.status()
+        assert status.last is not None
+        counts = {reason.reason: reason.items for reason in status.reasons}
+        assert {"bad_date": 1, "bad_line": 3}.items() <= counts.items()
+        assert "corrupt" in counts
+        failed = {source.source: source.failed for source in status.sources}
+        assert failed == {"shelf": 2, "index": 3}
+        assert status.last.exit_code == 3
+        assert "bad.cdx: nothing in it can be read: bad_line" in " ".join(status.last.errors)
+        damaged.run()  # reads nothing anew
+    (damaged.config.root / "bad.cdx").unlink()
+    damaged.run()
+    assert {source.failed for source in damaged.status().sources} == {0, 2}, "a file that is gone has nothing damaged"
+
+
+def test_the_run_reports_damage_and_papers_that_cannot_be_read(damaged):
+    with closing(Ledger(damaged.config.ledger)) as ledger:
+        summary = summarise(ledger, 1, phases())
+    assert {"bad_date": 1, "bad_line": 3}.items() <= {count.reason: count.items for count in summary.reasons}.items()
+    rules = {(count.reason, count.rule) for count in summary.left_out}
+    reasons = {reason for reason, _ in rules}
+    assert reasons == {"corrupt", "not_well_formed", "no_text", "unsupported", "bad_date", "bad_line"}
+    (unread,) = [count for count in summary.left_out if "WACZ" in count.rule]
+    assert (unread.addresses, unread.example.rpartition("/")[2]) == (2, "a.WARC.XZ")
+
+
+def test_why_reports_what_was_left_out_of_warc_files_without_an_index(damaged):
+    text = "\n".join(damaged.why("http://example.org/other.pdf").explained[0].lines)
+    assert "shelf, in WARC files without an index: 1 capture left out, perhaps of this address: its media type" in text
+    assert "such as http://example.org/a.png" in text
 
 
 def test_captures_of_one_file_are_one_row_and_revisits_are_found_by_their_originals(tmp_path):

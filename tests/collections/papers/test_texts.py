@@ -13,22 +13,27 @@ from tests.collections.papers.test_failing_service import by_name, library, pape
 from tests.collections.papers.test_grobid import TEI, XML
 from windrow.collections.papers.adapter import ADAPTER
 from windrow.collections.papers.columns import decode_row
+from windrow.collections.papers.extract import extract
+from windrow.contract import Task
 from windrow.errors import StepError
 from windrow.formats.jats import read_jats
-from windrow.model import Limits
+from windrow.model import Item, Limits
 from windrow.reasons import Reason
 
 JATS = b"""<?xml version="1.0"?>
 <!DOCTYPE article PUBLIC "-//NLM//DTD JATS (Z39.96) v1.2 20190208//EN" "JATS-archivearticle1.dtd">
 <article article-type="research-article"><front><journal-meta><journal-title-group><journal-title>A journal</journal-title>
 </journal-title-group></journal-meta><article-meta><article-id pub-id-type="doi">10.5000/JATS</article-id>
-<title-group><article-title>Effects of <italic>&beta;</italic>-waves on the whole thing</article-title></title-group>
+<title-group><article-title>Effects of <italic>&beta;</italic>-waves</article-title><subtitle>on the whole thing</subtitle></title-group>
 <contrib-group><contrib contrib-type="author"><name><surname>Lee</surname><given-names>Ann</given-names></name></contrib>
 <contrib contrib-type="editor"><name><surname>No</surname></name></contrib>
+<contrib><name-alternatives><name><surname>Berg</surname><given-names>Bo</given-names></name></name-alternatives></contrib>
+<contrib><string-name>C. Dee</string-name></contrib>
 <contrib contrib-type="author"><collab>The Group</collab></contrib></contrib-group>
 <pub-date><year>2004</year></pub-date><abstract><p>We measured.</p></abstract></article-meta></front>
 <body><sec><title>Methods</title><p>With a   rod.</p></sec></body>
-<back><ref-list><ref id="r1"><mixed-citation>A. Writer. On measure, 1999. doi:10.5000/ref</mixed-citation></ref></ref-list></back>
+<back><ref-list><ref-list><ref id="r1"><mixed-citation>A. Writer. On measure, 1999. doi:10.5000/ref</mixed-citation></ref>
+</ref-list></ref-list></back>
 </article>"""
 
 CITED = """<back><div type="references"><listBibl><biblStruct xml:id="b0"><analytic><title level="a" type="main">A measure of all
@@ -104,7 +109,8 @@ def test_a_jats_article_has_metadata_text_references_and_a_match(tmp_path):
     library.run()
     row = decode_row(library.rows()[f"sha1:{sha1(JATS)}"])
     info = row["text0:tinfo"]
-    assert (info["title"], info["authors"]) == ("Effects of \u03b2-waves on the whole thing", ["Ann Lee", "The Group"])
+    title = "Effects of \u03b2-waves: on the whole thing"
+    assert (info["title"], info["authors"]) == (title, ["Ann Lee", "Bo Berg", "C. Dee", "The Group"])
     assert (info["doi"], info["journal"], info["date"], info["abstract"]) == (
         "10.5000/jats",
         "A journal",
@@ -124,6 +130,19 @@ def test_a_jats_article_has_metadata_text_references_and_a_match(tmp_path):
     assert [(row["text"], row["doi"]) for row in references] == [
         ("A. Writer. On measure, 1999. doi:10.5000/ref", "10.5000/ref")
     ]
+
+
+def test_what_caps_cut_from_an_abstract_and_references_is_counted():
+    long_abstract = JATS.replace(b"We measured.", b"We measured. " * 2_000).replace(b"1999", b"1999 " * 1_000)
+    task = Task(Item(1, "papers", "attempt", ""), io.BytesIO(long_abstract), Limits(), {}, {})
+    observation, *skips = extract(task)
+    status, info = observation.value["text"]["status"], observation.value["text"]["info"]
+    assert status["reason"] == "CUT"
+    assert (len(info["abstract"]), [len(reference) for reference in info["references"]]) == (20_000, [4_000])
+    assert {(skip.reason, skip.message): skip.number for skip in skips} == {
+        ("capped", "more than 20,000 characters of an abstract without GROBID"): 5_999,
+        ("capped", "more than 4,000 characters of a reference without GROBID"): 1_040,
+    }
 
 
 def test_xml_that_is_not_jats_or_has_a_dtd_of_its_own_is_refused():

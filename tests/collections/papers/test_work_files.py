@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+from contextlib import closing
 
 import pytest
 
 from windrow.collections.papers.catalogue import CatalogueRecord, parse_record
 from windrow.collections.papers.database.index import CatalogueIndex
-from windrow.collections.papers.matching import STUBS
-from windrow.collections.papers.work_files import read_works
+from windrow.collections.papers.matching import STUBS, Paper
+from windrow.collections.papers.work_files import DeletedWork, read_works
 from windrow.errors import StepError, UsageError
 
 CROSSREF = {
@@ -47,6 +48,15 @@ PUBMED = b"""<?xml version="1.0"?>
 <PubmedData><ArticleIdList><ArticleId IdType="doi">10.5000/E</ArticleId></ArticleIdList></PubmedData></PubmedArticle>
 </PubmedArticleSet>
 """
+BOOKS = b"""<PubmedArticleSet><PubmedBookArticle><BookDocument><PMID Version="1">90</PMID>
+<ArticleIdList><ArticleId IdType="doi">10.5000/F</ArticleId></ArticleIdList>
+<Book><BookTitle book="b">The whole <i>book</i></BookTitle><PubDate><Year>2007</Year><Month>05</Month></PubDate>
+<AuthorList Type="editors"><Author><LastName>Ed</LastName></Author></AuthorList>
+<AuthorList Type="authors"><Author><LastName>Lee</LastName><Initials>A</Initials></Author></AuthorList></Book>
+</BookDocument></PubmedBookArticle><PubmedBookArticle><BookDocument><PMID>91</PMID><Book><BookTitle>The whole book</BookTitle></Book>
+<ArticleTitle>A chapter.</ArticleTitle><AuthorList><Author><LastName>Berg</LastName></Author></AuthorList></BookDocument>
+</PubmedBookArticle><DeleteCitation><PMID Version="1">88</PMID><PMID>7</PMID></DeleteCitation></PubmedArticleSet>
+"""
 
 
 def lines(*records: dict) -> bytes:
@@ -78,6 +88,9 @@ def test_the_records_of_each_catalogue_are_read():
         ("5.json", json.dumps(CROSSREF, indent=2).encode(), ["10.5000/a"]),
         ("6.json", json.dumps(CROSSREF).encode(), ["10.5000/a"]),
         ("long.jsonl", json.dumps(CROSSREF | {"abstract": "x" * 200_000}).encode() + b"\n" + lines(SCHOLAR), ["10.5000/a", "s2:7"]),
+        ("pages.jsonl", lines({"message": {"items": [CROSSREF, CROSSREF]}}, {"results": [SCHOLAR]}, {"data": [DATACITE]}, ARXIV),
+         ["10.5000/a", "10.5000/a", "s2:7", "10.5000/b", "arxiv:0908.0054"]),
+        ("long pages.json", lines({"meta": "x" * 70_000, "results": [SCHOLAR]}, {"results": [ARXIV]}), ["s2:7", "arxiv:0908.0054"]),
         ("pubmed25n0001.xml", PUBMED, ["pmid:88", "pmid:89"]),
         ("empty.json", b"", []),
     ],
@@ -101,6 +114,60 @@ def test_an_article_of_pubmed_has_its_title_people_year_and_identifiers(tmp_path
         ("doi:10.5000/d", "pmid:88"),
     )
     assert second.identifiers == ("doi:10.5000/e", "pmid:89")
+
+
+def test_books_of_pubmed_are_read_and_deleted_citations_named(tmp_path):
+    (tmp_path / "books.xml").write_bytes(BOOKS)
+    book, chapter, *deleted = read_works(tmp_path / "books.xml")
+    assert parse_record(book) == CatalogueRecord(
+        "pmid:90", "The whole book", ("A Lee",), 2007, "", "book", ("doi:10.5000/f", "pmid:90")
+    )
+    assert parse_record(chapter) == CatalogueRecord(
+        "pmid:91", "A chapter", ("Berg",), None, "The whole book", "book-chapter", ("pmid:91",)
+    )
+    assert deleted == [DeletedWork("pmid:88"), DeletedWork("pmid:7")]
+
+
+def test_a_deleted_citation_removes_its_work_until_the_file_that_deletes_it_is_removed(tmp_path):
+    def names() -> set[str]:
+        paper = Paper("", "", identifiers=("pmid:88", "pmid:89", "pmid:90"))
+        return {work.name for work in index.candidates(paper)}
+
+    for name, content in {"1.xml": PUBMED, "2.xml": BOOKS}.items():
+        (tmp_path / name).write_bytes(content)
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        index.import_file("1.xml", "1", read_works(tmp_path / "1.xml"))
+        assert names() == {"pmid:88", "pmid:89"}
+        file = index.import_file("2.xml", "1", read_works(tmp_path / "2.xml"))
+        assert (file.works, file.deleted, file.refused, index.count()) == (2, 2, {}, 4)
+        assert names() == {"pmid:89", "pmid:90"}
+        index.import_file("3.jsonl", "1", [DeletedWork("pmid:89"), {"id": "pmid:89", "title": "Anew", "pmid": "89"}])
+        assert names() == {"pmid:89", "pmid:90"}, "the file gives the work again"
+        index.import_file("3.jsonl", "2", [{"id": "pmid:89", "title": "Anew", "pmid": "89"}, DeletedWork("pmid:89")])
+        assert names() == {"pmid:90"}
+        index.remove_file("2.xml")
+        assert names() == {"pmid:88"}
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (json.dumps({"message": {"items": [CROSSREF] * 3}}).encode()[:-40], "not a whole document"),
+        (json.dumps({"items": [CROSSREF] * 3}, indent=1).encode()[:-40], "not a whole document"),
+        (json.dumps([CROSSREF] * 3, indent=1).encode()[:-40], "not a whole document"),
+        (b"[\n" + lines(CROSSREF) + b",\n" + lines(SCHOLAR), "not a whole document"),
+        (lines(CROSSREF, DATACITE)[:-9], "ends within a record"),
+        (b"<html>Sorry, too many requests</html>", "is XML, but not a list of PubMed articles"),
+        (b"Sorry, too many requests", "is neither JSON nor XML"),
+    ],
+)
+def test_a_file_that_cannot_be_read_any_more_keeps_what_it_gave(tmp_path, content, problem):
+    (tmp_path / "works").write_bytes(content)
+    with closing(CatalogueIndex(tmp_path / "catalogue.db", stubs=STUBS)) as index:
+        index.import_file("works", "1", [CROSSREF, SCHOLAR])
+        file = index.import_file("works", "2", read_works(tmp_path / "works"))
+        assert (file.works, index.count(), file.stamp, file.problem_stamp) == (2, 2, "1", "2")
+        assert problem in file.problem
 
 
 def test_files_of_other_kinds_are_refused_and_broken_ones_are_problems(tmp_path):

@@ -12,7 +12,15 @@ from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, NamedTuple
 
-from windrow.caps import BIBLIOGRAPHY, PAPER_REFERENCES, PAPER_TEXT_BYTES, SEARCHED_CHARACTERS, Excess
+from windrow.caps import (
+    BIBLIOGRAPHY,
+    PAPER_ABSTRACT,
+    PAPER_REFERENCE,
+    PAPER_REFERENCES,
+    PAPER_TEXT_BYTES,
+    SEARCHED_CHARACTERS,
+    Excess,
+)
 from windrow.collections.papers.capture_rules import HTML, JATS, PDF, POSTSCRIPT, UNKNOWN, XML, wanted_types
 from windrow.collections.papers.grobid import (
     MAX_REQUESTS,
@@ -31,14 +39,14 @@ from windrow.errors import MissingExtra, StepError
 from windrow.formats import pdf
 from windrow.formats.jats import read_jats
 from windrow.formats.pdf import PdfLine, PdfPages
-from windrow.reasons import Reason
+from windrow.formats.text import counted
+from windrow.reasons import OWN_FAULTS, Reason
 
 PRODUCER = "windrow text0 2"
 MAX_PAGES_SIZE = PAPER_TEXT_BYTES.number
 """The maximum size of `text0:pages`, in bytes; longer texts are cut."""
 
-_MAX_REFERENCES, _MAX_FIELD_CHARACTERS = PAPER_REFERENCES.number, 1_000
-_MAX_ABSTRACT_CHARACTERS, _MIN_REFERENCE_CHARACTERS = 4_000, 20
+_MAX_TITLE_CHARACTERS, _MIN_REFERENCE_CHARACTERS = 1_000, 20
 _MIN_TITLE_LETTERS, _MIN_LETTERS = 12, 4  # of a usable title, and of a line that may be a title
 _SIZE_SHARE = 0.85  # the least size of letters in a further line of a title, as a share of its largest
 
@@ -87,8 +95,10 @@ def guess_metadata(document: PdfPages) -> Guess:
     if len(encoded) > MAX_PAGES_SIZE:
         text = encoded[:MAX_PAGES_SIZE].decode("utf-8", "ignore")
     references, left_out = _guess_references(text)
-    left_out = (*document.left_out, *PAPER_TEXT_BYTES.find_excess(len(encoded)), *left_out)
     first_pages = "\n".join(document.pages[:2])
+    abstract = _guess_abstract(first_pages)
+    left_out = (*document.left_out, *PAPER_TEXT_BYTES.find_excess(len(encoded)), *left_out)
+    left_out = (*left_out, *PAPER_ABSTRACT.find_excess(len(abstract)))
     title, lines_below = _guess_title(document)
     has_text = bool(text.strip())
     status = {"status": "success" if has_text else "no-text", "method": "heuristic", "producer": PRODUCER}
@@ -101,7 +111,7 @@ def guess_metadata(document: PdfPages) -> Guess:
     info: dict[str, Any] = {
         "title": title or None,
         "authors": list(_guess_authors(lines_below)),
-        "abstract": _guess_abstract(first_pages) or None,
+        "abstract": abstract[: PAPER_ABSTRACT.number] or None,
         "doi": _find_doi(first_pages) or None,
         "arxiv_id": _find_arxiv_id(first_pages) or None,
         "references": references,
@@ -132,7 +142,7 @@ def _guess_title(document: PdfPages) -> tuple[str, Sequence[PdfLine]]:
     while last + 1 < len(lines) and lines[last + 1].size >= _SIZE_SHARE * largest and last - first < 4:
         last += 1
     largest_text = " ".join(" ".join(line.text.split()) for line in lines[first : last + 1])
-    return title or largest_text[:_MAX_FIELD_CHARACTERS], lines[last + 1 :]
+    return title or largest_text[:_MAX_TITLE_CHARACTERS], lines[last + 1 :]
 
 
 def _guess_authors(lines: Sequence[PdfLine]) -> Iterator[str]:
@@ -152,7 +162,7 @@ def _guess_abstract(text: str) -> str:
         return ""
     end = _NEXT_HEADING.search(text, heading.end())
     passage = text[heading.end() : end.start() if end else heading.end() + 3_000]
-    return " ".join(passage.split())[:_MAX_ABSTRACT_CHARACTERS]
+    return " ".join(passage.split())
 
 
 def _find_doi(text: str) -> str:
@@ -181,16 +191,27 @@ def _guess_references(text: str) -> tuple[list[str], tuple[Excess, ...]]:
     else:
         entries = re.split(r"(?<=[.\]])\s*\n(?=[A-Z])", bibliography)
     lines = (" ".join(_ENTRY_NUMBER.sub("", entry, count=1).split()) for entry in entries)
-    references = [line[:_MAX_FIELD_CHARACTERS] for line in lines if len(line) > _MIN_REFERENCE_CHARACTERS]
-    left_out = (*BIBLIOGRAPHY.find_excess(len(text) - start_of_list), *PAPER_REFERENCES.find_excess(len(references)))
-    return references[:_MAX_REFERENCES], left_out
+    references, left_out = _cut_references([line for line in lines if len(line) > _MIN_REFERENCE_CHARACTERS])
+    return references, (*BIBLIOGRAPHY.find_excess(len(text) - start_of_list), *left_out)
+
+
+def _cut_references(references: Sequence[str]) -> tuple[list[str], tuple[Excess, ...]]:
+    """Return the first references, each with its first characters, and a description of what exceeds the caps."""
+    kept, most = references[: PAPER_REFERENCES.number], PAPER_REFERENCE.number
+    further = sum(max(0, len(reference) - most) for reference in kept)
+    left_out = (*PAPER_REFERENCES.find_excess(len(references)), *PAPER_REFERENCE.find_excess(most + further))
+    return [reference[:most] for reference in kept], left_out
 
 
 _BLOCK_SIZE = 1 << 16  # bytes; a block stays in the cache of the processor from one digest to the next
 _HEAD_SIZE = 4096  # bytes from which the type is detected
 _PDF_VERSION = re.compile(rb"%PDF-(\d\.\d)")
 _XHTML_TYPE = "application/xhtml+xml"
-_XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b|(?:\xef\xbb\xbf)?\s*<(?:article|TEI|[a-z]+:)[\s>]")
+_XML_START = re.compile(rb"(?:\xef\xbb\xbf)?\s*<\?xml\b|(?:\xef\xbb\xbf)?\s*<(?:article|TEI|[a-z]+:)[\s>]"
+                        rb"|(?:\xef\xbb\xbf)?\s*<!DOCTYPE\s+article\b")  # fmt: skip
+_JATS_ROOT = re.compile(
+    rb"(?:\xef\xbb\xbf)?(?>\s|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[\]<>]*>)*<article[\s>]", re.DOTALL
+)  # below declarations and comments of any length
 
 
 def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
@@ -200,7 +221,7 @@ def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
     view.seek(0)
     while block := view.read(_BLOCK_SIZE):
         if not size:
-            head = block[:_HEAD_SIZE]
+            head = block
         size += len(block)
         if size > max_size:
             raise StepError(f"the file has more than {max_size} bytes", Reason.TOO_LARGE)
@@ -208,7 +229,7 @@ def file_meta(view: BinaryIO, max_size: int) -> dict[str, Any]:
             hash_.update(block)
     if not size:
         raise StepError("the file is empty", Reason.TRUNCATED)
-    detected_type, description = sniff_type(head)
+    detected_type, description = sniff_type(head[:_HEAD_SIZE])
     return {
         "size": size, "mime": _refine_type(detected_type, head), "magic": description, "magic_mime": detected_type,
         "sha1": sha1.hexdigest(), "md5": md5.hexdigest(), "sha256": sha256.hexdigest(),
@@ -250,7 +271,8 @@ def _refine_type(detected_type: str, head: bytes) -> str:
     start = head[:1024]
     if b"<htm" in start and b"http://www.w3.org/1999/xhtml" in start:
         return _XHTML_TYPE
-    if detected_type == XML and b"<article " in start.replace(b"<article>", b"<article ") and b"<html" not in start:
+    has_article = b"<article " in start.replace(b"<article>", b"<article ") and b"<html" not in start
+    if detected_type == XML and (has_article or _JATS_ROOT.match(head)):
         return JATS
     return detected_type
 
@@ -264,8 +286,8 @@ def extract(task: Task) -> Results:
     """Return the record of a paper, or an incomplete record with the requests that GROBID must answer first.
 
     If the step was killed for this paper before, the PDF library is not used; if it was killed twice, the TEI is not
-    parsed either. A Skip with the reason is then returned with the record, as for each cap that is exceeded. If the
-    source does not want files of the type, the file is only skipped.
+    parsed either. A Skip with the reason is then returned with the record, as for each cap that is exceeded, and for a
+    file whose text could not be read. If the source does not want files of the type, the file is only skipped.
     """
     meta = file_meta(task.view, task.limits.member_size)
     key = f"sha1:{base32_of(meta['sha1'])}"
@@ -293,10 +315,26 @@ def extract(task: Task) -> Results:
         record["declined"] = "only PDF and JATS are extracted"
     left_out += SEARCHED_CHARACTERS.find_excess(len(text))
     observations: Results = [Observation(key, record, text[: SEARCHED_CHARACTERS.number], aside=extra)]
-    observations += map(skip_excess, left_out)
+    observations += [*map(skip_excess, left_out), *_unread_parts(key, record)]
     if task.stopped:
         observations.append(Skip(_stop_reason(task), key, f"the extractor was stopped: {_stop_message(task)}"))
     return observations
+
+
+def _unread_parts(key: str, record: Mapping[str, Any]) -> Iterator[Skip]:
+    """Yield a Skip if the text of a paper, or of some pages, was not read because of its bytes or its type."""
+    if "declined" in record:
+        yield Skip(Reason.UNSUPPORTED, key, record["declined"])
+    text = record.get("text") or {}
+    status, unreadable_pages = text.get("status", {}), text.get("info", {}).get("unreadable_pages", 0)
+    if status.get("status") == "error" and status["reason"] not in OWN_FAULTS:
+        yield Skip(Reason(status["reason"]), key, status["description"])
+    elif status.get("status") == "declined":
+        yield Skip(Reason.UNSUPPORTED, key, status["reason"])
+    elif unreadable_pages:
+        yield Skip(Reason.CORRUPT, key, f"{counted(unreadable_pages, 'page')} cannot be read")
+    elif status.get("status") == "no-text":
+        yield Skip(Reason.NO_TEXT, key, "its pages have no text, such as scanned pages, which are pictures of text")
 
 
 def _stop_reason(task: Task) -> Reason:
@@ -401,14 +439,16 @@ def _add_jats(task: Task, record: dict[str, Any], extra: dict[str, Any], left_ou
         return ""
     body = article.body.encode("utf-8", "replace")
     status = {"status": "success", "method": "jats", "producer": PRODUCER}
-    left_out += (*PAPER_TEXT_BYTES.find_excess(len(body)), *PAPER_REFERENCES.find_excess(len(article.references)))
+    references, left_out_references = _cut_references(article.references)
+    left_out += (*PAPER_TEXT_BYTES.find_excess(len(body)), *PAPER_ABSTRACT.find_excess(len(article.abstract)))
+    left_out += left_out_references
     if left_out:
         status["reason"] = "CUT"
     info: dict[str, Any] = {
         "title": article.title or None, "authors": [*article.authors], "doi": article.doi.lower() or None,
-        "abstract": article.abstract[:_MAX_ABSTRACT_CHARACTERS] or None, "journal": article.journal or None,
+        "abstract": article.abstract[: PAPER_ABSTRACT.number] or None, "journal": article.journal or None,
         "date": article.year or None,
-        "references": [text[:_MAX_FIELD_CHARACTERS] for text in article.references[:_MAX_REFERENCES]],
+        "references": references,
         "words": len(article.body.split()), "producer": PRODUCER,
     }  # fmt: skip
     record["text"] = {"status": status, "info": info}

@@ -9,31 +9,41 @@ import json
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO, NamedTuple, cast
 
 from isal import igzip
 from isal.igzip_lib import error as IsalError  # noqa: N812
 from lxml import etree
 
+from windrow.caps import CATALOGUE_BYTES
 from windrow.errors import StepError, UsageError
 from windrow.reasons import Reason
 
-RawWork = bytes | Mapping[str, Any]
-"""A record, as a line of JSON or as a parsed object."""
+
+class DeletedWork(NamedTuple):
+    """The name of a work that the catalogue has deleted since it published it."""
+
+    name: str
+
+
+RawWork = bytes | Mapping[str, Any] | DeletedWork
+"""A record, as a line of JSON or as a parsed object, or a work that the catalogue has deleted."""
 
 _MAX_LINE_SIZE = 16 << 20  # bytes; a longer line is read in parts, which are refused
-_MAX_DOCUMENT_SIZE = 1 << 30  # bytes of a file that is one document of JSON
+_MAX_DOCUMENT_SIZE = CATALOGUE_BYTES.number
 _HEAD_SIZE = 1 << 16  # bytes that are searched for the first record
 _LIST_NAMES = ("items", "data", "results")  # keys of the list of records: of Crossref, DataCite, and OpenAlex
 _LINE_SUFFIXES = (".jsonl", ".ndjson", ".json", ".bibjson")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_PUBMED_ROOTS = (b"<PubmedArticleSet", b"<PubmedBookArticleSet")
 _open_gzip = cast("Any", igzip.open)
 
 
 def read_works(path: Path) -> Iterator[RawWork]:
     """Yield the records of a file.
 
-    Raise UsageError if the file cannot be read to its end, and StepError (UNSUPPORTED) if it has another format.
+    Raise UsageError if the file cannot be read to its end, also after records, and StepError (UNSUPPORTED) if it has
+    another format.
     """
     try:
         with path.open("rb") as raw_file:
@@ -49,38 +59,59 @@ def read_works(path: Path) -> Iterator[RawWork]:
 def _read_stream(path: Path, head: bytes, file: BinaryIO) -> Iterator[RawWork]:
     file_name = path.name.lower().removesuffix(".gz")
     if head.startswith(b"<"):
-        if b"<PubmedArticleSet" not in head:
+        if not any(root in head for root in _PUBMED_ROOTS):
             raise StepError(f"{path} is XML, but not a list of PubMed articles", Reason.UNSUPPORTED)
         yield from _read_pubmed(file)
-    elif head.startswith((b"{", b"[")) and (document := _read_document(head, file)) is not None:
-        yield from _records_of(document)
-    elif not head or file_name.endswith(_LINE_SUFFIXES) or head.startswith(b"{") or b"\n{" in head:
-        file.seek(0)
-        while line := file.readline(_MAX_LINE_SIZE):
-            yield line.removeprefix(_BYTE_ORDER_MARK)
+    elif not head or head.startswith((b"{", b"[")) or file_name.endswith(_LINE_SUFFIXES) or b"\n{" in head:
+        yield from _read_json(path, file)
     else:
         raise StepError(f"{path} is neither JSON nor XML", Reason.UNSUPPORTED)
 
 
-def _read_document(head: bytes, file: BinaryIO) -> Any:
-    """Return the content of a file with one JSON document; None if it has lines of JSON, or is too large or invalid."""
-    first_line = head.partition(b"\n")[0]
-    if len(first_line) < len(head):
-        try:
-            parsed = json.loads(first_line)
-        except ValueError:
-            pass  # a document of several lines, or a broken line
+def _read_json(path: Path, file: BinaryIO) -> Iterator[RawWork]:
+    """Yield the records of a file that is one document of JSON, or has a document on each line.
+
+    A document is a record, or a page of an API with a list of records. Raise UsageError if the file was cut.
+    """
+    first_line = file.readline(_MAX_DOCUMENT_SIZE + 1).removeprefix(_BYTE_ORDER_MARK)
+    document = _parse_json(first_line)
+    if document is None and first_line.lstrip().startswith((b"{", b"[")):
+        rest = file.read(_MAX_DOCUMENT_SIZE + 1 - len(first_line))
+        is_too_large = len(first_line) + len(rest) > _MAX_DOCUMENT_SIZE
+        document = None if is_too_large else _parse_json(first_line + rest)
+        if document is None and (not rest.strip() or _is_start_of_document(first_line)):
+            problem = f"a document with {CATALOGUE_BYTES.rule}" if is_too_large else "not a whole document of JSON"
+            raise UsageError(f"{path} cannot be read: it is {problem}")
+    if document is None:
+        file.seek(0)
+    else:
+        yield from _records_of(document)
+    while line := file.readline(_MAX_LINE_SIZE):
+        document = _parse_json(line.removeprefix(_BYTE_ORDER_MARK))
+        if document is not None:
+            yield from _records_of(document)
+        elif line.startswith(b"{") and not line.endswith(b"\n") and len(line) < _MAX_LINE_SIZE:
+            raise UsageError(f"{path} cannot be read: it ends within a record")
         else:
-            return parsed if isinstance(parsed, list) or _list_in(parsed) is not None else None
-    elif not any(b'"%s"' % name.encode() in head[:200] for name in _LIST_NAMES) and head.startswith(b"{"):
-        return None  # a long line
-    content = file.read(_MAX_DOCUMENT_SIZE + 1)
-    if len(content) > _MAX_DOCUMENT_SIZE:
-        return None
+            yield line
+
+
+def _parse_json(content: bytes) -> Any:
+    """Return the list or object that bytes of JSON describe, or None if they describe something else."""
     try:
-        return json.loads(content)
+        document = json.loads(content)
     except (ValueError, RecursionError):
         return None
+    return document if isinstance(document, dict | list) else None
+
+
+def _is_start_of_document(first_line: bytes) -> bool:
+    """Return whether a line that is not valid JSON is the first of a document, rather than a broken record.
+
+    >>> _is_start_of_document(b'{"items": ['), _is_start_of_document(b'{"title": "A ti')
+    (True, False)
+    """
+    return first_line.startswith(b"[") or first_line.rstrip().endswith((b"{", b"[", b",", b":"))
 
 
 def _list_in(document: Any) -> list[Any] | None:
@@ -98,32 +129,70 @@ def _records_of(document: Any) -> Iterator[RawWork]:
 
 
 def _read_pubmed(file: BinaryIO) -> Iterator[RawWork]:
-    """Yield the articles of a PubMed file as objects with the keys of plain records."""
+    """Yield the articles and books of a PubMed file as objects with the keys of plain records, and deleted works."""
     options = {"resolve_entities": False, "no_network": True, "load_dtd": False}
-    for _, article in etree.iterparse(file, tag="PubmedArticle", **options):
-        yield _read_article(article)
-        article.clear()
-        while article.getprevious() is not None:
-            del article.getparent()[0]
+    for _, element in etree.iterparse(file, tag=(*_PUBMED_READERS, *_PUBMED_DELETIONS), **options):
+        if element.tag in _PUBMED_DELETIONS:
+            yield from (DeletedWork(f"pmid:{pmid.text}") for pmid in element.iterfind("PMID"))
+        else:
+            yield _PUBMED_READERS[element.tag](element)
+        element.clear()
+        while element.getprevious() is not None:
+            del element.getparent()[0]
 
 
 def _read_article(article: Any) -> Mapping[str, Any]:
-    authors = []
-    for author in article.iterfind("MedlineCitation/Article/AuthorList/Author"):
-        given = author.findtext("ForeName") or author.findtext("Initials") or ""
-        authors.append(author.findtext("CollectiveName") or f"{given} {author.findtext('LastName') or ''}".strip())
-    title = article.find("MedlineCitation/Article/ArticleTitle")
+    citation = article.find("MedlineCitation/Article")
     issue_date = article.find("MedlineCitation/Article/Journal/JournalIssue/PubDate")
     date = "" if issue_date is None else issue_date.findtext("Year") or issue_date.findtext("MedlineDate") or ""
-    identifiers = {
-        element.get("IdType", element.get("EIdType")): element.text or ""
-        for path in ("MedlineCitation/Article/ELocationID", "PubmedData/ArticleIdList/ArticleId")
-        for element in article.iterfind(path)
-    }
+    doi = _find_doi(article, "MedlineCitation/Article/ELocationID", "PubmedData/ArticleIdList/ArticleId")
     pmid = article.findtext("MedlineCitation/PMID") or ""
     journal = article.findtext("MedlineCitation/Article/Journal/Title") or ""
     return {
-        "id": f"pmid:{pmid}", "title": "" if title is None else "".join(title.itertext()).strip("[]. "),
-        "authors": authors, "year": date[:4], "journal": journal,
-        "type": "article", "doi": identifiers.get("doi", ""), "pmid": pmid,
+        "id": f"pmid:{pmid}", "title": _title_text(article.find("MedlineCitation/Article/ArticleTitle")),
+        "authors": [] if citation is None else _read_authors(citation), "year": date[:4], "journal": journal,
+        "type": "article", "doi": doi, "pmid": pmid,
     }  # fmt: skip
+
+
+def _read_book(article: Any) -> Mapping[str, Any]:
+    """Return a book or, if it has a title of its own, a chapter, whose journal is then the title of its book."""
+    book = article.find("BookDocument")
+    book_title, chapter = _title_text(book.find("Book/BookTitle")), _title_text(book.find("ArticleTitle"))
+    authors = _read_authors(book) or ([] if book.find("Book") is None else _read_authors(book.find("Book")))
+    pmid = book.findtext("PMID") or ""
+    return {
+        "id": f"pmid:{pmid}", "title": chapter or book_title, "authors": authors,
+        "year": (book.findtext("Book/PubDate/Year") or "")[:4], "journal": book_title if chapter else "",
+        "type": "book-chapter" if chapter else "book",
+        "doi": _find_doi(article, "BookDocument/ArticleIdList/ArticleId", "PubmedBookData/ArticleIdList/ArticleId"),
+        "pmid": pmid,
+    }  # fmt: skip
+
+
+_PUBMED_READERS = {"PubmedArticle": _read_article, "PubmedBookArticle": _read_book}
+_PUBMED_DELETIONS = ("DeleteCitation", "DeleteDocument")
+
+
+def _read_authors(parent: Any) -> list[str]:
+    """Return the names in the first list of authors among the children of an element; lists of editors are no such."""
+    authors = parent.xpath("AuthorList[not(@Type = 'editors')][1]/Author")
+    names = []
+    for author in authors:
+        given = author.findtext("ForeName") or author.findtext("Initials") or ""
+        names.append(author.findtext("CollectiveName") or f"{given} {author.findtext('LastName') or ''}".strip())
+    return names
+
+
+def _title_text(title: Any) -> str:
+    return "" if title is None else "".join(title.itertext()).strip("[]. ")
+
+
+def _find_doi(article: Any, *paths: str) -> str:
+    """Return the last DOI in the elements at the paths, or an empty text."""
+    identifiers = {
+        element.get("IdType", element.get("EIdType")): element.text or ""
+        for path in paths
+        for element in article.iterfind(path)
+    }
+    return identifiers.get("doi", "")

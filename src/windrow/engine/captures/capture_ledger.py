@@ -6,11 +6,13 @@ import json
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 from windrow.contract import CAPTURED, Captures
 from windrow.digest import EMPTY_DIGESTS, digest
 from windrow.engine.captures.rules import MAX_RULES, LeftOutLines
+from windrow.engine.crawl.left_out import LeftOutCounter
 from windrow.engine.run import HarvestRun
 from windrow.formats.text import counted, join_counts
 from windrow.formats.url import parts
@@ -19,7 +21,7 @@ from windrow.ledger.rows import CapturedRow
 from windrow.ledger.sessions import OTHER_RULES
 from windrow.ledger.typed.captures import IndexRow, RuleRow
 from windrow.model import ArchivePlace, Attempt, CdxLine, FoundUrl, KeptResponse, Source
-from windrow.reasons import Reason
+from windrow.reasons import BY_RULE, Reason
 
 END_OF_FILE = -1
 """The position of an index or WARC file that was read to its end."""
@@ -75,6 +77,7 @@ class CaptureTally:
     known: int = 0  # captures that were taken, or failed, before
     failed: Counter[str] = field(default_factory=Counter)  # captures whose record could not be read, by reason
     left_out: Counter[Reason] = field(default_factory=Counter)  # lines
+    faults: LeftOutCounter = field(default_factory=LeftOutCounter)  # the lines left out because they are damaged
     errors: list[str] = field(default_factory=list)  # messages about files that could not be read
     fall: str = ""  # how far fewer captures were taken than usual, or empty
 
@@ -131,8 +134,28 @@ class CaptureLedger:
             known_rules.add((reason, rule_name))
             writer.captures.leave_out(index.id, RuleRow(reason, rule_name, line_count, url))
             tally.left_out[reason] += line_count
+            if reason not in BY_RULE:
+                tally.faults.add(reason, rule, line_count, url or index.name)
         writer.captures.record_progress(index.id, progress.position, progress.lines)
         tally.seen += progress.lines
+
+    def forget_missing(self, source: Source) -> None:
+        """Forget what was left out of indexes and WARC files that are not in their folders any more."""
+        for row in self.run.ledger.captures.indexes(self.run.collection.name, source.name):
+            path = Path(row.name)
+            if path.is_absolute() and path.parent.is_dir() and not path.exists():
+                with self.run.ledger.writing() as writer:
+                    writer.captures.forget_counts(row.id)
+
+    def note_unusable(self, index: IndexRow, tally: CaptureTally) -> None:
+        """Note an error in `tally` if an index that was read to its end has lines, and all of them are damaged."""
+        captures = self.run.ledger.captures
+        row = captures.index(index.collection, index.source, index.name)
+        if row is None or row.taken or not row.seen:
+            return
+        faults = [rule for rule in captures.left_out(row.id) if rule.reason not in BY_RULE]
+        if sum(rule.lines for rule in faults) == row.seen:
+            tally.errors.append(f"{row.name}: nothing in it can be read: {faults[0].reason}: {faults[0].rule}")
 
     def take_capture(self, writer: LedgerWriter, capture: TakenCapture, tally: CaptureTally) -> None:
         """Store a capture as an attempt of the collection, and count the capture."""

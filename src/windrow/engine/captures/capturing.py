@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import chain
 from typing import NamedTuple
 
+from windrow.archive.wacz import WACZ_SUFFIX
+from windrow.archive.warc_reader import PACKED_SUFFIXES
 from windrow.clock import now
 from windrow.contract import Captures
 from windrow.digest import hash64
@@ -24,6 +27,7 @@ from windrow.engine.captures.rules import (
     search_fault,
     sum_left_out,
 )
+from windrow.engine.captures.warc_names import files_below
 from windrow.engine.requests.answers import requests_of
 from windrow.engine.requests.following import AnswerFollower
 from windrow.engine.requests.list_yield import CAPTURES, COMPARED_TIME, describe_fall
@@ -31,12 +35,17 @@ from windrow.engine.run import HarvestRun
 from windrow.engine.steps.pool import QUICK_SECONDS
 from windrow.ledger.typed.captures import IndexRow
 from windrow.model import ArchivePlace, CdxLine, Reading, RecordedAttempt, Source
+from windrow.reasons import Reason
 
 PAGE_SIZE = 1000
 """The maximum number of captures that are read and stored together, as a page."""
 
 PAGES_AHEAD = 8
 """The maximum number of pages that the pool is given at a time."""
+
+
+_UNREAD_SUFFIXES = (WACZ_SUFFIX, *PACKED_SUFFIXES)
+_UNREAD_FILES = "files in folders of WARC files that are not read: packed ones, and WACZ (windrow run FILE imports it)"
 
 
 class _Page(NamedTuple):
@@ -68,9 +77,15 @@ class Capturing:
             for name in inputs.kept:
                 self._take_kept(source, name, tally)
             if inputs.cdx or inputs.warc:
+                self._capture_ledger.forget_missing(source)
                 with closing(ForeignCapturing(self._capture_ledger, tally)) as foreign:
                     foreign.run(inputs)
+                unread_files = (files_below(folder, _UNREAD_SUFFIXES, lambda _: None) for folder in inputs.warc)
+                for path in chain.from_iterable(unread_files):  # folders that cannot be read are reported already
+                    tally.faults.add(Reason.UNSUPPORTED, _UNREAD_FILES, 1, str(path))
             self._note_fall(tally)
+            with run.ledger.writing() as writer:
+                tally.faults.record(writer, run.session, run.collection.name, source.name, 1)
             run.close_task(tally.task, tally.summary(), failed=bool(tally.errors or tally.fall))
         self._follow_taken()
         run.progress.end()

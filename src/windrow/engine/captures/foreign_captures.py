@@ -38,7 +38,7 @@ from windrow.engine.captures.foreign_records import (
 )
 from windrow.engine.captures.remote_records import RemoteRecords
 from windrow.engine.captures.rules import LeftOutLines, left_out_by_fault, search_fault, sum_left_out
-from windrow.engine.captures.warc_names import WarcNames
+from windrow.engine.captures.warc_names import WarcNames, describe_unread, files_below
 from windrow.errors import ArchiveError
 from windrow.formats.url import normalise
 from windrow.ledger import LedgerWriter
@@ -127,8 +127,9 @@ class ForeignCapturing:
         pipes = [path for path in inputs.cdx if path.is_fifo()]
         indexes = [*self._find_files([path for path in inputs.cdx if path not in pipes], CDX_NAMES)]
         indexes += self._store_piped(pipes) if pipes else ()
-        neighbours = [*self._find_files({path.parent for path in indexes}, WARC_SUFFIXES)] if indexes else []
-        self._warc_names.add([*neighbours, *files])
+        for folder in sorted({path.parent for path in indexes}):
+            self._warc_names.add(files_below(folder, WARC_SUFFIXES, lambda _: None))  # files not found are reported
+        self._warc_names.add(files)
         with RemoteRecords(inputs.remote, self._run.archive) if inputs.remote else nullcontext() as self._remote:
             self._retry_failed()
             for path in indexes:
@@ -140,11 +141,15 @@ class ForeignCapturing:
     def _find_files(self, paths: Iterable[Path], endings: tuple[str, ...]) -> Iterator[Path]:
         for path in sorted(paths):
             if path.is_dir():
-                yield from files_below(path, endings)
+                yield from files_below(path, endings, self._report_unread)
             elif path.is_file():
                 yield path
             else:
                 self._tally.errors.append(f"{path} does not exist")
+
+    def _report_unread(self, error: OSError) -> None:
+        if (message := describe_unread(error)) not in self._tally.errors:
+            self._tally.errors.append(message)
 
     def _store_piped(self, pipes: Iterable[Path]) -> list[Path]:
         """Copy pipes, such as /dev/stdin, into index files.
@@ -177,6 +182,7 @@ class ForeignCapturing:
     def _read_index(self, path: Path) -> None:
         run, index = self._run, self._index_row(path)
         if index.place == END_OF_FILE:
+            self._capture_ledger.note_unusable(index, self._tally)
             return
         blocks = read_blocks(path, index.place)
         try:
@@ -184,6 +190,7 @@ class ForeignCapturing:
                 batch = [*islice(blocks, PARALLEL_FILES)]
                 if not batch:
                     self._store_position(index, END_OF_FILE, ChosenLines((), (), 0))
+                    self._capture_ledger.note_unusable(index, self._tally)
                     return
                 jobs = [
                     BlockJob(
@@ -225,7 +232,9 @@ class ForeignCapturing:
             while waiting and len(under_way) < PARALLEL_FILES:
                 path = waiting.pop()
                 index = self._index_row(path)
-                if index.place != END_OF_FILE:
+                if index.place == END_OF_FILE:
+                    self._capture_ledger.note_unusable(index, self._tally)
+                else:
                     under_way.append((path, index, index.place))
             if not under_way:
                 return
@@ -242,7 +251,9 @@ class ForeignCapturing:
                     self._tally.errors.append(f"{path}: {reason}: {message}")
                 elif not self._take_chosen(index, chosen.next, chosen, path):
                     return
-                elif chosen.next != END_OF_FILE:
+                elif chosen.next == END_OF_FILE:
+                    self._capture_ledger.note_unusable(index, self._tally)
+                else:
                     unfinished.append((path, index, chosen.next))
             under_way = unfinished
 
@@ -443,6 +454,7 @@ class ForeignCapturing:
         url = normalise(record.line.url).url
         if not url:
             self._tally.left_out[Reason.BAD_ADDRESS] += 1
+            self._tally.faults.add(Reason.BAD_ADDRESS, Reason.BAD_ADDRESS.meaning, 1, index.name)
             return None
         reason, message = Reason.NOT_FOUND, self._warc_names.describe_missing(record.line.warc, Path(index.name))
         if record.line.offset is None:
@@ -478,8 +490,3 @@ def _batches(lines: Sequence[CdxLine]) -> Iterator[list[CdxLine]]:
         remaining_bytes -= length
     if batch:
         yield batch
-
-
-def files_below(folder: Path, endings: tuple[str, ...]) -> list[Path]:
-    """Return the files below a folder whose names have one of the `endings`, in any letter case, sorted by path."""
-    return sorted(file for file in folder.rglob("*") if file.name.lower().endswith(endings) and file.is_file())

@@ -10,12 +10,15 @@ from typing import Any, NamedTuple
 from windrow.archive.indexed import read_blocks
 from windrow.contract import Collection
 from windrow.digest import hash64
-from windrow.engine.captures.foreign_captures import CDX_NAMES, files_below
+from windrow.engine.captures.foreign_captures import CDX_NAMES
 from windrow.engine.captures.rules import ExplainedCapture, LeftOutLines, SelectJob, explain_captures, select_lines
+from windrow.engine.captures.warc_names import files_below
 from windrow.formats.cdx import parse_line, surt
 from windrow.formats.url import normalise
 from windrow.ledger import Ledger
+from windrow.ledger.typed.captures import RuleRow
 from windrow.model import CdxLine, Source
+from windrow.reasons import Reason
 
 _MAX_LINES = 20  # the maximum number of lines of an address that are explained
 
@@ -47,6 +50,22 @@ def explain_all(
         selection = select_lines(SelectJob(captures, source, options, (line,)))
         explained.append(IndexedCapture(path, line, next(iter(selection.left_out), None)))
     return explained
+
+
+def unindexed_rules(ledger: Ledger, collection: Collection, source: Source) -> list[RuleRow]:
+    """Return how many captures in WARC files each rule of a source left out; [] if the source has indexes of them."""
+    inputs = collection.captures.inputs(source) if collection.captures else None
+    if inputs is None or inputs.cdx or not inputs.warc:
+        return []
+    rules: dict[tuple[Reason, str], RuleRow] = {}
+    for index in ledger.captures.indexes(collection.name, source.name):
+        for row in ledger.captures.left_out(index.id) if index.name not in inputs.kept else ():
+            if row.reason is Reason.NOT_WANTED and not row.url:
+                continue  # records that are no captures, such as requests
+            earlier = rules.get((row.reason, row.rule))
+            lines = row.lines + (earlier.lines if earlier else 0)
+            rules[row.reason, row.rule] = (earlier or row)._replace(lines=lines)
+    return [*rules.values()]
 
 
 def _index_files(paths: tuple[Path, ...]) -> Iterator[Path]:

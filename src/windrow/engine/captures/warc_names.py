@@ -2,11 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Callable, Iterable
+from errno import ENOENT
 from pathlib import Path, PurePosixPath
+
+from windrow.errors import ArchiveError
 
 MAX_PATHS_NAMED = 3
 """The maximum number of files of one name that are listed in a message."""
+
+
+def raise_unread(error: OSError) -> None:
+    """Raise ArchiveError for a folder or link that cannot be read."""
+    raise ArchiveError(describe_unread(error), hint=f"ls -ld {error.filename}") from error
+
+
+def describe_unread(error: OSError) -> str:
+    """Return a message about a folder or link that cannot be read."""
+    return f"{error.filename} cannot be read: {error.strerror}"
+
+
+def files_below(
+    folder: Path, endings: tuple[str, ...], report: Callable[[OSError], object] = raise_unread
+) -> list[Path]:
+    """Return the files below a folder whose names have one of the `endings`, in any letter case, sorted by path.
+
+    Links to folders are followed, each folder once. `report` is called with the error of each folder that cannot be
+    read, and of each link to a file that does not exist.
+    """
+    files: list[Path] = []
+    known_folders: set[str] = set()
+    for parent, folder_names, file_names in os.walk(folder, onerror=report, followlinks=True):
+        real_path = os.path.realpath(parent)
+        if real_path in known_folders:
+            folder_names.clear()
+            continue
+        known_folders.add(real_path)
+        folder_names.sort()
+        for path in (Path(parent, name) for name in file_names if name.lower().endswith(endings)):
+            if path.is_file():
+                files.append(path)
+            elif path.is_symlink():
+                report(FileNotFoundError(ENOENT, os.strerror(ENOENT), str(path)))
+    return sorted(files)
 
 
 class WarcNames:
@@ -21,10 +60,10 @@ class WarcNames:
         self._paths_by_name: dict[str, list[Path]] = {}
 
     def add(self, paths: Iterable[Path]) -> None:
-        """Add WARC files that were not added before."""
+        """Add WARC files that were not added before, also by another path through a link."""
         for path in paths:
             same_named = self._paths_by_name.setdefault(path.name, [])
-            if path not in same_named:
+            if path not in same_named and path.resolve() not in {known_path.resolve() for known_path in same_named}:
                 same_named.append(path)
 
     def find(self, warc: str, index: Path) -> Path | None:

@@ -63,6 +63,15 @@ class RuleRow(NamedTuple):
     url: str
 
 
+class LeftOutRow(NamedTuple):
+    """The number of lines of a source's indexes that were left out for one reason."""
+
+    collection: str
+    source: str
+    reason: Reason
+    lines: int
+
+
 class FailedRow(NamedTuple):
     """A wanted index line, as JSON, whose record could not be read. `address` is the digest of the line's address."""
 
@@ -90,6 +99,11 @@ def _make_capture_row(row: tuple[Any, ...]) -> CaptureRow:
 def _make_rule_row(row: tuple[Any, ...]) -> RuleRow:
     reason, rule, lines, url = row
     return RuleRow(Reason(reason), rule, lines, url)
+
+
+def _make_left_out_row(row: tuple[Any, ...]) -> LeftOutRow:
+    collection, source, reason, lines = row
+    return LeftOutRow(collection, source, Reason(reason), lines)
 
 
 def _make_failed_row(row: tuple[Any, ...]) -> FailedRow:
@@ -164,6 +178,10 @@ class TypedCaptures(LedgerQueries):
     def left_out(self, index: int) -> list[RuleRow]:
         """Return how many lines of an index each rule left out, the greatest number first."""
         return self._database.rows(_make_rule_row, "captures.left_out", index)
+
+    def left_out_by_source(self) -> list[LeftOutRow]:
+        """Return how many lines of indexes and records of WARC files were left out, by source and reason."""
+        return self._database.rows(_make_left_out_row, "captures.left_out_by_source")
 
     def taken(self, collection: str, place: ArchivePlace) -> int:
         """Return the attempt in which a collection took the record at a place, or 0."""

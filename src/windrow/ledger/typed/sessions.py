@@ -40,6 +40,14 @@ class TaskRow(NamedTuple):
     comment: str | None
 
 
+class LeftOutTask(NamedTuple):
+    """A task without a source that counts what was left out, in the form of `RuleCount`."""
+
+    collection: str
+    reason: Reason
+    comment: str
+
+
 class SourceSession(NamedTuple):
     """A session at one source.
 
@@ -101,6 +109,11 @@ def _make_task_row(row: tuple[Any, ...]) -> TaskRow:
         None if reason is None else Reason(reason),
         comment,
     )
+
+
+def _make_left_out_task(row: tuple[Any, ...]) -> LeftOutTask:
+    collection, reason, comment = row
+    return LeftOutTask(collection, Reason(reason), comment)
 
 
 def _make_source_session(row: tuple[Any, ...]) -> SourceSession:
@@ -183,6 +196,10 @@ class TypedSessions(LedgerQueries):
         A task is left out if a later session had a task of the same collection in the same phase or a later one.
         """
         return self._database.column("sessions.errors_of_no_source", before)
+
+    def left_out_of_no_source(self) -> list[LeftOutTask]:
+        """Return the last such tasks of each collection and phase that has tasks without a source."""
+        return self._database.rows(_make_left_out_task, "sessions.left_out_of_no_source")
 
     def by_source(self) -> list[SourceSession]:
         """Return one row for every session and source, in the order of sessions."""

@@ -3,37 +3,46 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from windrow.collections.papers.catalogue import MAX_AUTHORS
 from windrow.collections.papers.database.index import CatalogueFile, CatalogueIndex
 from windrow.collections.papers.work_files import read_works
+from windrow.engine.captures.warc_names import describe_unread, files_below
 from windrow.formats.text import counted
+from windrow.ledger.sessions import RuleCount
+from windrow.reasons import Reason
 
 _MAX_NAMED_FILES = 5  # in a message
 
 
 class CatalogueState(NamedTuple):
-    """Clauses for messages: what an update of the index changed, and what must be repaired. Both may be empty."""
+    """Clauses for messages: what an update of the index changed, and what must be repaired. Both may be empty.
+
+    `refused` counts the records and files that the index does not have because they were refused, by reason.
+    """
 
     changes: str = ""
     problems: str = ""
+    refused: tuple[RuleCount, ...] = ()
 
 
 def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callable[[], bool]) -> CatalogueState:
     """Import new and changed files of `locations` (files and folders); remove the works of files that are gone.
 
     A file that cannot be read keeps its former works. The files of a location that does not exist or is empty keep
-    their works, too: the location may be a disk that is not mounted. If `pulse` returns False, the update is stopped.
+    their works, too: the location may be a disk that is not mounted. So do files below a folder that cannot be read. If
+    `pulse` returns False, the update is stopped.
     """
     if not locations:
         count = index.count()
         return CatalogueState(
             f"no catalogue is configured, but the index has {counted(count, 'work')}" if count else ""
         )
-    files_by_location = {location: _files_in(location) for location in locations}
+    unread: dict[str, OSError] = {}  # by path
+    files_by_location = {location: _files_in(location, unread) for location in locations}
     absent = [location for location, files in files_by_location.items() if not files]
     paths = sorted({file for files in files_by_location.values() for file in files})
     old_files = {file.path: file for file in index.files()}
@@ -47,15 +56,28 @@ def update_index(index: CatalogueIndex, locations: Sequence[Path], pulse: Callab
             return CatalogueState("the catalogue was not read to its end, as the run was stopped")
         imported_files.append(new_file)
     existing_paths = {str(path) for path in paths}
+    kept = [*absent, *map(Path, unread)]
     gone_files = [
         file for name, file in old_files.items()
-        if name not in existing_paths and not any(Path(name).is_relative_to(location) for location in absent)
+        if name not in existing_paths and not any(Path(name).is_relative_to(location) for location in kept)
     ]  # fmt: skip
     for file in gone_files:
         index.remove_file(file.path)
     problems = [f"{location} does not exist or has no files" for location in absent]
-    problems += [file.problem for file in index.files() if file.problem]
-    return CatalogueState(_describe_changes(imported_files, gone_files, old_files), _join(problems, "; "))
+    problems += map(describe_unread, unread.values())
+    files = index.files()
+    problems += [file.problem for file in files if file.problem]
+    changes = _describe_changes(imported_files, gone_files, old_files)
+    return CatalogueState(changes, _join(problems, "; "), tuple(_count_refused(files)))
+
+
+def _count_refused(files: Sequence[CatalogueFile]) -> Iterator[RuleCount]:
+    for reason, count in sorted(sum((file.refused for file in files), Counter[str]()).items()):
+        example = next(file.path for file in files if file.refused[reason])
+        noun = "files" if reason == Reason.UNSUPPORTED else "records"
+        yield RuleCount(
+            "", reason, f"{noun} of the catalogue that are refused: {Reason(reason).meaning}", count, example
+        )
 
 
 def _describe_changes(
@@ -67,7 +89,7 @@ def _describe_changes(
         old_file = old_files.get(file.path)
         clause = f"{file.path}: {counted(file.works, 'work')}"
         clause += f" ({old_file.works:,} before)" if old_file else ""
-        clause += describe_losses(file.refused, file.shortened)
+        clause += describe_losses(file.refused, file.shortened, file.deleted)
         clauses.append(clause)
     clauses += [f"{file.path} is gone: {counted(file.works, 'work')} removed" for file in gone_files]
     if not clauses:
@@ -75,17 +97,20 @@ def _describe_changes(
     refused = sum((file.refused for file in read_files), Counter[str]())
     work_count = sum(file.works for file in read_files)
     total = f"the catalogue: {counted(work_count, 'work')} read from {counted(len(read_files), 'file')}"
-    total += describe_losses(refused, sum(file.shortened for file in read_files))
+    total += describe_losses(
+        refused, sum(file.shortened for file in read_files), sum(file.deleted for file in read_files)
+    )
     return f"{total} ({_join(clauses, '; ')})"
 
 
-def describe_losses(refused: Counter[str], shortened: int) -> str:
-    """Describe shortened works, and refused records by reason. The text begins with ", " or is empty.
+def describe_losses(refused: Counter[str], shortened: int, deleted: int) -> str:
+    """Describe deleted and shortened works, and refused records by reason. The text begins with ", " or is empty.
 
-    >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1)
+    >>> describe_losses(Counter({"bad_line": 2, "not_wanted": 1}), 1, 0)
     ', 1 work shortened to 200 authors, 3 records refused: bad_line 2, not_wanted 1'
     """
-    clauses = [f", {counted(shortened, 'work')} shortened to {MAX_AUTHORS} authors"] if shortened else []
+    clauses = [f", {counted(deleted, 'work')} of earlier files deleted"] if deleted else []
+    clauses += [f", {counted(shortened, 'work')} shortened to {MAX_AUTHORS} authors"] if shortened else []
     reasons = ", ".join(f"{reason} {count:,}" for reason, count in sorted(refused.items()))
     clauses += [f", {counted(refused.total(), 'record')} refused: {reasons}"] if refused else []
     return "".join(clauses)
@@ -98,9 +123,10 @@ def _join(clauses: Sequence[str], separator: str) -> str:
     return f"{text}{separator}and {others:,} more: windrow export paper-catalogue --as tsv" if others > 0 else text
 
 
-def _files_in(location: Path) -> list[Path]:
+def _files_in(location: Path, unread: dict[str, OSError]) -> list[Path]:
+    """Return the files of a location; add the errors of folders and links that cannot be read to `unread`."""
     if location.is_dir():
-        return [file for file in location.rglob("*") if file.is_file()]
+        return files_below(location, ("",), lambda error: unread.setdefault(error.filename, error))
     return [location] if location.is_file() else []
 
 

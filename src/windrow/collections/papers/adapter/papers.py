@@ -20,6 +20,7 @@ from windrow.collections.papers.adapter.rows import (
     erase_deleted,
     extracted_by_others,
     find_altered_rows,
+    is_up_to_date,
     open_rows,
     read_settings,
 )
@@ -121,6 +122,10 @@ class PaperAdapter(RecordAdapter):
             row_keys = (row_key(parse_digest(key), settings.key_form) for key in store.papers())
             if missing_count := sum(key not in stored_keys for key in row_keys):
                 yield Fault(settings.table, f"{counted(missing_count, 'paper')} without a row", "windrow replay")
+            if not is_up_to_date(settings):
+                message = "the rows are not compared: they are from before a change of the settings or the catalogue"
+                yield Fault(settings.table, message, "windrow run papers")
+                return
             altered = list(find_altered_rows(settings, store, table, ledger))
             if altered:
                 key, columns = altered[0]

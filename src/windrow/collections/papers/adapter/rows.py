@@ -150,7 +150,7 @@ def _as_derived(message: str, catalogue: CatalogueState, errors: Mapping[str, st
     problems = f"the catalogue: {catalogue.problems}; works imported earlier are kept" if catalogue.problems else ""
     no_source = "; ".join(filter(None, (errors.get(""), problems)))
     message = "; ".join(filter(None, (message, catalogue.changes)))
-    return Derived(message, {**errors, **({"": no_source} if no_source else {})})
+    return Derived(message, {**errors, **({"": no_source} if no_source else {})}, left_out=catalogue.refused)
 
 
 def _describe_refused(refused: Mapping[str, str], store: PaperStore, ledger: Ledger) -> dict[str, str]:
@@ -174,19 +174,24 @@ def _inputs(settings: PaperSettings, catalogue_version: str) -> str:
     return json.dumps([*_key_settings(settings), *options])
 
 
+def is_up_to_date(settings: PaperSettings) -> bool:
+    """Return whether the rows were written with these settings and this catalogue, so that they can be compared."""
+    with ExitStack() as stack:
+        register = stack.enter_context(_open_register(settings))
+        index = _open_catalogue(stack, settings)
+        return register.meta("made") == _inputs(settings, index.version() if index else "")
+
+
 def find_altered_rows(
     settings: PaperSettings, store: PaperStore, table: WideTable, ledger: Ledger
 ) -> Iterator[tuple[str, list[str]]]:
     """Yield (key, columns) of each paper whose row differs from what windrow wrote. Missing rows are skipped.
 
-    Cells of other programs are not compared. Nothing is yielded if all rows are to be written again because settings
-    have changed.
+    Cells of other programs are not compared.
     """
     with ExitStack() as stack:
         register = stack.enter_context(_open_register(settings))
         index = _open_catalogue(stack, settings)
-        if register.meta("made") != _inputs(settings, index.version() if index else ""):
-            return
         stores = _OpenStores(store, register, table, index, ledger)
         all_keys = store.papers()
         while keys := list(islice(all_keys, _PAGE_SIZE)):

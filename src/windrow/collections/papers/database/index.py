@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from windrow.collections.papers.catalogue import MAX_AUTHORS, CatalogueRecord, parse_record
 from windrow.collections.papers.matching import MAX_SAME_SLUG, Paper, matched_slug, near_keys
-from windrow.collections.papers.work_files import RawWork
+from windrow.collections.papers.work_files import DeletedWork, RawWork
 from windrow.errors import StepError, UsageError
 from windrow.stores.sqlite import SqliteStore, close_on_failure
 
@@ -35,14 +35,16 @@ CREATE INDEX IF NOT EXISTS record_by_file ON record (file);
 CREATE INDEX IF NOT EXISTS record_by_slug ON record (slug) WHERE slug IS NOT NULL;
 """
 _LINES_PER_TRANSACTION = 20_000
-_SHORTENED = "shortened"  # key of the number of shortened works, which is stored with the numbers of refused records
+_SHORTENED, _DELETED = "shortened", "deleted"  # keys of numbers that are stored with those of refused records
+_IS_WORK = "json <> ''"  # otherwise the record only says that its file deletes the work of this name
 _NEWEST = "NOT EXISTS (SELECT 1 FROM record n WHERE n.name = r.name AND n.file > r.file)"
 
 
 class CatalogueFile(NamedTuple):
-    """An imported file: the number of its works, of `refused` records by reason, and of `shortened` works.
+    """An imported file: the numbers of its works, of `refused` records by reason, and of `shortened` works.
 
-    A shortened work has more than MAX_AUTHORS authors. `stamp` shows whether the file has changed since its import. If
+    A shortened work has more than MAX_AUTHORS authors. `deleted` is the number of works that the file deletes: earlier
+    files may have them. `stamp` shows whether the file has changed since its import. If
     it could not be read again, its former works are kept, `problem` is the reason, and `problem_stamp` is the stamp of
     the file that failed. `problem_stamp` is empty if the file is to be read again in any case.
     """
@@ -54,6 +56,7 @@ class CatalogueFile(NamedTuple):
     problem: str = ""
     problem_stamp: str = ""
     shortened: int = 0
+    deleted: int = 0
 
 
 class CatalogueIndex(SqliteStore):
@@ -83,7 +86,7 @@ class CatalogueIndex(SqliteStore):
     def count(self) -> int:
         """Return the number of works. A work in several files counts once for each file."""
         with self._guarded():
-            return int(self._connection.execute("SELECT count(*) FROM record").fetchone()[0])
+            return int(self._connection.execute(f"SELECT count(*) FROM record WHERE {_IS_WORK}").fetchone()[0])
 
     def import_file(
         self, path: str, stamp: str, works: Iterable[RawWork], pulse: Callable[[], bool] = lambda: True
@@ -91,7 +94,8 @@ class CatalogueIndex(SqliteStore):
         """Replace the works of a file by `works`; return the counts.
 
         The former works are kept if `pulse` returns False or `works` raises UsageError. If `pulse` returned False, None
-        is returned. A UsageError becomes the file's problem. A StepError of `works` counts as a refused record.
+        is returned. A UsageError becomes the file's problem. So does a StepError of `works` if the file gave works
+        before; otherwise it counts as a refused record.
         """
         with self._writing():
             self._remove_files("stamp || problem = ''")  # an import that was stopped
@@ -108,13 +112,15 @@ class CatalogueIndex(SqliteStore):
                 if not pulse():
                     return None
         except StepError as error:
+            if any(file.path == path and file.works for file in self.files()):
+                return self._record_problem(path, file_number, str(error), stamp)
             counts[str(error.reason)] += 1
         except UsageError as error:
             return self._record_problem(path, file_number, str(error), stamp if _is_damaged(error) else "")
         with self._writing():
             run = self._connection.execute
             self._remove_files("path = ? AND id <> ?", path, file_number)
-            work_count = run("SELECT count(*) FROM record WHERE file = ?", (file_number,)).fetchone()[0]
+            work_count = run(f"SELECT count(*) FROM record WHERE file = ? AND {_IS_WORK}", (file_number,)).fetchone()[0]
             update = "UPDATE file SET stamp = ?, works = ?, refused = ? WHERE id = ?"
             row = (path, stamp, work_count, json.dumps(counts, sort_keys=True))
             run(update, (*row[1:], file_number))
@@ -146,6 +152,10 @@ class CatalogueIndex(SqliteStore):
     def _import_work(self, work: RawWork, file_number: int, counts: Counter[str]) -> None:
         if isinstance(work, bytes) and not work.strip():
             return
+        if isinstance(work, DeletedWork):
+            counts[_DELETED] += 1
+            self._store_row(work.name, file_number, None, "", ())
+            return
         try:
             record = parse_record(work)
         except StepError as error:
@@ -157,22 +167,24 @@ class CatalogueIndex(SqliteStore):
         self._store_work(record, file_number)
 
     def _store_work(self, work: CatalogueRecord, file_number: int) -> None:
-        """Store a work and its identifiers; replace a work of the same name in the same file."""
-        run = self._connection.execute
-        name_hash = _hash_text(work.name or work.identifiers[0])
         slug = matched_slug(work.title, self._stubs)
-        slug_hash = _hash_text(slug) if slug else None
         text = json.dumps(work, ensure_ascii=False, separators=(",", ":"))
+        name = work.name or work.identifiers[0]
+        self._store_row(name, file_number, _hash_text(slug) if slug else None, text, self._keys(work))
+
+    def _store_row(self, name: str, file_number: int, slug_hash: int | None, text: str, keys: Iterable[str]) -> None:
+        """Store a work and its keys, or with an empty text its deletion; replace what its file has under its name."""
+        run, name_hash = self._connection.execute, _hash_text(name)
         stored_row = run("SELECT id, json FROM record WHERE name = ? AND file = ?", (name_hash, file_number)).fetchone()
         if stored_row is None:
             row = (name_hash, file_number, slug_hash, text)
             id_ = run("INSERT INTO record (name, file, slug, json) VALUES (?,?,?,?)", row).lastrowid
         else:
             id_, former_text = stored_row
-            for key in self._keys(_parse_work(former_text)):
+            for key in self._keys(_parse_work(former_text)) if former_text else ():
                 run("DELETE FROM identifier WHERE value = ? AND record = ?", (_hash_text(key), id_))
             run("UPDATE record SET slug = ?, json = ? WHERE id = ?", (slug_hash, text, id_))
-        for key in self._keys(work):
+        for key in keys:
             run("INSERT INTO identifier VALUES (?, ?) ON CONFLICT DO NOTHING", (_hash_text(key), id_))
 
     def _keys(self, work: CatalogueRecord) -> list[str]:
@@ -215,8 +227,8 @@ def _hash_text(text: str) -> int:
 
 def _read_file(row: Sequence[Any]) -> CatalogueFile:
     counts = Counter[str](json.loads(row[3]))
-    shortened = counts.pop(_SHORTENED, 0)
-    return CatalogueFile(*row)._replace(refused=counts, shortened=shortened)
+    shortened, deleted = counts.pop(_SHORTENED, 0), counts.pop(_DELETED, 0)
+    return CatalogueFile(*row)._replace(refused=counts, shortened=shortened, deleted=deleted)
 
 
 def _parse_work(text: str) -> CatalogueRecord:
