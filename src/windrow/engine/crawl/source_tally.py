@@ -181,7 +181,8 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
     """
     faults, source = [], tally.source
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
-        address = run.ledger.addresses.get(run.collection.name, digest)
+        rows = run.ledger.addresses.of_sources(run.collection.name, digest)
+        address = next((row for row in rows if row.source == source.name), None)
         last_attempts = run.ledger.attempts.of_address(address.host, digest)[-1:] if address else []
         if address is None or not last_attempts:
             return []

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from windrow.clock import now
 from windrow.contract import OK
+from windrow.digest import hash64
 from windrow.engine.crawl.archiving_client import ArchivingClient, CrawlResult
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
@@ -30,9 +31,12 @@ class RecentUrls:
     def __init__(self) -> None:
         self._slots = array("q", bytes(8 * SLOTS))
 
-    def remember(self, digest: int, kind: int = 0) -> bool:
-        """Remember an address by its digest. Return True if it was not found lately as this kind of address."""
-        digest ^= kind
+    def remember(self, digest: int, mark: int = 0) -> bool:
+        """Remember an address by its digest. Return True if it was not found lately with this mark.
+
+        The mark is a number for whatever makes it another address, such as its kind and its source.
+        """
+        digest ^= mark
         slot = digest & (SLOTS - 1)
         if self._slots[slot] == digest:
             return False
@@ -68,6 +72,7 @@ class OriginCrawler:
         self._rules = walk.crawl.rules(walk.source, walk.origin, walk.options)
         self._archiver = archiver
         self._recent = recent
+        self._source_mark = hash64(walk.source.name)
         self._report = report
         self._jobs: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
@@ -290,13 +295,15 @@ class OriginCrawler:
             with self._archiver.reading(job.target):
                 urls = self._extract_links(job, reply)
                 left_out = self._rules.left_out()
-                new_left_out = tuple(url for url in left_out if self._recent.remember(url.digest)) if left_out else ()
-                return AttemptEnded(self._walk.number, reply.attempt, urls, new_left_out)
+                if left_out:
+                    recent, mark = self._recent, self._source_mark
+                    left_out = [entry for entry in left_out if recent.remember(entry.digest, mark)]
+                return AttemptEnded(self._walk.number, reply.attempt, urls, tuple(left_out))
         except Exception as error:  # noqa: BLE001 a bug in windrow must not end the walk
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
 
     def _extract_links(self, job: FetchJob, reply: CrawlResult) -> tuple[FoundUrl, ...]:
-        attempt, rules, recent = reply.attempt, self._rules, self._recent
+        attempt, rules, recent, mark = reply.attempt, self._rules, self._recent, self._source_mark
         if attempt.location:
             url = rules.follow(attempt.url, attempt.location, attempt.kind)
             return self._not_recent([url] if url else [])
@@ -308,7 +315,7 @@ class OriginCrawler:
         new_urls = []
         for reference in references:
             url = rules.follow(base, reference)
-            if url and recent.remember(url.digest, url.kind):
+            if url and recent.remember(url.digest, url.kind ^ mark):
                 new_urls.append(url)
         if needed := rules.needs(job, reply.fields, reply.body):
             new_urls += self._not_recent(needed)
@@ -316,7 +323,8 @@ class OriginCrawler:
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Return the `urls` that were not found lately, or for which a sitemap or feed states a time of change."""
-        return tuple(url for url in urls if self._recent.remember(url.digest, url.kind) or url.hinted)
+        recent, mark = self._recent, self._source_mark
+        return tuple(url for url in urls if recent.remember(url.digest, url.kind ^ mark) or url.hinted)
 
 
 def _stale_attempt(attempt: Attempt) -> Attempt:

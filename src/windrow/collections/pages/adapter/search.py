@@ -14,6 +14,7 @@ from uuid import UUID
 from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.lookup import require_summary
+from windrow.collections.pages.adapter.page_sources import PageSources
 from windrow.collections.pages.adapter.search_index import decode_links, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
 from windrow.collections.pages.search.index_query import (
@@ -366,13 +367,16 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds, by facet, before those with the same text are folded."""
+    """Count the pages that a search finds, by facet, before those with the same text are folded.
+
+    Pages of an origin that several sources crawl are counted under the name of the origin.
+    """
     with _open_search(workspace) as search_pages:
         counts = search_pages.count_facets(text)
-    source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}
+    sources = PageSources(workspace, ledger)
     by_source: dict[str, int] = {}
     for origin, count in counts.facets.get("source", {}).items():
-        source = source_of_origin.get(origin, origin)
+        source = sources.of_origin(origin) or origin
         by_source[source] = by_source.get(source, 0) + count
     return counts._replace(facets={**counts.facets, "source": by_source})
 
