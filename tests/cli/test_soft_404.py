@@ -62,7 +62,7 @@ SUSPECT = "the text of several addresses has no word of them (found by is:soft-4
 def silent_town(tmp_path, village, monkeypatch):
     """A server that returns its front page at each address, with status 200."""
     village.clear()
-    names = ("harbour", "boats", "1234")
+    names = ("harbour", "boats", "fishing")
     for name in names:
         village.put(0, f"{name}.html", SHELL)
     village.put(0, "index.html", SHELL + "".join(f"<a href=/{name}.html>x</a>" for name in names))
@@ -76,6 +76,9 @@ def test_the_same_text_at_addresses_of_which_it_says_nothing_is_reported_and_lef
     assert set(urls("inurl:html")) == set()
     assert "harbour.html" not in urls("welcome")
     assert urls("is:soft-404", "inurl:harbour") == ["harbour.html"]
+    for query, hidden in (("welcome", "3 pages hidden"), ("inurl:harbour", "1 page hidden"), ("nothing", ""), ("is:soft-404", "")):
+        answer = windrow("search", query)
+        assert (hidden in answer.out + answer.err) if hidden else "hidden" not in answer.out + answer.err, query
     text = windrow("why", f"{silent_town.origin(0)}/harbour.html").out
     assert "it may be a soft 404" in text
     assert "the filter is:soft-404 finds it" in text

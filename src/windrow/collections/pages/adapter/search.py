@@ -20,9 +20,11 @@ from windrow.collections.pages.database.search_view import NO_LINKS, SummaryRead
 from windrow.collections.pages.search.index_query import (
     FROM,
     PRESENTLY_OPEN,
+    SOFT_404S,
     add_origins,
     at_query_time,
     count_kinds,
+    keep_soft_404s_only,
     make_clause,
     make_condition,
     make_open_condition,
@@ -197,6 +199,7 @@ class Search:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
             )
+        notes += self._describe_hidden(query, matches)
         hit_pattern = term_pattern([*searched_terms(query.root), *map(Word, forms)])
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
@@ -206,6 +209,15 @@ class Search:
             relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
             suggestions=self._index.suggest(frequencies, "main"),
         )  # fmt: skip
+
+    def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
+        """Return a list with a note on how many soft 404s match a query and are left out; [] if there are none."""
+        hidden = keep_soft_404s_only(query)
+        if hidden is None or not self._index.count(SOFT_404S):
+            return []
+        count = self._index.count(make_clause(hidden, matches))
+        note = f"{counted(count, 'page')} hidden, found or suspected to be soft 404s: is:soft-404 shows them"
+        return [note] if count else []
 
     def close(self) -> None:
         """Close the database and the index."""
