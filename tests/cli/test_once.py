@@ -89,3 +89,14 @@ def test_what_was_taken_down_is_not_requested_for_another_source(root: Path, sma
     assert windrow("run", "one", "--quiet").code == 0
     assert "/b.html" in paths_asked(small, began)
     assert "/a.html" not in paths_asked(small, began)
+
+
+def test_a_page_that_the_server_does_not_send_has_failed(root: Path, small: Village, windrow) -> None:
+    origin = small.origin(0)
+    output = windrow("run", f"{origin}/empty.html", f"{origin}/unasked.html", "--json")
+    summary = output.of("summary")[0]
+    assert output.code == summary["exit_code"] == 3
+    assert {reason["reason"]: reason["items"] for reason in summary["reasons"]} == {"no_text": 1, "protocol_error": 1}
+    assert summary["sources"][0]["failed"] == 2
+    assert "the server answers 204" in summary["sources"][0]["error"]
+    assert "304 (not modified), but the document was requested as new" in summary["sources"][0]["error"]

@@ -76,7 +76,12 @@ def test_the_same_text_at_addresses_of_which_it_says_nothing_is_reported_and_lef
     assert set(urls("inurl:html")) == set()
     assert "harbour.html" not in urls("welcome")
     assert urls("is:soft-404", "inurl:harbour") == ["harbour.html"]
-    for query, hidden in (("welcome", "3 pages hidden"), ("inurl:harbour", "1 page hidden"), ("nothing", ""), ("is:soft-404", "")):
+    for query, hidden in (
+        ("welcome", "3 pages hidden"),
+        ("inurl:harbour", "1 page hidden"),
+        ("nothing", ""),
+        ("is:soft-404", ""),
+    ):
         answer = windrow("search", query)
         assert (hidden in answer.out + answer.err) if hidden else "hidden" not in answer.out + answer.err, query
     text = windrow("why", f"{silent_town.origin(0)}/harbour.html").out

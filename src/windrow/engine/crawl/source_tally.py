@@ -73,9 +73,10 @@ class SourceTally:
         attempt = event.attempt
         self.responses += attempt.status is not None
         if not crawl.by_request:
-            self.usable += attempt.status is not None and (
-                attempt.status == NOT_MODIFIED or (attempt.status < FIRST_REDIRECT_STATUS and not attempt.reason)
+            has_page = attempt.status is not None and (
+                attempt.status == NOT_MODIFIED or attempt.status < FIRST_REDIRECT_STATUS
             )
+            self.usable += has_page and not attempt.reason
         if crawl.why_no_page is None or not (crawl.by_request or attempt.target in self.seeds):
             return
         if fault := crawl.why_no_page(self.source, attempt):

@@ -50,6 +50,9 @@ MAX_ROBOTS_WAIT = 60.0
 MAX_HARMFUL = 5
 """The number of responses over the limits of time or memory after which a host is given up for the run."""
 
+WITHOUT_CONTENT = frozenset({204, 205})
+"""The HTTP statuses of successful responses that have no content."""
+
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 """Reasons for which an attempt is recorded as not allowed."""
 
@@ -163,6 +166,8 @@ class OriginCrawler:
             return reply
         pause = self._rules.pause(reply.attempt.seconds, reply.status, reply.attempt.wait)
         reply = reply._replace(attempt=_with_wait(reply.attempt, pause))
+        if reply.attempt.status in WITHOUT_CONTENT and job.kind == self._walk.crawl.page:
+            reply = reply._replace(attempt=self._without_content(reply.attempt))
         is_new = not job.last.digest and reply.attempt.status == OK
         endless = is_new and self._rules.record_body(job, reply.body)
         event = self._read_links(job, reply)
@@ -170,6 +175,12 @@ class OriginCrawler:
         if event.attempt.reason and (end := self._count_harmful(event.attempt)):
             return end
         return await self._pause_host(pause) if pause != 0 else self._stop_reason()
+
+    def _without_content(self, attempt: Attempt) -> Attempt:
+        """Return an attempt as failed if it should have got a page. Discoveries by requests judge their answers."""
+        if self._walk.crawl.by_request or attempt.reason is not None:
+            return attempt
+        return attempt._replace(reason=Reason.NO_TEXT, message=f"the server answers {attempt.status} (no content)")
 
     def _count_harmful(self, attempt: Attempt) -> BatchBroken | None:
         if attempt.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
