@@ -52,6 +52,17 @@ def test_why_the_summary_and_status_report_soft_404s(town, windrow, tmp_path):
         assert [(count.reason, count.addresses) for count in counts] == [("soft_404", 3)]
 
 
+def test_status_counts_what_is_not_read_until_it_is_repaired(town, tmp_path):
+    def not_read():
+        return [(count.reason, count.items) for count in Windrow(tmp_path).status().reasons]
+
+    assert not_read() == [("soft_404", 3)]
+    town.put(0, "index.html", "<title>Harbour</title><a href=/gone-1.html>1</a><a href='/?sort=1'>sorted</a>")
+    town.put(0, "gone-1.html", "<title>Boats</title><main><p>The boats of the harbour, and who built them.</p></main>")
+    assert [count.reason for count in Windrow(tmp_path).run(["town"], again=True).left_out] == ["query_denied"]
+    assert not_read() == [("soft_404", 2)], "a later session left out something else"
+
+
 SHELL = (
     "<!doctype html><title>Town</title><main><h1>Town</h1><p>Welcome to our pages. All that you need, every day.</main>"
 )

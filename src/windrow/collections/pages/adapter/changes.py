@@ -11,6 +11,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
+from windrow.adapters.selection import REPORTED_ELSEWHERE
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
 from windrow.collections.pages.adapter.page_sources import COLLECTION, PageSources
@@ -23,6 +24,7 @@ from windrow.collections.pages.database.page_versions import (
     Timeline,
     VersionReader,
     count_ended_attempts,
+    count_unread_documents,
     read_timelines,
 )
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
@@ -275,6 +277,18 @@ def content_of_attempts(
         if summary is None or not _has_read_all(summary, ledger, facts):
             return None
         return _count_changes(PageSources(workspace, ledger), read_timelines(summary, attempts=facts))
+
+
+def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
+    """Count by reason the present documents whose text could not be read, except for a rule or a passing fault.
+
+    Nothing is counted if `facts` is not None, because a session reports as left out what it could not read.
+    """
+    if facts is not None:
+        return {}
+    with open_existing_summary(workspace) as summary:
+        counts = count_unread_documents(summary) if summary is not None else {}
+    return {reason: number for reason, number in counts.items() if reason not in REPORTED_ELSEWHERE}
 
 
 def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
