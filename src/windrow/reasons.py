@@ -141,7 +141,7 @@ class Reason(StrEnum):
     BOT_WALL = "bot_wall", "the site returned a web page instead of data: it blocks programs"
     PASSWORD_PROTECTED = "password_protected", "the article can only be read with a password"
     NO_TITLE = "no_title", "the article has no headline"
-    NO_TEXT = "no_text", "the document has no text: an article without paragraphs, or scanned pages"
+    NO_TEXT = "no_text", "the document has no text"
     NOT_A_FEED = "not_a_feed", "the answer is neither a feed nor a sitemap nor a page that lists articles"
     LISTED_TWICE = "listed_twice", "the answer lists two things with the same identity"
     DOUBTFUL_DATE = "doubtful_date", "the date cannot be right, or has no time zone"

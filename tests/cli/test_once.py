@@ -49,3 +49,57 @@ def test_an_address_that_is_not_valid_is_a_usage_error(root: Path, windrow, addr
         output = windrow("run", address, *options)
         assert output.code == 2, output.err
         assert "is not a web address" in output.err
+
+
+def test_a_host_is_requested_for_each_source_that_has_it(root: Path, small: Village, windrow) -> None:
+    config, origin = root / "windrow.toml", small.origin(0)
+    head, _, sources = config.read_text().partition("[source.one]")
+    parts_of_host = "".join(
+        f'[source.{name}]\ncollection = "pages"\nseeds = ["{origin}/{name}.html"]\npaths = ["/{name}.html$"]\n'
+        for name in ("a", "b")
+    )
+    config.write_text(f"{head}{parts_of_host}")
+    began = small.mark()
+    summary = windrow("run", "--json").of("summary")[0]
+    assert paths_asked(small, began) == ["/a.html", "/b.html"], "two sources with other paths, in one run"
+    assert {source["source"]: source["new"] for source in summary["sources"]} == {"a": 1, "b": 1}
+    for path in ("/new.html", "/hidden.html"):
+        began = small.mark()
+        assert windrow("run", f"{origin}{path}", "--quiet").code == 0
+        assert paths_asked(small, began) == [path], "an address of a host that has sources"
+    for name in ("one", "renamed"):
+        config.write_text(f"{head}{parts_of_host}[source.{name}]{sources}")
+        began = small.mark()
+        assert windrow("run", name, "--dry-run", "--json").of("would_fetch")
+        assert windrow("run", name, "--limit", "1", "--quiet").code == 0
+        assert f"{name}: " in (text := windrow("status").out) and "due and not requested yet" in text
+        assert windrow("run", name, "--quiet").code == 0
+        assert "due and not requested yet" not in windrow("status").out
+        assert {"/", "/a.html", "/b.html"} <= {*paths_asked(small, began)}, name
+    status = {source["source"]: source["items"] for source in windrow("status", "--json").of("status")[0]["sources"]}
+    assert (status["a"], status["b"]) == (1, 1)
+    assert status["renamed"] >= 5
+    why = windrow("why", f"{origin}/a.html", "--json")
+    assert len({message["session"] for message in why.messages if message.get("event") == "attempt"}) == 3, why.out
+    assert windrow("check").code == 0
+
+
+def test_what_was_taken_down_is_not_requested_for_another_source(root: Path, small: Village, windrow) -> None:
+    origin = small.origin(0)
+    assert windrow("run", f"{origin}/a.html", f"{origin}/b.html", "--quiet").code == 0
+    assert windrow("forget", "--yes", f"{origin}/a.html").code == 0
+    began = small.mark()
+    assert windrow("run", "one", "--quiet").code == 0
+    assert "/b.html" in paths_asked(small, began)
+    assert "/a.html" not in paths_asked(small, began)
+
+
+def test_a_page_that_the_server_does_not_send_has_failed(root: Path, small: Village, windrow) -> None:
+    origin = small.origin(0)
+    output = windrow("run", f"{origin}/empty.html", f"{origin}/unasked.html", "--json")
+    summary = output.of("summary")[0]
+    assert output.code == summary["exit_code"] == 3
+    assert {reason["reason"]: reason["items"] for reason in summary["reasons"]} == {"no_text": 1, "protocol_error": 1}
+    assert summary["sources"][0]["failed"] == 2
+    assert "the server answers 204" in summary["sources"][0]["error"]
+    assert "304 (not modified), but the document was requested as new" in summary["sources"][0]["error"]

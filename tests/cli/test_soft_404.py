@@ -52,6 +52,17 @@ def test_why_the_summary_and_status_report_soft_404s(town, windrow, tmp_path):
         assert [(count.reason, count.addresses) for count in counts] == [("soft_404", 3)]
 
 
+def test_status_counts_what_is_not_read_until_it_is_repaired(town, tmp_path):
+    def not_read():
+        return [(count.reason, count.items) for count in Windrow(tmp_path).status().reasons]
+
+    assert not_read() == [("soft_404", 3)]
+    town.put(0, "index.html", "<title>Harbour</title><a href=/gone-1.html>1</a><a href='/?sort=1'>sorted</a>")
+    town.put(0, "gone-1.html", "<title>Boats</title><main><p>The boats of the harbour, and who built them.</p></main>")
+    assert [count.reason for count in Windrow(tmp_path).run(["town"], again=True).left_out] == ["query_denied"]
+    assert not_read() == [("soft_404", 2)], "a later session left out something else"
+
+
 SHELL = (
     "<!doctype html><title>Town</title><main><h1>Town</h1><p>Welcome to our pages. All that you need, every day.</main>"
 )
@@ -62,7 +73,7 @@ SUSPECT = "the text of several addresses has no word of them (found by is:soft-4
 def silent_town(tmp_path, village, monkeypatch):
     """A server that returns its front page at each address, with status 200."""
     village.clear()
-    names = ("harbour", "boats", "1234")
+    names = ("harbour", "boats", "fishing")
     for name in names:
         village.put(0, f"{name}.html", SHELL)
     village.put(0, "index.html", SHELL + "".join(f"<a href=/{name}.html>x</a>" for name in names))
@@ -76,6 +87,14 @@ def test_the_same_text_at_addresses_of_which_it_says_nothing_is_reported_and_lef
     assert set(urls("inurl:html")) == set()
     assert "harbour.html" not in urls("welcome")
     assert urls("is:soft-404", "inurl:harbour") == ["harbour.html"]
+    for query, hidden in (
+        ("welcome", "3 pages hidden"),
+        ("inurl:harbour", "1 page hidden"),
+        ("nothing", ""),
+        ("is:soft-404", ""),
+    ):
+        answer = windrow("search", query)
+        assert (hidden in answer.out + answer.err) if hidden else "hidden" not in answer.out + answer.err, query
     text = windrow("why", f"{silent_town.origin(0)}/harbour.html").out
     assert "it may be a soft 404" in text
     assert "the filter is:soft-404 finds it" in text

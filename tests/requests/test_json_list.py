@@ -18,10 +18,12 @@ from tests.sessions import session_settings
 from windrow.adapters.records import RecordAdapter
 from windrow.app.summary import count_left_out
 from windrow.config import Workspace, load
-from windrow.contract import Collection, MissingOffer, Observation, Skip, WholeListing
+from windrow.contract import Answer, Collection, MissingOffer, Observation, Request, Skip, WholeListing
 from windrow.contract.json_list import EVERY, JsonList
 from windrow.engine.session import Session
 from windrow.ledger import Ledger
+from windrow.model import Site as SourceSite
+from windrow.model import Source
 from windrow.reasons import Reason
 from windrow.settings.configuration import Configuration
 from windrow.settings.kinds import DURATION
@@ -190,3 +192,29 @@ def test_a_key_that_no_database_can_store_costs_no_run(tmp_path) -> None:
         for run in (1, 2):
             harvest(tmp_path, site, ALONE, run)
         assert state(tmp_path) == {"here/?x": 1, "here/b": 2}
+
+
+@pytest.mark.parametrize(
+    ("declared", "url", "name", "answer", "outcome"),
+    [
+        (BY_LINK, "https://a.example/1", "first", (200, {"items": [{"id": "a"}], "links": {"next": "1"}}),
+         ([], 1, Reason.CRAWLER_TRAP, False)),
+        (BY_LINK, "https://a.example/1", "first", (200, {"items": [{"id": "a"}], "links": {"next": "2"}}),
+         (["2"], 1, None, False)),
+        (BY_TOKEN, "https://a.example/1?after=x", "next", (200, {"items": [], "cursor": "x"}),
+         ([], 0, Reason.CRAWLER_TRAP, False)),
+        (BY_NUMBER, "https://a.example/1?page=2", "next", (404, "no such page"), ([], 0, None, True)),
+        (BY_NUMBER, "https://a.example/1?page=1", "first", (404, "no such page"), ([], 0, Reason.PROTOCOL_ERROR, False)),
+        (BY_TOKEN, "https://a.example/1?after=x", "next", (404, "gone"), ([], 0, Reason.PROTOCOL_ERROR, False)),
+    ],
+)  # fmt: skip
+def test_a_page_that_names_itself_is_no_end_and_a_number_that_is_not_found_is_one(declared, url, name, answer, outcome):
+    (discovery,) = declared.discoveries
+    source = Source("here", "things", SourceSite("https", "a.example"))
+    status, document = answer
+    view = io.BytesIO(json.dumps(document).encode())
+    result = discovery.follow(
+        source, {}, Answer(Request(url, name), status, {}, view, datetime(2026, 1, 1, tzinfo=UTC))
+    )
+    urls = [request.url for request in result.requests]
+    assert (urls, len(result.offers), result.skip, result.ends_listing) == outcome

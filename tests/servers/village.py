@@ -37,6 +37,8 @@ SERVER = """
     location /gone.html {{ return 410; }}
     location /broken.html {{ return 500; }}
     location /shy.html {{ if (-f $document_root/shy) {{ add_header X-Robots-Tag "noindex"; }} }}
+    location /empty.html {{ return 204; }}
+    location /unasked.html {{ return 304; }}
     location /hidden.html {{ add_header X-Robots-Tag "noindex, nofollow"; }}
   }}
 """

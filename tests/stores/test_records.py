@@ -1,8 +1,9 @@
 """The store of JSON records."""
 
-from contextlib import closing
+from contextlib import closing, nullcontext
 from datetime import UTC, datetime
 
+from windrow.adapters.selection import CountsUnrepaired
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip
 from windrow.query import parse
 from windrow.reasons import Reason
@@ -242,3 +243,19 @@ def test_a_record_is_counted_for_the_source_that_observed_it_last(tmp_path):
         assert store.count_by_source() == {"a": 1, "b": 1}
         plan = store._connection.execute(f"EXPLAIN QUERY PLAN {records._COUNT_BY_SOURCE}").fetchall()
         assert not any("SCAN o" in line for *_, line in plan), "each record needs its last observation only"
+
+
+def test_what_could_not_be_read_is_counted_until_a_later_attempt_reads_it(tmp_path):
+    class Adapter(CountsUnrepaired):
+        _store = staticmethod(nullcontext)
+
+    store, adapter = RecordStore(tmp_path / "a.db"), Adapter()
+    broken, elsewhere = Skip(Reason.NO_TEXT, "k"), "http://a.example/2"
+    store.settle([observe(1, broken), observe(2, Skip(Reason.ENCRYPTED), Skip(Reason.NOT_WANTED), url=elsewhere)], 2)
+    store.settle([observe(3, Skip(Reason.TIME_LIMIT), url="http://a.example/3")], 3)
+    assert adapter.count_skipped(store, None) == {"no_text": 1, "encrypted": 1}, "rules and faults have other counts"
+    assert adapter.count_skipped(store, (1, 3)) == {}, "the session reports them as left out"
+    store.settle([observe(4, Observation("k", {"n": 1}))], 4)
+    assert adapter.count_skipped(store, None) == {"encrypted": 1}
+    assert adapter.count_skipped(None, None) == {}
+    store.close()

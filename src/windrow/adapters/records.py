@@ -28,6 +28,7 @@ from windrow.adapters.adapter import (
 )
 from windrow.adapters.replay import VersionFile, replay_versions
 from windrow.adapters.search_answer import SearchAnswer
+from windrow.adapters.selection import CountsUnrepaired
 from windrow.adapters.takedown import named_origins
 from windrow.adapters.trial import DocumentFinding, DocumentReport, FetchedBytes, RecordPreview, TrialPart
 from windrow.clock import now
@@ -64,7 +65,7 @@ _MAX_LISTED = 20
 """The maximum number of attempts, versions or records that `windrow why` lists."""
 
 
-class RecordAdapter:
+class RecordAdapter(CountsUnrepaired):
     """The adapter of a collection that finds its records by requests or in captures."""
 
     def __init__(self, collection: Collection) -> None:

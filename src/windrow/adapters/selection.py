@@ -1,12 +1,19 @@
-"""Which records an export writes, and the protocol of adapters that count the records that could not be read."""
+"""Which records an export writes, and how adapters count the records that could not be read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from windrow.reasons import BY_RULE, OWN_FAULTS
 
 if TYPE_CHECKING:
     from windrow.config import Workspace
+    from windrow.stores.skipped_counts import SkippedCounts
+
+REPORTED_ELSEWHERE = BY_RULE | OWN_FAULTS
+"""Reasons that are not counted as those of unreadable documents: rules, and faults after which they are read again."""
 
 
 class ExportSelection(NamedTuple):
@@ -33,3 +40,18 @@ class CountsSkipped(Protocol):
 
         If `facts` is None, all attempts count, except for records that a later attempt at the same address read.
         """
+
+
+class CountsUnrepaired:
+    """The part of an adapter with a store of records that counts what could not be read and is not repaired."""
+
+    def _store(self, workspace: Workspace) -> AbstractContextManager[SkippedCounts | None]:
+        """Open the store, or yield None if it does not exist. The adapter overrides this."""
+        raise NotImplementedError
+
+    def count_skipped(self, workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
+        """Count by reason as `CountsSkipped` does, but for no session: those report as left out what they skip."""
+        with self._store(workspace) as store:
+            if store is None or facts is not None:
+                return {}
+            return store.count_unrepaired(dict.fromkeys(REPORTED_ELSEWHERE, ""))

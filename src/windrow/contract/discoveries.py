@@ -145,7 +145,7 @@ class Crawl:
     of a request; the media type is that of the kept bytes, or empty if it is not known. `why_no_page` returns why a
     seed returned no page, and how to correct that, or "" if it returned one or was not requested. `large` has the
     maximum number of bytes of a response for kinds that may be larger than a page. If `by_request`, addresses are
-    requests of a discovery: each source has its own origins, and answers are followed once they are on the ledger.
+    requests of a discovery, and answers are followed once they are on the ledger.
     """
 
     seeds: Callable[[Source, Mapping[str, Any]], list[FoundUrl]]

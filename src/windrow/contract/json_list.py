@@ -14,8 +14,12 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from windrow.contract.answers import Answer, FollowResult, Observation, Offering, Request, Skip, WholeListing
 from windrow.contract.discoveries import Requests
 from windrow.contract.steps import OK, Settle, Task
+from windrow.formats.url import normalise
 from windrow.model import Finding, Source
 from windrow.reasons import Reason
+
+NOT_FOUND = 404
+"""The HTTP status of a page after the last one, for some APIs."""
 
 EVERY = "every"
 """The name of a source's setting for the time between two readings of the list."""
@@ -40,9 +44,9 @@ class JsonList:
     list in a page and of the key in an item; dots lead into objects. If `items` is empty, the page itself is the list.
     `following` is the name of the address of the next page. If `parameter` is set, `following` is the name of the value
     that this parameter of the address has for the next page; if `following` is empty, the parameter is a number, which
-    is increased by `step` until a page has no items. `read` turns an item into a record, an Observation with the given
-    key, which is `SOURCE/KEY`, or returns a Skip. A record is gone when it was missing from the whole list `gone_after`
-    times in a row; 0: it is never gone.
+    is increased by `step` until a page has no items or is not found (404). `read` turns an item into a record, an
+    Observation with the given key, which is `SOURCE/KEY`, or returns a Skip. A record is gone when it was missing from
+    the whole list `gone_after` times in a row; 0: it is never gone.
     """
 
     first: str
@@ -72,16 +76,26 @@ class JsonList:
         The next page is requested in each run in which this one was requested.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
+        if page is None and self._ends_at(answer):
+            return FollowResult(end="the last page", ends_listing=True)
         if page is None:
             return FollowResult(skip=Reason.PROTOCOL_ERROR)
         offers = tuple(Offering(f"{source.name}/{key}") for key in page.items)
         url = self._next_address(answer.request.url, page)
         requests = (Request(url, "next", when_named=True),) if url else ()
         findings = tuple(Finding(Reason.INCOMPLETE_RECORD.class_name, fault) for fault in page.faults)
+        if url and normalise(url, answer.request.url).url == answer.request.url:
+            trap = Finding(Reason.CRAWLER_TRAP.class_name, "the page names itself as the next page")
+            return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(trap, *findings))
         return FollowResult(
             requests, offers, end="" if url else "the last page", findings=findings,
             begins_listing=answer.request.name == "first", ends_listing=not url,
         )  # fmt: skip
+
+    def _ends_at(self, answer: Answer) -> bool:
+        """Return whether an answer says that the page before it was the last: 404 for the next number of a page."""
+        is_counted = bool(self.parameter and not self.following)
+        return is_counted and answer.request.name == "next" and answer.status == NOT_FOUND
 
     def parse_page(self, view: BinaryIO) -> JsonPage | None:
         """Return a page, or None if it is not JSON, has no list where `items` says, or another kind of `following`."""

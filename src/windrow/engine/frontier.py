@@ -21,6 +21,7 @@ from windrow.engine.listed import rest
 from windrow.engine.requests.origin_rules import crawl_of
 from windrow.engine.steps.due import due
 from windrow.ledger import Lease, Ledger, LedgerWriter
+from windrow.ledger.addresses import ELSEWHERE
 from windrow.ledger.lease import name_this_process
 from windrow.ledger.rows import SourceCounts
 from windrow.ledger.sessions import RuleCount
@@ -423,12 +424,9 @@ class AddressFrontier:
         return first_requests(self._collection, source, learned)
 
     def _is_known(self, source: Source, address: FoundUrl) -> bool:
-        """Return whether an address is on the ledger.
-
-        A plain GET counts if it is known for any source, another request only if it is known for this source.
-        """
+        """Return whether this source has an address on the ledger, and not only captures of others from it."""
         known_addresses = self._ledger.addresses.of_sources(source.collection, address.digest)
-        return any(address.request is None or known_address.source == source.name for known_address in known_addresses)
+        return any(known.source == source.name and known.interval != ELSEWHERE for known in known_addresses)
 
 
 Frontier = FileFrontier | AddressFrontier

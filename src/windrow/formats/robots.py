@@ -163,6 +163,7 @@ class Robots:
     sitemaps: tuple[str, ...] = ()
     refusal: Reason | None = None  # why every address is refused whatever the rules are, or None
     sitemaps_left_out: int = 0  # how many more sitemaps the file names, beyond the cap
+    bad_sitemaps: int = 0  # how many sitemaps it names without a whole web address
     _prefix_rules: dict[str, Rule] = field(init=False, repr=False, compare=False)
     _prefix_lengths: tuple[int, ...] = field(init=False, repr=False, compare=False)
     _wildcard_rules: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
@@ -235,6 +236,7 @@ def parse(content: bytes, agent: str) -> Robots:
     current_groups: dict[str, _Group] = {}  # by agent, those that the current lines belong to
     in_agent_lines = False  # the previous rule or agent line names an agent: another agent joins its group
     sitemaps: dict[str, None] = {}
+    bad_sitemaps = 0
     for number, line in enumerate(_split_lines(content), 1):
         key, value = _split_line(line)
         if key == "agent":
@@ -252,14 +254,19 @@ def parse(content: bytes, agent: str) -> Robots:
         elif key == "delay" and _SECONDS.fullmatch(value):
             for group in current_groups.values():
                 group.delays.append(min(float(value), MAX_DELAY_SECONDS))
-        elif key == "sitemap" and (url := normalise(value).url):
-            sitemaps[url] = None
+        elif key == "sitemap":
+            url = normalise(value).url
+            sitemaps |= {url: None} if url else {}
+            bad_sitemaps += not url
     group_name = own_agent if own_agent in groups else "*" if "*" in groups else ""
     group = groups.get(group_name, _Group())
     delay = max(group.delays, default=None)
     left_out = max(0, len(sitemaps) - _MAX_SITEMAPS)
     named_sitemaps = tuple(islice(sitemaps, _MAX_SITEMAPS))
-    return Robots(tuple(dict.fromkeys(group.rules)), group_name, delay, named_sitemaps, sitemaps_left_out=left_out)
+    return Robots(
+        tuple(dict.fromkeys(group.rules)), group_name, delay, named_sitemaps,
+        sitemaps_left_out=left_out, bad_sitemaps=bad_sitemaps,
+    )  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -14,6 +14,13 @@ SELECT h.seq, h.source, h.origin FROM host h WHERE h.collection = :collection AN
     OR NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
 ) ORDER BY h.seq;
 
+-- def own_or_captured_host(origin: str, collection: str, source: str) -> int | None
+-- Return the number of an origin as a host of a source, or else of one known only from captures of others.
+SELECT h.seq FROM host h WHERE h.origin = :origin AND h.collection = :collection AND (h.source = :source OR (
+    EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq)
+    AND NOT EXISTS (SELECT 1 FROM address a WHERE a.host = h.seq AND (a.due IS NOT NULL OR a.interval <> -1))
+)) ORDER BY h.source <> :source, h.seq LIMIT 1;
+
 -- def host(origin: str, collection: str, source: str = "") -> int | None
 -- Return the number of an origin as a host of a source (empty: of any source), or None if it is not known.
 SELECT seq FROM host WHERE origin = :origin AND collection = :collection
@@ -56,8 +63,8 @@ WHERE a.rowid > :after ORDER BY a.rowid LIMIT :limit;
 
 -- def count_upto(collection: str, position: int) -> int
 -- Count a collection's addresses up to and including a position (`FoundAddress`).
--- Addresses that were ever taken down are left out.
-SELECT count(*) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
+-- An address that several sources have counts once. Addresses that were ever taken down are left out.
+SELECT count(DISTINCT a.digest) FROM address a CROSS JOIN host h ON h.seq = a.host AND h.collection = :collection
 WHERE a.rowid <= :position
 AND NOT EXISTS (SELECT 1 FROM tombstone t WHERE (t.address = a.digest AND t.host = 0) OR t.host = h.seq);
 
@@ -114,13 +121,18 @@ SELECT a.digest, a.url, h.origin, h.source, h.collection, a.via,
        a.due, a.interval, a.capture, a.failures, a.host, a.kind
 FROM address a JOIN host h ON h.seq = a.host AND h.collection = :collection WHERE a.digest = :digest
 
+-- part: last_first
+ORDER BY a.capture DESC, a.due IS NULL, a.host
+
 -- def get(collection: str, digest: int) -> AddressRow | None
 -- Return the address of a collection with this digest, or None if it is not known.
-{address};
+-- If several sources have it, it is that of the source that fetched it last.
+{address} {last_first} LIMIT 1;
 
 -- def of_sources(collection: str, digest: int) -> list[AddressRow]
 -- Return an address once for each source of a collection that has it.
-{address};
+-- That of the source that fetched it last is the first.
+{address} {last_first};
 
 -- row: HostState
 -- A host with counts of its addresses, the next time when one is due, and when it was last requested (`asked`).

@@ -13,7 +13,7 @@ from windrow.digest import hash64
 from windrow.formats.url import normalise, parts
 from windrow.ledger.batch import LedgerBatch
 from windrow.ledger.typed.takedowns import TakenDown, TypedTakedowns
-from windrow.model import ArchivePlace
+from windrow.model import ArchivePlace, FoundUrl
 
 
 class TakenDownAddresses:
@@ -31,6 +31,10 @@ class TakenDownAddresses:
         """Return whether an address is taken down, by itself or with its origin. Its spelling does not matter."""
         url = normalise(uri).url
         return bool(url) and (hash64(url) in self._addresses or parts(url).origin in self._origins)
+
+    def has_found(self, url: FoundUrl) -> bool:
+        """Return whether an address in its normal spelling is taken down, by itself or with its origin."""
+        return url.digest in self._addresses or url.origin in self._origins
 
 
 class TakedownQueries(TypedTakedowns):

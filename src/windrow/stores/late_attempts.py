@@ -6,7 +6,7 @@ It also lists the documents made from its records that another store refuses.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,15 +43,6 @@ SELECT (SELECT o.attempt FROM observation o WHERE o.record = r.id
     AND o.attempt NOT IN (SELECT attempt FROM late_statement) ORDER BY o.at, o.attempt LIMIT 1) AS first
 FROM late_statement s JOIN record r ON r.key = s.key
 WHERE s.attempt IN (SELECT value FROM json_each(?1)) AND first IS NOT NULL
-"""
-
-
-_NOT_IGNORED = """NOT EXISTS (
-    SELECT 1 FROM json_each(?) WHERE key = reason AND value IN ('', message))"""
-_UNREPAIRED = f"""
-WITH last AS (SELECT url, max(attempt) AS attempt FROM skipped GROUP BY url)
-SELECT reason, count(*) FROM last JOIN skipped USING (attempt, url) WHERE {_NOT_IGNORED}
-AND NOT EXISTS (SELECT 1 FROM observation o WHERE o.attempt > last.attempt AND o.url = last.url) GROUP BY reason
 """
 
 
@@ -113,24 +104,6 @@ class LateAttemptStore(RecordStore):
             self._connection.executemany(
                 "DELETE FROM late_statement WHERE attempt = ?", ((attempt,) for attempt in attempts)
             )
-
-    def count_skipped(self, attempts: tuple[int, int], ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count the records that could not be read from the attempts (first, last), by reason.
-
-        `ignored` maps reasons to messages. A record that was skipped with one of these reasons and its message is not
-        counted; an empty message means any message.
-        """
-        query = f"SELECT reason, count(*) FROM skipped WHERE attempt BETWEEN ? AND ? AND {_NOT_IGNORED} GROUP BY reason"
-        with self._guarded():
-            return dict(self._connection.execute(query, (*attempts, json.dumps(ignored))))
-
-    def count_unrepaired(self, ignored: Mapping[str, str]) -> dict[str, int]:
-        """Count skipped records by reason. For each address, only the last attempt that skipped records counts.
-
-        Addresses at which a later attempt observed a record are left out. For `ignored` see `count_skipped`.
-        """
-        with self._guarded():
-            return dict(self._connection.execute(_UNREPAIRED, (json.dumps(ignored),)))
 
     def refused_documents(self) -> list[RefusedDocument]:
         """Return the documents that were refused when they were last written."""

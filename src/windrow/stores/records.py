@@ -45,7 +45,8 @@ from windrow.stores.record_versions import (
     written_versions,
 )
 from windrow.stores.settled import copy_sessions, note_earlier_sessions, note_sessions
-from windrow.stores.sqlite import SqliteStore, close_on_failure
+from windrow.stores.skipped_counts import SkippedCounts
+from windrow.stores.sqlite import close_on_failure
 
 if TYPE_CHECKING:
     from windrow.stores.record_index import RecordIndex
@@ -83,7 +84,7 @@ class AttemptStatement(NamedTuple):
     aside: str = ""
 
 
-class RecordStore(SqliteStore):
+class RecordStore(SkippedCounts):
     """`windrow.engine.run.VersionStore` in an SQLite file."""
 
     def __init__(self, path: Path, columns: Sequence[TypedColumn] = (), *, read_only: bool = False) -> None:
@@ -428,10 +429,7 @@ class RecordStore(SqliteStore):
         with self._guarded():
             for column, value in (("key", key), ("url", url)):
                 rows += self._connection.execute(query.format(f"{column} = ?"), (value,)).fetchall() if value else ()
-        return [
-            Skipped(attempt, skipped_key, skipped_url, Reason(reason), message)
-            for attempt, skipped_key, skipped_url, reason, message in rows
-        ]
+        return [Skipped._make((*row[:3], Reason(row[3]), row[4])) for row in rows]
 
     def _rows_of_attempts(self, query: str, attempts: Sequence[int], *parameters: str) -> Iterator[tuple[Any, ...]]:
         """Run a query for `_CHUNK_SIZE` attempts at a time; `{placeholders}` in it becomes a `?` for each attempt."""

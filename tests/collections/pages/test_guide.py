@@ -157,13 +157,18 @@ def test_a_host_without_rules_is_shut_until_they_are_due():
 
 def test_sitemaps_of_the_site_are_offered_and_judged_by_robots_alone():
     lines = [f"Sitemap: {HOME}{name}" for name in ("a.xml.gz", "no/b.xml", "x/c.xml")]
-    rules = "\n".join(["User-agent: *", "Disallow: /x", *lines, "Sitemap: https://elsewhere.example/d.xml"])
+    others = ["Sitemap: https://elsewhere.example/d.xml", "Sitemap: /e.xml", "Sitemap: f.xml"]
+    rules = "\n".join(["User-agent: *", "Disallow: /x", *lines, *others])
     site = make_policy(make_scope([HOME], paths=["/*"]), do_not_crawl=["/no/"])
     guide = SiteRules(CrawlOptions(site, AGENT), "https://example.org", lambda url, fields, body: (url, []))
     sitemaps = guide.take_robots(AT, 200, rules.encode())
     assert [(found_url.url, found_url.kind, found_url.order) for found_url in sitemaps] == [
         (HOME + "a.xml.gz", 2, 0), (HOME + "no/b.xml", 2, 0), (HOME + "x/c.xml", 2, 0)
     ]  # fmt: skip
+    assert [(entry.reason, entry.number, entry.url) for entry in guide.left_out()] == [
+        (Reason.BAD_ADDRESS, 2, "https://example.org/robots.txt"),
+        (Reason.OUT_OF_SCOPE, 1, "https://elsewhere.example/d.xml"),
+    ]
     assert guide.refusal(HOME + "a.xml.gz", 2) is None
     assert guide.refusal(HOME + "x/c.xml", 2) is Reason.ROBOTS_DENIED
     assert guide.refusal("https://elsewhere.example/d.xml", 2) is Reason.OUT_OF_SCOPE

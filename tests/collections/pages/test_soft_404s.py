@@ -18,7 +18,8 @@ def suspects(text, *paths):
 @pytest.mark.parametrize(
     ("text", "paths", "found"),
     [
-        (SHELL, ["/harbour", "/boats.html", "/1234"], ["/harbour", "/boats.html", "/1234"]),
+        (SHELL, ["/harbour", "/boats.html", "/fish-2", "/n/1"], ["/harbour", "/boats.html", "/fish-2"]),
+        (SHELL, ["/n/1", "/n/2", "/n/3", "/1234", "/faq", "/harbour", "/boats"], []),
         (SHELL, ["/", "/harbour", "/boats", "/fish"], ["/harbour", "/boats", "/fish"]),
         (SHELL, ["/harbour", "/boats"], []),
         (SHELL, ["/harbour?a=1", "/harbour?a=2", "/harbour?a=3", "/harbour/"], []),
@@ -29,7 +30,8 @@ def suspects(text, *paths):
             ["/licence", "/copying", "/about", "/terms"],
             ["/copying", "/about", "/terms"],
         ),
-        ("", ["/x", "/y", "/z"], ["/x", "/y", "/z"]),
+        ("", ["/x", "/y", "/z"], []),
+        ("", ["/from", "/here", "/there"], ["/from", "/here", "/there"]),
         ("Die Straße am Müller-Platz", ["/m%C3%BCller", "/strasse", "/platz-2"], []),
         (SHELL, ["/index.html", "/default.htm", "/home/", "/index.php?a=1"], []),
     ],

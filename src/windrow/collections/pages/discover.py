@@ -99,7 +99,7 @@ def why_no_page(source: Source, attempt: Attempt) -> str:
     """
     if attempt.status is None and not (attempt.target and map_outcome(None, attempt.reason) in _NO_ANSWER):
         return ""
-    if attempt.status == NOT_MODIFIED or ((attempt.status or 0) < 300 and not attempt.reason):
+    if (attempt.status == NOT_MODIFIED or (attempt.status or 0) < 300) and not attempt.reason:
         return ""
     if attempt.location and attempt.status is not None:
         target = read_redirect(attempt.url, attempt.status, attempt.location)

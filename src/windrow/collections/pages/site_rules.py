@@ -49,6 +49,8 @@ FEEDS = frozenset((
 """Media types of feeds, and general media types that some servers send with feeds."""
 
 _MAX_REMEMBERED_URLS = 256  # per origin, for verdicts and for resolved links: there may be thousands of origins
+_BAD_SITEMAP = "robots.txt names a sitemap without a whole web address"
+_FOREIGN_SITEMAP = "a sitemap is on a host that is not of this source (its setting hosts)"
 _HOUR = 3600.0  # seconds
 _NO_YEAR = 9998  # the present year until `robots` gets the time: dates do not count as too late then
 _ALLOWED_SLOTS = 1 << 17  # number of allowed addresses that all origins of a process remember together
@@ -134,6 +136,8 @@ class SiteRules:
             return []
         robots_rules = self._robots_state.robots
         self._note_excess(ROBOTS_SITEMAPS, url, robots_rules.sitemaps_left_out)
+        if robots_rules.bad_sitemaps:
+            self._note_lost(_BAD_SITEMAP, url, Reason.BAD_ADDRESS, url, robots_rules.bad_sitemaps)
         return self._offer_sitemaps(url, 0, map(UrlHint, robots_rules.sitemaps))
 
     def _forget_verdicts(self) -> None:
@@ -251,8 +255,7 @@ class SiteRules:
             self._left_out.append(LeftOut(job.target, job.url, hint_list.reason, rule))
         if hint_list.refused:
             rule = "an entry of a sitemap has no valid web address"
-            digest = hash64(f"{rule} {job.url}")
-            self._left_out.append(LeftOut(digest, job.url, Reason.BAD_ADDRESS, rule, hint_list.refused))
+            self._note_lost(rule, job.url, Reason.BAD_ADDRESS, job.url, hint_list.refused)
 
     def _offer_indexed(self, job: FetchJob, index: UrlHints) -> list[FoundUrl]:
         depth = job.order + 1
@@ -332,6 +335,10 @@ class SiteRules:
         if number > 0:
             self._left_out.append(_make_left_out(cap, url, number))
 
+    def _note_lost(self, rule: str, page: str, reason: Reason, example: str, number: int) -> None:
+        """Record that `page` names `number` addresses which are not requested, such as `example`, and why."""
+        self._left_out.append(LeftOut(hash64(f"{rule} {page}"), example, reason, rule, number))
+
     def _make_sitemap(self, url: str, depth: int, modified: datetime | None = None) -> FoundUrl | None:
         address = parts(url)
         if not self._options.policy.scope.owns(address):
@@ -340,10 +347,20 @@ class SiteRules:
 
     def _offer_sitemaps(self, url: str, depth: int, entries: Iterator[UrlHint]) -> list[FoundUrl]:
         """Return the sitemaps of the site among `entries`, at most as many as are left in this run."""
+        foreign_urls: list[str] = []
+
+        def own_sitemaps() -> Iterator[FoundUrl]:
+            for entry in entries:
+                if sitemap := self._make_sitemap(entry.url, depth, entry.modified):
+                    yield sitemap
+                else:
+                    foreign_urls.append(entry.url)
+
         # The sitemaps are created one by one: an index may name thousands more than are returned.
-        sitemaps = (self._make_sitemap(entry.url, depth, entry.modified) for entry in entries)
-        offered_sitemaps = list(islice(filter(None, sitemaps), self._sitemaps_left))
+        offered_sitemaps = list(islice(own_sitemaps(), self._sitemaps_left))
         self._sitemaps_left -= len(offered_sitemaps)
+        if foreign_urls:
+            self._note_lost(_FOREIGN_SITEMAP, url, Reason.OUT_OF_SCOPE, foreign_urls[0], len(foreign_urls))
         cap = SITEMAPS_OF_ORIGIN._replace(number=self._options.max_sitemaps)
         self._note_excess(cap, url, sum(1 for _ in entries))
         return offered_sitemaps

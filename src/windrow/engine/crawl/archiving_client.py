@@ -258,8 +258,7 @@ class ArchivingClient:
                 body, reason, message = b"", error.reason, str(error)
             except MemoryError:
                 body, reason, message = b"", Reason.MEMORY_LIMIT, Reason.MEMORY_LIMIT.meaning
-        is_range_request = job.request is not None and any(name.lower() == "range" for name, _ in job.request.headers)
-        if not reason and (fault := _find_fault(reply.status, fields, is_range_request=is_range_request)):
+        if not reason and (fault := _find_fault(reply.status, fields, job, is_robots=job.kind == self._robots_kind)):
             (reason, message), body = fault, b""
         if reply.is_cut:
             reason, message, sink.cut = Reason.TOO_LARGE, f"the response has more than {bounds.max_size} bytes", True
@@ -293,9 +292,17 @@ class ArchivingClient:
             return True
 
 
-def _find_fault(status: int, fields: Mapping[str, str], *, is_range_request: bool) -> tuple[Reason, str] | None:
-    if status == PARTIAL_CONTENT and not is_range_request:
-        return Reason.PROTOCOL_ERROR, "the response is partial (206), but the whole document was requested"
+def _find_fault(
+    status: int, fields: Mapping[str, str], job: FetchJob, *, is_robots: bool = False
+) -> tuple[Reason, str] | None:
+    """Return why the response to a job cannot be used, by its status and transfer coding, or None if it can be."""
+    if status in {PARTIAL_CONTENT, NOT_MODIFIED}:
+        sent_names = {name.lower() for name, _ in job.request.headers} if job.request else set()
+        if status == PARTIAL_CONTENT and "range" not in sent_names:
+            return Reason.PROTOCOL_ERROR, "the response is partial (206), but the whole document was requested"
+        is_conditional = any(job.validators) or any(name.startswith("if-") for name in sent_names)
+        if status == NOT_MODIFIED and not is_conditional and not is_robots:
+            return Reason.PROTOCOL_ERROR, "the response is 304 (not modified), but the document was requested as new"
     if "transfer-encoding" not in fields:
         return None
     codings = fields["transfer-encoding"].lower().split(",")

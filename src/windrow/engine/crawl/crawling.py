@@ -83,11 +83,12 @@ class CrawlDispatcher:
         self._hosts: dict[int, _Host] = {}  # by number
         self._walks: dict[int, _Host] = {}  # by the number of the walk
         self._share = MAX_PER_HOST  # the maximum number of addresses of one host that a fetcher has at a time
-        self._host_numbers: dict[tuple[str, str], int] = {}  # by `_origin_key`
+        self._host_numbers: dict[tuple[str, str], int] = {}  # by source and origin
         for host in run.ledger.addresses.hosts_crawled(run.collection.name):
-            self._host_numbers[self._origin_key(host.source, host.origin)] = host.seq
             if host.source in self._sources:
+                self._host_numbers[host.source, host.origin] = host.seq
                 self._hosts[host.seq] = _Host(host.seq, self._sources[host.source], host.origin)
+        self._taken_down = run.ledger.takedowns.addresses() or None
         self._shared_answers = SharedAnswers(run)
         self._redirects = RedirectChains()
         self._paused_until = run.ledger.addresses.rests(int(now().timestamp()))
@@ -172,7 +173,7 @@ class CrawlDispatcher:
         run = self._run
         for number in run.ledger.takedowns.hosts() & set(self._hosts):
             self._hosts[number].is_given_up = True
-        taken_down = run.ledger.takedowns.addresses()
+        taken_down = self._taken_down
         with run.ledger.writing() as writer:
             for source in self._sources.values():
                 seeds, tally = self._seeds(source), self._tallies[source.name]
@@ -331,13 +332,15 @@ class CrawlDispatcher:
         return failures_in_row(service, [attempt.reason, *(earlier.reason for earlier in earlier_attempts)])
 
     def _add_urls(self, writer: LedgerWriter, source: Source, via: int, urls: Sequence[FoundUrl]) -> None:
-        """Store addresses of a source with their new hosts.
+        """Store addresses of a source with their new hosts, except those that were taken down.
 
         `via` is the address at which they were found, or 0 for seeds.
         """
         by_host: dict[int, list[FoundUrl]] = {}
         for url in urls:
-            key = self._origin_key(source.name, url.origin)
+            if self._taken_down is not None and self._taken_down.has_found(url):
+                continue
+            key = source.name, url.origin
             host_number = self._host_numbers.get(key)
             if host_number is None:
                 host_number = self._add_host(writer, source, url.origin)
@@ -349,17 +352,17 @@ class CrawlDispatcher:
             writer.addresses.add(host_number, via, host_urls, page=self._crawl.page, beside=self._crawl.beside)
             if any(map(attrgetter("hinted"), host_urls)):
                 writer.addresses.apply_hints(host_number, host_urls, self._crawl.rest)
-            if host_number in self._hosts:
-                self._hosts[host_number].is_exhausted = False
-                self._short_hosts.add(host_number)
-
-    def _origin_key(self, source: str, origin: str) -> tuple[str, str]:
-        """Return the key of a host. Its source is "" if all sources share the hosts."""
-        return origin, source if self._crawl.by_request else ""
+            self._hosts[host_number].is_exhausted = False
+            self._short_hosts.add(host_number)
 
     def _add_host(self, writer: LedgerWriter, source: Source, origin: str) -> int:
-        run = self._run
-        host_number = run.ledger.addresses.host(origin, run.collection.name, self._origin_key(source.name, origin)[1])
+        """Return the number of an origin as a host of a source.
+
+        It may be a host that was known only from captures of others: its own, or in a crawl, one of any source.
+        """
+        run, addresses = self._run, self._run.ledger.addresses
+        find_host = addresses.host if self._crawl.by_request else addresses.own_or_captured_host
+        host_number = find_host(origin, run.collection.name, source.name)
         if host_number is None:
             return writer.addresses.add_host(run.session, run.collection.name, source.name, origin)
         writer.addresses.assign_host(host_number, source.name)

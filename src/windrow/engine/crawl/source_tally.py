@@ -73,9 +73,10 @@ class SourceTally:
         attempt = event.attempt
         self.responses += attempt.status is not None
         if not crawl.by_request:
-            self.usable += attempt.status is not None and (
-                attempt.status == NOT_MODIFIED or (attempt.status < FIRST_REDIRECT_STATUS and not attempt.reason)
+            has_page = attempt.status is not None and (
+                attempt.status == NOT_MODIFIED or attempt.status < FIRST_REDIRECT_STATUS
             )
+            self.usable += has_page and not attempt.reason
         if crawl.why_no_page is None or not (crawl.by_request or attempt.target in self.seeds):
             return
         if fault := crawl.why_no_page(self.source, attempt):
@@ -181,7 +182,8 @@ def _earlier_faults(run: HarvestRun, crawl: Crawl, tally: SourceTally) -> list[s
     """
     faults, source, taken_down = [], tally.source, run.ledger.takedowns.addresses()
     for digest in sorted(tally.seeds)[:MAX_FAULTS_NAMED] if crawl.why_no_page else ():
-        address = run.ledger.addresses.get(run.collection.name, digest)
+        rows = run.ledger.addresses.of_sources(run.collection.name, digest)
+        address = next((row for row in rows if row.source == source.name), None)
         if address is not None and taken_down.contains(address.url):
             faults.append(f"{address.url}: {Reason.FORGOTTEN.meaning}; to lift that: windrow forget NAME --lift")
             continue

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from windrow.clock import now
 from windrow.contract import OK
+from windrow.digest import hash64
 from windrow.engine.crawl.archiving_client import ArchivingClient, CrawlResult
 from windrow.engine.fetchers.message import AttemptEnded, BatchBroken, BatchEnded, CrawlOrigin, Event
 from windrow.engine.listed.connection_pool import MAX_WALK_PAUSE, HostQueue
@@ -30,9 +31,12 @@ class RecentUrls:
     def __init__(self) -> None:
         self._slots = array("q", bytes(8 * SLOTS))
 
-    def remember(self, digest: int, kind: int = 0) -> bool:
-        """Remember an address by its digest. Return True if it was not found lately as this kind of address."""
-        digest ^= kind
+    def remember(self, digest: int, mark: int = 0) -> bool:
+        """Remember an address by its digest. Return True if it was not found lately with this mark.
+
+        The mark is a number for whatever makes it another address, such as its kind and its source.
+        """
+        digest ^= mark
         slot = digest & (SLOTS - 1)
         if self._slots[slot] == digest:
             return False
@@ -45,6 +49,9 @@ MAX_ROBOTS_WAIT = 60.0
 
 MAX_HARMFUL = 5
 """The number of responses over the limits of time or memory after which a host is given up for the run."""
+
+WITHOUT_CONTENT = frozenset({204, 205})
+"""The HTTP statuses of successful responses that have no content."""
 
 REFUSED_BY_RULES = frozenset({Reason.ROBOTS_DENIED, Reason.ROBOTS_UNREACHABLE})
 """Reasons for which an attempt is recorded as not allowed."""
@@ -68,6 +75,7 @@ class OriginCrawler:
         self._rules = walk.crawl.rules(walk.source, walk.origin, walk.options)
         self._archiver = archiver
         self._recent = recent
+        self._source_mark = hash64(walk.source.name)
         self._report = report
         self._jobs: asyncio.Queue[FetchJob | None] = asyncio.Queue()
         self._halted = asyncio.Event()
@@ -158,6 +166,8 @@ class OriginCrawler:
             return reply
         pause = self._rules.pause(reply.attempt.seconds, reply.status, reply.attempt.wait)
         reply = reply._replace(attempt=_with_wait(reply.attempt, pause))
+        if reply.attempt.status in WITHOUT_CONTENT and job.kind == self._walk.crawl.page:
+            reply = reply._replace(attempt=self._without_content(reply.attempt))
         is_new = not job.last.digest and reply.attempt.status == OK
         endless = is_new and self._rules.record_body(job, reply.body)
         event = self._read_links(job, reply)
@@ -165,6 +175,12 @@ class OriginCrawler:
         if event.attempt.reason and (end := self._count_harmful(event.attempt)):
             return end
         return await self._pause_host(pause) if pause != 0 else self._stop_reason()
+
+    def _without_content(self, attempt: Attempt) -> Attempt:
+        """Return an attempt as failed if it should have got a page. Discoveries by requests judge their answers."""
+        if self._walk.crawl.by_request or attempt.reason is not None:
+            return attempt
+        return attempt._replace(reason=Reason.NO_TEXT, message=f"the server answers {attempt.status} (no content)")
 
     def _count_harmful(self, attempt: Attempt) -> BatchBroken | None:
         if attempt.reason not in {Reason.TIME_LIMIT, Reason.MEMORY_LIMIT}:
@@ -290,13 +306,15 @@ class OriginCrawler:
             with self._archiver.reading(job.target):
                 urls = self._extract_links(job, reply)
                 left_out = self._rules.left_out()
-                new_left_out = tuple(url for url in left_out if self._recent.remember(url.digest)) if left_out else ()
-                return AttemptEnded(self._walk.number, reply.attempt, urls, new_left_out)
+                if left_out:
+                    recent, mark = self._recent, self._source_mark
+                    left_out = [entry for entry in left_out if recent.remember(entry.digest, mark)]
+                return AttemptEnded(self._walk.number, reply.attempt, urls, tuple(left_out))
         except Exception as error:  # noqa: BLE001 a bug in windrow must not end the walk
             return AttemptEnded(self._walk.number, _with_fault(reply.attempt, error))
 
     def _extract_links(self, job: FetchJob, reply: CrawlResult) -> tuple[FoundUrl, ...]:
-        attempt, rules, recent = reply.attempt, self._rules, self._recent
+        attempt, rules, recent, mark = reply.attempt, self._rules, self._recent, self._source_mark
         if attempt.location:
             url = rules.follow(attempt.url, attempt.location, attempt.kind)
             return self._not_recent([url] if url else [])
@@ -308,7 +326,7 @@ class OriginCrawler:
         new_urls = []
         for reference in references:
             url = rules.follow(base, reference)
-            if url and recent.remember(url.digest, url.kind):
+            if url and recent.remember(url.digest, url.kind ^ mark):
                 new_urls.append(url)
         if needed := rules.needs(job, reply.fields, reply.body):
             new_urls += self._not_recent(needed)
@@ -316,7 +334,8 @@ class OriginCrawler:
 
     def _not_recent(self, urls: list[FoundUrl]) -> tuple[FoundUrl, ...]:
         """Return the `urls` that were not found lately, or for which a sitemap or feed states a time of change."""
-        return tuple(url for url in urls if self._recent.remember(url.digest, url.kind) or url.hinted)
+        recent, mark = self._recent, self._source_mark
+        return tuple(url for url in urls if recent.remember(url.digest, url.kind ^ mark) or url.hinted)
 
 
 def _stale_attempt(attempt: Attempt) -> Attempt:

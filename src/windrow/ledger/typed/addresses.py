@@ -170,6 +170,11 @@ class TypedAddresses(LedgerQueries):
         """Return the hosts of a collection, except those known only from captures of others."""
         return self._database.rows(HostRow._make, "addresses.hosts_crawled", collection)
 
+    def own_or_captured_host(self, origin: str, collection: str, source: str) -> int | None:
+        """Return the number of an origin as a host of a source, or else of one known only from captures of others."""
+        value: int | None = self._database.value("addresses.own_or_captured_host", origin, collection, source)
+        return value
+
     def host(self, origin: str, collection: str, source: str = "") -> int | None:
         """Return the number of an origin as a host of a source (empty: of any source), or None if it is not known."""
         value: int | None = self._database.value("addresses.host", origin, collection, source)
@@ -194,7 +199,7 @@ class TypedAddresses(LedgerQueries):
     def count_upto(self, collection: str, position: int) -> int:
         """Count a collection's addresses up to and including a position (`FoundAddress`).
 
-        Addresses that were ever taken down are left out.
+        An address that several sources have counts once. Addresses that were ever taken down are left out.
         """
         value: int = self._database.value("addresses.count_upto", collection, position)
         return value
@@ -229,11 +234,17 @@ class TypedAddresses(LedgerQueries):
         return bool(self._database.value("addresses.is_known", collection, digest))
 
     def get(self, collection: str, digest: int) -> AddressRow | None:
-        """Return the address of a collection with this digest, or None if it is not known."""
+        """Return the address of a collection with this digest, or None if it is not known.
+
+        If several sources have it, it is that of the source that fetched it last.
+        """
         return self._database.first(AddressRow._make, "addresses.get", collection, digest)
 
     def of_sources(self, collection: str, digest: int) -> list[AddressRow]:
-        """Return an address once for each source of a collection that has it."""
+        """Return an address once for each source of a collection that has it.
+
+        That of the source that fetched it last is the first.
+        """
         return self._database.rows(AddressRow._make, "addresses.of_sources", collection, digest)
 
     def host_states(self, source: str, host_name: str, now: int) -> list[HostState]:

@@ -13,6 +13,7 @@ ADAPTER = LazyAdapter(
         "compare": "changes",
         "content": "changes",
         "count_facets": "search",
+        "count_skipped": "changes",
         "content_of_attempts": "changes",
         "explain": "explain",
         "harvest": "harvest",

@@ -11,8 +11,10 @@ from typing import NamedTuple
 from uuid import UUID
 
 from windrow.adapters.adapter import CHANGED, GONE, NEW, Comparison, SourceChange, Window
+from windrow.adapters.selection import REPORTED_ELSEWHERE
 from windrow.clock import from_unix_time
 from windrow.collections.pages.adapter.lookup import open_existing_summary, open_summary
+from windrow.collections.pages.adapter.page_sources import COLLECTION, PageSources
 from windrow.collections.pages.code import ExitCode
 from windrow.collections.pages.database.integrity import read_checkpoint
 from windrow.collections.pages.database.page_versions import (
@@ -22,6 +24,7 @@ from windrow.collections.pages.database.page_versions import (
     Timeline,
     VersionReader,
     count_ended_attempts,
+    count_unread_documents,
     read_timelines,
 )
 from windrow.collections.pages.difference import SIZE, Difference, VersionContents, compare_versions
@@ -29,7 +32,7 @@ from windrow.collections.pages.discover import normalise_web_address
 from windrow.config import Workspace
 from windrow.errors import UsageError, WindrowError
 from windrow.formats.text import show
-from windrow.formats.url import describe_bad_address, parts
+from windrow.formats.url import describe_bad_address
 from windrow.ledger import Ledger
 from windrow.model import DiffLine
 from windrow.query.tree import read_time_span
@@ -155,7 +158,6 @@ def _make_edition(version: PageVersion, changed: str, reason: str) -> Edition:
     )  # fmt: skip
 
 
-COLLECTION = "pages"
 MOVED = "moved"
 
 
@@ -174,7 +176,7 @@ class VersionChange(NamedTuple):
 
 def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[SourceChange]:
     """Yield the new, changed and gone pages of a window, in any order."""
-    sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
+    sources = PageSources(workspace, ledger)
     with open_existing_summary(workspace) as summary:
         if summary is None:
             return
@@ -189,7 +191,7 @@ def changes(workspace: Workspace, ledger: Ledger, window: Window) -> Iterator[So
                 description, lines = _describe_change(reader, change)
                 yield SourceChange(
                     datetime.fromtimestamp(change.changed_at, UTC),
-                    sources.get(parts(timeline.url).origin, ""),
+                    sources.of_page(timeline.url),
                     COLLECTION,
                     change.kind,
                     timeline.url,
@@ -259,7 +261,8 @@ def content(workspace: Workspace, ledger: Ledger, facts: tuple[int, int]) -> Map
     `facts` are the first and the last number of the sessions.
     """
     with open_existing_summary(workspace) as summary:
-        return {} if summary is None else _count_changes(ledger, read_timelines(summary, sessions=facts))
+        timelines = () if summary is None else read_timelines(summary, sessions=facts)
+        return {} if summary is None else _count_changes(PageSources(workspace, ledger), timelines)
 
 
 def content_of_attempts(
@@ -273,19 +276,29 @@ def content_of_attempts(
     with open_existing_summary(workspace) as summary:
         if summary is None or not _has_read_all(summary, ledger, facts):
             return None
-        return _count_changes(ledger, read_timelines(summary, attempts=facts))
+        return _count_changes(PageSources(workspace, ledger), read_timelines(summary, attempts=facts))
 
 
-def _count_changes(ledger: Ledger, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
+def count_skipped(workspace: Workspace, facts: tuple[int, int] | None) -> Mapping[str, int]:
+    """Count by reason the present documents whose text could not be read, except for a rule or a passing fault.
+
+    Nothing is counted if `facts` is not None, because a session reports as left out what it could not read.
+    """
+    if facts is not None:
+        return {}
+    with open_existing_summary(workspace) as summary:
+        counts = count_unread_documents(summary) if summary is not None else {}
+    return {reason: number for reason, number in counts.items() if reason not in REPORTED_ELSEWHERE}
+
+
+def _count_changes(sources: PageSources, timelines: Iterable[Timeline]) -> Mapping[str, Counter[str]]:
     """Count the changes by source and kind.
 
     A new version that is a page with a refresh to another page counts as moved too.
     """
-    sources = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION)}
-    counts: dict[str, Counter[str]] = {name: Counter() for name in sources.values()}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in sources.names()}
     for timeline in timelines:
-        source = sources.get(parts(timeline.url).origin)
-        if source is not None:
+        if source := sources.of_page(timeline.url):
             counts[source].update(change.kind for change in find_page_changes(timeline))
             counts[source][MOVED] += sum(
                 version.redirect is not None and version.kind is not None and version.first_seen in timeline.visit_times

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from windrow.archive import open_response
 from windrow.clock import now
 from windrow.collections.pages.adapter.crawler_projection import CrawlerProjection
+from windrow.collections.pages.adapter.page_sources import PageSources
 from windrow.collections.pages.adapter.search_index import make_index_phase
 from windrow.collections.pages.code import CrawlType
 from windrow.collections.pages.collection import COLLECTION
@@ -78,11 +79,11 @@ def _index(workspace: Workspace, pulse: Callable[[], bool]) -> Derived:
     if not suspects:
         return Derived(message)
     with closing(Ledger(workspace.ledger)) as ledger:
-        source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts(COLLECTION.name)}
-    counts = [
-        RuleCount(source_of_origin.get(origin, origin), Reason.SOFT_404, _SUSPECT_RULE, page_count, example)
-        for origin, page_count, example in suspects
-    ]
+        sources = PageSources(workspace, ledger)
+        counts = [
+            RuleCount(sources.of_page(example) or origin, Reason.SOFT_404, _SUSPECT_RULE, page_count, example)
+            for origin, page_count, example in suspects
+        ]
     return Derived(message, left_out=tuple(counts))
 
 
@@ -142,7 +143,7 @@ def require_ready(workspace: Workspace) -> None:
 
 
 def check_source(workspace: Workspace, source: Source) -> None:
-    """Raise UsageError if another source has a seed of `source`, because an origin is crawled for only one source."""
+    """Raise UsageError if another source has a seed of `source`, because it would be requested for both."""
     for other_source in workspace.sources:
         if other_source.collection != source.collection or other_source.name == source.name:
             continue

@@ -14,14 +14,17 @@ from uuid import UUID
 from windrow.adapters.search_answer import SearchAnswer, SearchResult, SnippetMark, snippet_marks
 from windrow.clock import from_unix_time, now
 from windrow.collections.pages.adapter.lookup import require_summary
+from windrow.collections.pages.adapter.page_sources import PageSources
 from windrow.collections.pages.adapter.search_index import decode_links, open_to_search
 from windrow.collections.pages.database.search_view import NO_LINKS, SummaryReader
 from windrow.collections.pages.search.index_query import (
     FROM,
     PRESENTLY_OPEN,
+    SOFT_404S,
     add_origins,
     at_query_time,
     count_kinds,
+    keep_soft_404s_only,
     make_clause,
     make_condition,
     make_open_condition,
@@ -196,6 +199,7 @@ class Search:
             notes.append(
                 "no page contains a name such as 'a.b' as it was typed, so its words are searched for separately"
             )
+        notes += self._describe_hidden(query, matches)
         hit_pattern = term_pattern([*searched_terms(query.root), *map(Word, forms)])
         shown_pages = self._prepare_pages(query, ranked_pages[offset : offset + limit])
         return SearchAnswer(
@@ -205,6 +209,15 @@ class Search:
             relaxed=bool(ranked_pages) and share < 1, frequency=frequencies, documents=document_count,
             suggestions=self._index.suggest(frequencies, "main"),
         )  # fmt: skip
+
+    def _describe_hidden(self, query: Query, matches: Matches) -> list[str]:
+        """Return a list with a note on how many soft 404s match a query and are left out; [] if there are none."""
+        hidden = keep_soft_404s_only(query)
+        if hidden is None or not self._index.count(SOFT_404S):
+            return []
+        count = self._index.count(make_clause(hidden, matches))
+        note = f"{counted(count, 'page')} hidden, found or suspected to be soft 404s: is:soft-404 shows them"
+        return [note] if count else []
 
     def close(self) -> None:
         """Close the database and the index."""
@@ -366,13 +379,16 @@ def search(workspace: Workspace, text: str, *, offset: int = 0, limit: int = 10,
 
 
 def count_facets(workspace: Workspace, ledger: Ledger, text: str) -> FacetCounts:
-    """Count the pages that a search finds, by facet, before those with the same text are folded."""
+    """Count the pages that a search finds, by facet, before those with the same text are folded.
+
+    Pages of an origin that several sources crawl are counted under the name of the origin.
+    """
     with _open_search(workspace) as search_pages:
         counts = search_pages.count_facets(text)
-    source_of_origin = {host.origin: host.source for host in ledger.addresses.hosts("pages")}
+    sources = PageSources(workspace, ledger)
     by_source: dict[str, int] = {}
     for origin, count in counts.facets.get("source", {}).items():
-        source = source_of_origin.get(origin, origin)
+        source = sources.of_origin(origin) or origin
         by_source[source] = by_source.get(source, 0) + count
     return counts._replace(facets={**counts.facets, "source": by_source})
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from heapq import merge
+from operator import attrgetter
 from typing import NamedTuple
 
 from windrow.archive.import_file import IMPORTED_FOLDER
@@ -97,19 +99,20 @@ def find_page(workspace: Workspace, ledger: Ledger, text: str) -> PageState | No
     """Return the state of a page, or None if `text` is not a web address, or is neither known nor on a site."""
     if not (url := normalise_web_address(text)):
         return None
-    address_row = ledger.addresses.get(COLLECTION, hash64(url))
-    address_row = address_row if address_row and address_row.url == url else None
+    address_rows = [row for row in ledger.addresses.of_sources(COLLECTION, hash64(url)) if row.url == url]
+    address_row = address_rows[0] if address_rows else None
     asset_of = address_row.source if address_row and address_row.kind == ASSET else ""
     judgement = judge_address(workspace, ledger, url, asset_of=asset_of)
     versions, related = read_editions(workspace, url)
     if address_row is None and not versions and not judgement.source:
         return None
     attempts: list[PageAttempt] = []
-    if address_row:
+    if address_rows:
         numbers = ledger.sessions.numbers()  # the numbers of sessions as shown to users
+        of_all_sources = (ledger.attempts.of_address(row.host, row.digest) for row in address_rows)
         attempts = [
             _make_attempt(attempt)._replace(session=numbers.get(attempt.session, attempt.session))
-            for attempt in ledger.attempts.of_address(address_row.host, address_row.digest)
+            for attempt in merge(*of_all_sources, key=attrgetter("seq"))
         ]
     tombstones = _read_tombstones(ledger, hash64(url), address_row.host) if address_row else ()
     state, reason = _find_state(address_row, attempts, versions, judgement.reason)

@@ -266,3 +266,20 @@ def count_ended_attempts(reader: SqliteReader, attempts: tuple[int, int], code: 
     with reader.reading() as connection:
         sql = "SELECT count(*) FROM windrow_observation WHERE attempt BETWEEN ? AND ? AND exit_code = ?"
         return int(connection.execute(sql, (*attempts, code)).fetchone()[0])
+
+
+_COUNT_UNREAD = """
+SELECT reason, count(*) FROM (
+  SELECT o.reason, max(o.at) FROM windrow_observation o
+  JOIN entity_generation g ON g.entity_generation_id = o.entity_generation_id AND g.confirmed_end_unix_utc IS NULL
+  WHERE o.reason <> '' GROUP BY o.entity_generation_id)
+GROUP BY reason
+"""
+
+
+def count_unread_documents(reader: SqliteReader) -> dict[str, int]:
+    """Count the present documents without a text, or without a part of it, by reason; a database of others has none."""
+    with reader.reading() as connection:
+        if not connection.execute(_HAS_OBSERVATIONS).fetchone()[0]:
+            return {}
+        return dict(connection.execute(_COUNT_UNREAD))

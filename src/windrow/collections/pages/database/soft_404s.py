@@ -73,16 +73,18 @@ def update_suspects(connection: sqlite3.Connection, pile_ids: Sequence[int]) -> 
 def find_suspects(pages: Iterable[tuple[str, int]], text: str) -> list[int]:
     """Return the ids of the suspected pages among `pages`: (address, id) of pages of one origin with the same `text`.
 
-    >>> pages = [("https://a.example/tea", 1), ("https://a.example/cups/", 2), ("https://a.example/1234", 3)]
-    >>> find_suspects(pages, "Welcome to our shop")
+    An address whose name has no long word, such as `/n/1`, is no evidence, and its page is not suspected.
+
+    >>> pages = [("https://a.example/teas", 1), ("https://a.example/cups/", 2), ("https://a.example/news-2", 3)]
+    >>> find_suspects([*pages, ("https://a.example/n/4", 4)], "Welcome to our shop")
     [1, 2, 3]
     >>> find_suspects(pages, "Our cups and our shop")
     []
     """
-    all_pages = list(pages)
     text_words = f" {' '.join(words(text))}"
-    suspects = [(name, id_) for url, id_ in all_pages if (name := name_of(url)) and not _is_mentioned(name, text_words)]
-    if len({name for name, _ in suspects}) < MIN_NAMES or 2 * len(suspects) < len(all_pages):
+    named_pages = [(name, id_) for url, id_ in pages if _long_words(name := name_of(url))]
+    suspects = [(name, id_) for name, id_ in named_pages if not _is_mentioned(name, text_words)]
+    if len({name for name, _ in suspects}) < MIN_NAMES or 2 * len(suspects) < len(named_pages):
         return []
     return [id_ for _, id_ in suspects]
 
@@ -102,10 +104,14 @@ def name_of(url: str) -> str:
     return ""
 
 
+def _long_words(name: str) -> list[str]:
+    """Return the words of the name of an address that a document at this address would have, too."""
+    return [word for word in words(name) if len(word) >= _MIN_WORD_CHARACTERS and not word.isdigit()]
+
+
 def _is_mentioned(name: str, text_words: str) -> bool:
     """Return whether a text has a word that begins like a word of the name of an address."""
-    name_words = (word for word in words(name) if len(word) >= _MIN_WORD_CHARACTERS and not word.isdigit())
-    return any(f" {word[:_COMPARED_CHARACTERS]}" in text_words for word in name_words)
+    return any(f" {word[:_COMPARED_CHARACTERS]}" in text_words for word in _long_words(name))
 
 
 class SuspectCount(NamedTuple):

@@ -121,12 +121,22 @@ def make_clause(
     elif not query.history and (allows_duplicates(query) or not _needs_current_word(query.root)):
         parts.append(MarkIn("flag", ("open" if allows_duplicates(query) else "now",)))
     if _must_exclude_soft_404s(query):
-        parts = [*(parts or [Everything()]), Not(MarkIn("flag", (_SOFT_404,)))]
+        parts = [*(parts or [Everything()]), Not(SOFT_404S)]
     return And(tuple(parts)) if parts else Everything()
+
+
+def keep_soft_404s_only(query: Query) -> Query | None:
+    """Return the query for those soft 404s that a query leaves out, or None if it finds them or has no condition."""
+    if query.root is None or any(leaf.key == "is" and leaf.value == _SOFT_404 for leaf in filters(query.root)):
+        return None
+    return replace(query, root=And((query.root, Filter("is", _SOFT_404, f"is:{_SOFT_404}"))))
 
 
 _SOFT_404 = "soft-404"
 """The flag of soft 404s: pages with status 200 that say that they do not exist, or that are suspected of it."""
+
+SOFT_404S = MarkIn("flag", (_SOFT_404,))
+"""The condition that a version is a soft 404."""
 
 
 def _must_exclude_soft_404s(query: Query) -> bool:

@@ -30,6 +30,10 @@ CREATE TABLE IF NOT EXISTS windrow_observation (
 -- To find the observations of a session by its attempts.
 CREATE INDEX IF NOT EXISTS windrow_observation_by_attempt ON windrow_observation (attempt);
 
+-- To count the documents without a text.
+CREATE INDEX IF NOT EXISTS windrow_observation_by_reason ON windrow_observation (entity_generation_id, at, reason)
+WHERE reason <> '';
+
 -- The last attempt that each session wrote: changes are counted for that session, even if another one fetched the page.
 CREATE TABLE IF NOT EXISTS windrow_settled (
   session INTEGER PRIMARY KEY,
