@@ -44,7 +44,7 @@ UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UT
 
 
 class ReadEvent(NamedTuple):
-    """An event that was read, and its uid, `PARSER/ID`. `aside` has keys that are not compared between versions."""
+    """An event that was read, and its uid, `SOURCE/ID`. `aside` has keys that are not compared between versions."""
 
     uid: str
     value: dict[str, Any]
@@ -201,7 +201,7 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
 
 
 def _uid(parser: EventParser, identity: str) -> str:
-    uid = f"{parser.name}/{identity}"
+    uid = f"{parser.source or parser.name}/{identity}"
     if len(uid) <= MAX_UID_CHARACTERS:
         return uid
     return f"{uid[: MAX_UID_CHARACTERS - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"
