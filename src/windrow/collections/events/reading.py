@@ -13,7 +13,7 @@ from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
 from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.status_words import find_status
+from windrow.collections.events.status_words import find_status, note_text
 from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
@@ -185,7 +185,7 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         "status": written_status.status if written_status else raw.status or "scheduled",
     }
     if written_status:
-        event["status_note"] = f"the source writes: {written_status.words}"
+        event["status_note"] = note_text(written_status.words)
     if raw.location is not None:
         event["location"] = raw.location
     if start.note:

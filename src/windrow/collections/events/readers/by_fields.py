@@ -21,6 +21,7 @@ from urllib.parse import quote, urljoin
 from selectolax.lexbor import LexborHTMLParser
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.status_words import FieldStatus, read_status
 from windrow.collections.events.times import EventTime, from_day, read_last_day, read_time
 from windrow.contract import Request
 from windrow.errors import StepError
@@ -81,6 +82,7 @@ _DAY_SUFFIX = re.compile(r"&day=\d{8}$")
 STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
+    "active": "scheduled", "publish": "scheduled", "published": "scheduled",
 }  # fmt: skip
 """windrow's word for the status of an event, by the source's word in lower case."""
 
@@ -107,7 +109,7 @@ def build_event(
     title, source_id = field("title") or "", field("id") or ""
     if title.strip() in document.rules.placeholders:
         return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], source_id)
-    status = status_of(document, field("status") or "")
+    status, status_note = status_of(document, field("status") or "")
     start = time_of(document, field("start") or "")
     if start is None and source_id and status == "withdrawn":
         return RawEvent(source_id, title, None, text, status=status)
@@ -129,6 +131,8 @@ def build_event(
         description = remove_markup(description)
     if start.note:
         extra["time_note"] = start.note
+    if status_note:
+        extra["status_note"] = status_note
     return RawEvent(
         source_id, title, start, text, end, description,
         join_url(document.url, url) if url else url, status, field("location"), extra,
@@ -190,11 +194,10 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
     return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 
-def status_of(document: SourceDocument, word: str) -> str:
-    """Return windrow's word for a source's status word; empty if the word is not known."""
-    our_statuses = {name.lower(): status for name, status in document.rules.statuses.items()}
-    source_word = word.strip().lower()
-    return our_statuses.get(source_word) or STATUSES.get(source_word, "")
+def status_of(document: SourceDocument, text: str) -> FieldStatus:
+    """Return windrow's status for the text of a source's field, by the rules of its document and by known words."""
+    own_meanings = {word.lower(): status for word, status in document.rules.statuses.items()}
+    return read_status(text, {**STATUSES, **own_meanings})
 
 
 _NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")

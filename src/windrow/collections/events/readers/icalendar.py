@@ -17,6 +17,7 @@ from windrow.caps import CALENDAR_ZONES, EVENT_REPETITIONS
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import decode_text
+from windrow.collections.events.status_words import read_status
 from windrow.collections.events.times import (
     UNKNOWN_ZONE,
     EventTime,
@@ -44,7 +45,7 @@ def _component_pattern(name: str) -> re.Pattern[str]:
 
 _EVENT_COMPONENT = _component_pattern("VEVENT")
 _ZONE_COMPONENT = _component_pattern("VTIMEZONE")
-_STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "cancelled", "CANCELED": "cancelled"}
+_STATUSES = {"tentative": "tentative", "confirmed": "confirmed", "cancelled": "cancelled", "canceled": "cancelled"}
 _LINE_FOLD = re.compile(r"\r?\n[ \t]")
 _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
@@ -199,11 +200,12 @@ def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]])
 
 def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEvent | None:
     start = _event_time(document, event.get("DTSTART"))
+    status, status_note = read_status(_property_text(event, "STATUS"), _STATUSES)
+    extra = _extra_keys(event) | ({"status_note": status_note} if status_note else {})
     return None if start is None else RawEvent(
         _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
         _end_time(start, _duration(document, event, start)), _property_text(event, "DESCRIPTION"), _event_url(event),
-        _STATUSES.get(_property_text(event, "STATUS").strip().upper(), ""), _property_text(event, "LOCATION"),
-        _extra_keys(event),
+        status, _property_text(event, "LOCATION"), extra,
     )  # fmt: skip
 
 
