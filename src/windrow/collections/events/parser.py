@@ -119,6 +119,7 @@ class SourceDocument(NamedTuple):
     rules: ParserRules
     zone: ZoneInfo  # of the source
     calendar_zone: ZoneInfo | None = None  # for times without a zone, if the document names one
+    has_unknown_zone: bool = False  # whether the document names a zone that is not known
 
 
 def describe_left_out(event_count: int, read_count: int, limit: str) -> str:
