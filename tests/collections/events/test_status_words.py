@@ -102,6 +102,19 @@ def test_a_status_that_is_not_exactly_a_known_word_has_a_note_in_each_reader(tex
     assert {(event.value["status"], event.value.get("status_note")) for event in events} == {(status, note)}
 
 
+@pytest.mark.parametrize(
+    ("text", "end", "is_noted"),
+    [("2026-10-05T20:00", "2026-10-06T00:00:00Z", False), ("8 PM", "2026-10-06T00:00:00Z", False), ("soon", "", True),
+     ("20:00", "2026-10-06T00:00:00Z", False), ("5 PM", "", True), ("2026-10-05T17:00", "", True), ("", "", False),
+     ("2026-10-06", "2026-10-06T00:00:00Z", False)],
+)  # fmt: skip
+def test_an_end_may_be_a_time_alone_and_one_that_is_not_understood_has_a_note(text, end, is_noted):
+    fields = {"title": "t", "start": "s", "end": "e"}
+    (event,), _ = read(json.dumps([{"t": "Board", "s": "2026-10-05T18:00", "e": text}]), "json", fields=fields)
+    note = f"the source writes: {text}" if is_noted else None
+    assert (event.value["end_datetime"], event.value.get("end_note")) == (end, note)
+
+
 def test_words_in_place_of_a_time_of_legistar_are_noted_and_may_give_the_status():
     def meeting(number, time, state):
         return {"EventGuid": number, "EventBodyName": "Board", "EventDate": "2026-10-05T00:00:00", "EventTime": time,

@@ -237,7 +237,9 @@ _STATUSES = {
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events in the JSON-LD of a page (https://schema.org/Event)."""
-    for script in html_tree(document).css('script[type="application/ld+json"]'):
+    for script in html_tree(document).css("script[type]"):
+        if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
+            continue
         text = script.text(strip=True).removeprefix("<!--").removesuffix("-->")
         try:
             tree = json.loads(text, strict=False)
@@ -246,11 +248,24 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
                 yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
             continue
         for event in _find_events(tree):
-            yield _read_schema_org_event(document, event)
+            for occurrence in _occurrences(event):
+                yield _read_schema_org_event(document, occurrence)
+
+
+def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return an event for each of its starts. An end belongs to a start if there are as many of both."""
+    starts, ends = event.get("startDate"), event.get("endDate")
+    if not isinstance(starts, list) or len(starts) < 2:
+        return [event]
+    ends = ends if isinstance(ends, list) and len(ends) == len(starts) else [None] * len(starts)
+    return [{**event, "startDate": start, "endDate": end} for start, end in zip(starts, ends, strict=True)]
 
 
 def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH. Inside an event, only `subEvent` is searched."""
+    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH. Inside an event with a start, only `subEvent` is searched.
+
+    An event without a start is yielded if it has a name and no `subEvent`: otherwise it only refers to events.
+    """
     if depth > _MAX_JSON_DEPTH:
         return
     if isinstance(tree, list):
@@ -260,10 +275,13 @@ def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
         types = tree.get("@type")
         types = [types] if isinstance(types, str) else types if isinstance(types, list) else []
         names = [str(name).rpartition("/")[2].rpartition(":")[2] for name in types]
-        if any(name.endswith("Event") or name in _EVENT_TYPES for name in names) and "startDate" in tree:
+        is_event = any(name.endswith("Event") or name in _EVENT_TYPES for name in names)
+        if is_event and "startDate" in tree:
             yield tree
             yield from _find_events(tree.get("subEvent"), depth + 1)
             return
+        if is_event and tree.get("name") and not tree.get("subEvent"):
+            yield tree
         for child in tree.values():
             if isinstance(child, dict | list):
                 yield from _find_events(child, depth + 1)
@@ -283,6 +301,8 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     start = time_of(document, field("startDate"))
     if start is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
+        if "eventSchedule" in event:
+            message = f"{title[:80]!r} has an eventSchedule, which is not read, and no start that can be read"
         return SkippedPart(Reason.INCOMPLETE_RECORD, message, field("@id") or field("identifier"))
     url = join_url(document.url, field("url")) if field("url") else ""
     extra: dict[str, Any] = {}
