@@ -140,6 +140,15 @@ def test_a_listing_that_is_none_but_names() -> None:
         assert all(entry.is_file for entry in listed.values())
 
 
+@pytest.mark.parametrize("features", [b"500 no\r\n", b"211-Features\r\n MLST type*;size*;\r\n211 End\r\n"])
+@pytest.mark.parametrize("names", [b"a.zip\r\n", b""])
+def test_a_server_without_mlsd_is_asked_for_names_when_its_list_is_empty(features, names) -> None:
+    with listening(ftp({"FEAT": features, "MLSD": b"502 no\r\n"}, {"NLST": names})) as port:
+        assert set(list_entries(site("ftp", port), "add")) == ({"a.zip"} if names else set())
+    with listening(ftp({"FEAT": features, "MLSD": b"502 no\r\n", "NLST": b"550 no files\r\n"})) as port:
+        assert not list_entries(site("ftp", port), "add")
+
+
 def test_hostile_names_are_told_as_they_are() -> None:
     lines = b"type=file;size=1; ../x.zip\r\ntype=file; a\x01\xff.zip\r\ntype=OS.unix=slink:/etc/passwd; l.zip\r\n"
     with listening(ftp({}, lines)) as port:

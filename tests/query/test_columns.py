@@ -97,6 +97,29 @@ def test_a_date_of_a_record_is_a_period():
     assert Bounds(first[1], last[1]) == read_dates("2026-12-03..2026-12-05")
 
 
+@pytest.mark.parametrize(
+    ("value", "same"),
+    [
+        ("20260131", "2026-01-31"), (20260131, "2026-01-31"), ("2026-031", "2026-01-31"), ("2026-W05-6", "2026-01-31"),
+        ("2026W056", "2026-01-31"), ("2026-W05", "2026-01-26..2026-02-01"), ("2026-W53", "2026-12-28..2027-01-03"),
+        ("9999-12-31", "9999-12-31T00:00:00..9999-12-31T23:59:59"), ("9999", "9999-01-01..9999-12-31"),
+        ("9999-12", "9999-12-01..9999-12-31"), ("2024-02", "2024-02-01..2024-02-29"), (1769817600, "2026-01-31T00:00:00"),
+        (20261340, "1970-08-23T12:09:00"),
+    ],
+)  # fmt: skip
+def test_a_date_is_the_same_period_in_a_record_and_in_a_filter(value, same):
+    numbers = column_entries([TypedColumn("date", ColumnType.DATE)], {"date": value}).numbers
+    assert Bounds(*(number for _, number in numbers)) == read_dates(same)
+    if isinstance(value, str):
+        assert read_dates(value) == read_dates(same)
+
+
+@pytest.mark.parametrize("text", ["20261340", "2026-W54", "2026-W00", "2026-366", "2026-000", "2026-W05-8"])
+def test_a_text_that_is_no_date_is_no_filter_and_lacking_in_a_record(text):
+    assert read_dates(text) is None
+    assert column_entries([TypedColumn("date", ColumnType.DATE)], {"date": text}).texts == ((LACKING, "date"),)
+
+
 def test_a_record_that_a_column_cannot_read_lacks_its_value_and_nothing_else():
     def read(record):
         return record["price"] / record["count"]

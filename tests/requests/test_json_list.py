@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from tests.clock import pass_time
-from tests.collections.events.place import Site, serving
+from tests.collections.events.place import Site as WebSite
+from tests.collections.events.place import serving
 from tests.sessions import session_settings
 from windrow.adapters.records import RecordAdapter
 from windrow.app.summary import count_left_out
 from windrow.config import Workspace, load
-from windrow.contract import Answer, Collection, MissingOffer, Observation, Request, Skip, WholeListing
+from windrow.contract import Answer, Collection, FollowResult, MissingOffer, Observation, Request, Skip, WholeListing
 from windrow.contract.json_list import EVERY, JsonList
 from windrow.engine.session import Session
 from windrow.ledger import Ledger
@@ -51,7 +52,7 @@ BY_NUMBER = collection(parameter="page", items="", key="code.id")
 ALONE = collection()
 
 
-def harvest(root, site: Site, declared: Collection, run: int) -> Session:
+def harvest(root, site: WebSite, declared: Collection, run: int) -> Session:
     """Run one session over the source `here`."""
     (root / "windrow.toml").write_text(
         f'[source.here]\ncollection = "things"\nurl = "{site.url}/"\ndelay = "0s"\nevery = "0s"\n'
@@ -63,7 +64,7 @@ def harvest(root, site: Site, declared: Collection, run: int) -> Session:
     return session
 
 
-def put(site: Site, path: str, document: Any) -> None:
+def put(site: WebSite, path: str, document: Any) -> None:
     site.put(path, json.dumps(document), "application/json")
 
 
@@ -151,6 +152,35 @@ def test_any_bytes_are_a_page_or_none_and_no_item_is_lost_in_silence(content, ke
     page = things.parse_page(io.BytesIO(content))
     assert (None if page is None else list(page.items)) == keys
     assert (page.faults if page else ()) == faults
+
+
+def follow(declared: JsonList, learned: dict[str, Any], name: str, document: Any) -> FollowResult:
+    view = io.BytesIO(json.dumps(document).encode())
+    answer = Answer(Request("http://a.example/things", name), 200, {}, view, datetime(2026, 1, 1, tzinfo=UTC))
+    return declared.follow(Source("here", "things", SourceSite("")), learned, answer)
+
+
+def test_a_page_with_an_error_or_fewer_items_than_the_total_ends_no_listing() -> None:
+    things = JsonList("things", read, following="next")
+    items = [{"id": "a", "n": 1}, {"id": "b", "n": 2}]
+    for error in ({"error": "busy"}, {"errors": ["busy"]}, {"success": False}):
+        assert follow(things, {}, "next", {"items": [], **error}).skip is Reason.PROTOCOL_ERROR
+        first = follow(things, {}, "first", {"items": items, **error, "next": "/more"})
+        last = follow(things, dict(first.learned), "next", {"items": items[:1]})
+        assert (len(first.offers), len(first.findings), last.ends_listing) == (2, 1, False)
+        again = follow(things, dict(last.learned), "first", {"items": items})
+        assert (again.ends_listing, again.findings) == (True, ())
+    for total, is_whole in ((3, True), (4, False), (0, True), (2, True)):
+        first = follow(things, {"listed": 99}, "first", {"items": items, "total": total, "next": "/more"})
+        last = follow(things, dict(first.learned), "next", {"items": [{"id": "c", "n": 3}], "total": total})
+        assert (last.ends_listing, len(last.findings)) == (is_whole, not is_whole)
+    assert not follow(things, {}, "first", {"items": [], "total": 4}).ends_listing
+
+
+def test_numbers_that_json_lacks_are_null() -> None:
+    page = JsonList("things", read).parse_page(io.BytesIO(b'{"items": [{"id": "a", "n": NaN, "m": [-Infinity, 1.5]}]}'))
+    assert page is not None
+    assert page.items["a"] == {"id": "a", "n": None, "m": [None, 1.5]}
 
 
 def test_what_is_gone_had_a_record_and_a_list_may_keep_what_it_lacks():

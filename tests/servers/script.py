@@ -66,9 +66,13 @@ def http(answer: bytes, *, linger: bool = False) -> Talk:
 
 
 def ftp(
-    replies: Mapping[str, bytes], content: bytes = b"", *, cut: bool = False, later: Mapping[str, bytes] | None = None
+    replies: Mapping[str, bytes],
+    content: bytes | Mapping[str, bytes] = b"",
+    *,
+    cut: bool = False,
+    later: Mapping[str, bytes] | None = None,
 ) -> Talk:
-    """Speak FTP: `replies` stand for the usual ones, by verb; `content` goes out for every transfer.
+    """Speak FTP: `replies` stand for the usual ones, by verb; `content` goes out for every transfer, or by verb.
 
     The reply that follows a transfer is that of `226`. With `cut` the connections break off in mid-transfer. The replies of
     `later` stand for the usual ones after the first transfer.
@@ -106,7 +110,7 @@ def ftp(
             connection.sendall(usual.get(verb, b"502 what?\r\n"))
             if passive and usual.get(verb, b"").startswith(b"150"):
                 with passive, passive.accept()[0] as transfer, suppress(OSError):
-                    transfer.sendall(content)
+                    transfer.sendall(content if isinstance(content, bytes) else content.get(verb, b""))
                 if cut:
                     return
                 connection.sendall(usual["226"])

@@ -5,7 +5,6 @@ The discovery reads the whole list each time, so new, changed and removed record
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, NamedTuple
@@ -14,6 +13,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from windrow.contract.answers import Answer, FollowResult, Observation, Offering, Request, Skip, WholeListing
 from windrow.contract.discoveries import Requests
 from windrow.contract.steps import OK, Settle, Task
+from windrow.formats.json_page import find_error, find_total, load_json
 from windrow.formats.url import normalise
 from windrow.model import Finding, Source
 from windrow.reasons import Reason
@@ -25,15 +25,26 @@ EVERY = "every"
 """The name of a source's setting for the time between two readings of the list."""
 
 
+LISTED, INCOMPLETE = "listed", "listed in part"
+"""The keys of a source, in what the ledger remembers, for a list that is being read.
+
+LISTED is the number of items on its pages so far, and INCOMPLETE whether one of them states an error.
+"""
+
+
 class JsonPage(NamedTuple):
     """A page of a list: its items by key, what is wrong with the keys of the others, and what leads to the next page.
 
     `following` is the address of the next page or the value of the parameter for it, or "" if the page states neither.
+    `error` is what the page states as an error beside its items, and `total` the number of items of the whole list; or
+    "" and 0.
     """
 
     items: dict[str, Mapping[str, Any]]
     faults: tuple[str, ...] = ()
     following: str = ""
+    error: str = ""
+    total: int = 0
 
 
 @dataclass(frozen=True)
@@ -70,26 +81,38 @@ class JsonList:
         """Return the request for the first page. It is repeated after the source's interval `every`; 0: in each run."""
         return (Request(self.first, "first", every=max(1, int(source.options[EVERY]))),)
 
-    def follow(self, source: Source, _learned: Mapping[str, Any], answer: Answer) -> FollowResult:
+    def follow(self, source: Source, learned: Mapping[str, Any], answer: Answer) -> FollowResult:
         """Offer the items of a page, and request the next page if there is one. Skip an answer that is not a page.
 
-        The next page is requested in each run in which this one was requested.
+        The next page is requested in each run in which this one was requested. A list is not whole, so that none of
+        its records is gone, if a page states an error, or a larger total than the number of items that were listed.
         """
         page = self.parse_page(answer.view) if answer.status == OK else None
         if page is None and self._ends_at(answer):
-            return FollowResult(end="the last page", ends_listing=True)
+            return FollowResult(end="the last page", ends_listing=not learned.get(INCOMPLETE))
         if page is None:
             return FollowResult(skip=Reason.PROTOCOL_ERROR)
+        findings = [Finding(Reason.INCOMPLETE_RECORD.class_name, fault) for fault in page.faults]
         offers = tuple(Offering(f"{source.name}/{key}") for key in page.items)
         url = self._next_address(answer.request.url, page)
         requests = (Request(url, "next", when_named=True),) if url else ()
-        findings = tuple(Finding(Reason.INCOMPLETE_RECORD.class_name, fault) for fault in page.faults)
         if url and normalise(url, answer.request.url).url == answer.request.url:
-            trap = Finding(Reason.CRAWLER_TRAP.class_name, "the page names itself as the next page")
-            return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=(trap, *findings))
+            findings.append(Finding(Reason.CRAWLER_TRAP.class_name, "the page names itself as the next page"))
+            return FollowResult((), offers, skip=Reason.CRAWLER_TRAP, findings=tuple(findings))
+        is_first = answer.request.name == "first"
+        before = {} if is_first else learned
+        listed = int(before.get(LISTED, 0)) + len(page.items) + len(page.faults)
+        if page.error:
+            findings.append(Finding(Reason.PROTOCOL_ERROR.class_name, f"the page states an error: {page.error}"))
+        is_short = not url and listed < page.total and (is_first or LISTED in before)
+        if is_short:
+            message = f"the list states {page.total} items, but its pages have {listed}"
+            findings.append(Finding(Reason.PROTOCOL_ERROR.class_name, message))
+        is_incomplete = bool(page.error or before.get(INCOMPLETE))
+        remembered = {LISTED: listed, INCOMPLETE: is_incomplete} if page.total or is_incomplete or learned else {}
         return FollowResult(
-            requests, offers, end="" if url else "the last page", findings=findings,
-            begins_listing=answer.request.name == "first", ends_listing=not url,
+            requests, offers, remembered, end="" if url else "the last page", findings=tuple(findings),
+            begins_listing=is_first, ends_listing=not url and not is_incomplete and not is_short,
         )  # fmt: skip
 
     def _ends_at(self, answer: Answer) -> bool:
@@ -98,13 +121,17 @@ class JsonList:
         return is_counted and answer.request.name == "next" and answer.status == NOT_FOUND
 
     def parse_page(self, view: BinaryIO) -> JsonPage | None:
-        """Return a page, or None if it is not JSON, has no list where `items` says, or another kind of `following`."""
+        """Return a page; None if it is not JSON, has no list where `items` says, or another kind of `following`.
+
+        Return None also for an empty list beside an error.
+        """
         try:
-            document = json.load(view)
+            document = load_json(view.read())
         except (ValueError, RecursionError):  # a ValueError also if it is not UTF-8
             return None
         found_items = _at_path(document, self.items)
-        if not isinstance(found_items, list):
+        error = find_error(document)
+        if not isinstance(found_items, list) or (error and not found_items):
             return None
         items: dict[str, Mapping[str, Any]] = {}
         faults = []
@@ -121,7 +148,7 @@ class JsonList:
             following = ""
         if isinstance(following, bool) or not isinstance(following, str | int):
             return None  # it is not known whether there are further pages
-        return JsonPage(items, tuple(faults), str(following))
+        return JsonPage(items, tuple(faults), str(following), error, find_total(document))
 
     def read_page(self, task: Task) -> list[Observation | Skip]:
         """Return a record or a skip for each item of a page.

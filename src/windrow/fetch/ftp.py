@@ -207,8 +207,9 @@ class FtpConnection(Connection):
     async def list(self, folder: str) -> Entries | None:
         """List a folder, or return None if it does not exist.
 
-        The command is MLSD, LIST if the server lacks MLSD, or NLST if the format of LIST is unknown. MLSD returns
-        times. After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
+        The command is MLSD, LIST if the server lacks MLSD, or NLST if the format of LIST is unknown. An empty answer to
+        LIST is checked by NLST, because some servers send it when their program for lists fails. MLSD returns times.
+        After LIST and NLST, the times are requested by MDTM, within the timeout of the listing.
         """
         full_path = server_path(self.open().site, folder)
         with self._use_session(folder) as session, session.listing():
@@ -216,7 +217,8 @@ class FtpConnection(Connection):
                 try:
                     return read_mlsd(folder, session.lines(f"MLSD {full_path}", public_address(self._site, folder)))
                 except Refused as error:
-                    if session.has_feature("MLST") or str(error)[:3] not in {"500", "501", "502", "504"}:
+                    lacks_mlsd = {"502"} if session.has_feature("MLST") else {"500", "501", "502", "504"}
+                    if str(error)[:3] not in lacks_mlsd:
                         _raise_unless_missing(error)
                         return None
                     self._has_mlsd = False
@@ -225,6 +227,9 @@ class FtpConnection(Connection):
                 entries = read_list(folder, session.lines("LIST", public_address(self._site, folder)))
                 if entries is None:
                     entries = self._list_names(session, folder)
+                elif not entries:
+                    with suppress(Refused):  # some servers refuse to list no names
+                        entries = self._list_names(session, folder)
             except Refused as error:
                 _raise_unless_missing(error)
                 return None

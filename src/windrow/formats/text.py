@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -60,7 +61,28 @@ def json_text(value: Any, *, sort_keys: bool = False) -> str:
     >>> json_text({"b": "caf\u00e9", "a": 1}, sort_keys=True)
     '{"a": 1, "b": "café"}'
     """
-    return escape_json(json.dumps(value, ensure_ascii=False, sort_keys=sort_keys))
+    return escape_json(dump_json(value, sort_keys=sort_keys))
+
+
+def dump_json(value: Any, *, sort_keys: bool = False, separators: tuple[str, str] | None = None) -> str:
+    """Return a value as JSON; NaN and infinity, which JSON does not have, become null.
+
+    >>> dump_json({"a": [float("nan"), 1.5]})
+    '{"a": [null, 1.5]}'
+    """
+    options: dict[str, Any] = {"ensure_ascii": False, "sort_keys": sort_keys, "separators": separators}
+    try:
+        return json.dumps(value, allow_nan=False, **options)
+    except ValueError:
+        return json.dumps(_without_nan(value), allow_nan=False, **options)
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nan(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(member) for member in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _utf_16_units(character: str) -> list[int]:

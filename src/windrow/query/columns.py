@@ -28,7 +28,10 @@ _COLUMN_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d{1,3})?", re.ASCII | re.IGNORECASE)
 _DOI_RESOLVER = re.compile(r"(?:https?://)?(?:dx\.)?doi\.org/", re.IGNORECASE)
 _SWITCH_MARKS = {"true": "true", "yes": "true", "1": "true", "false": "false", "no": "false", "0": "false"}
-_LAST_YEAR = 9_999  # a larger number is a time
+_LAST_YEAR = 9_999  # a larger number is a time, or a day in digits
+_DAYS_IN_DIGITS = range(1900_01_01, 2100_12_32)
+"""Numbers that are days in digits if they can be: as seconds they are in the summer of 1970."""
+
 _MAX_TIME = 253_402_300_799  # the last second of the year 9999; a larger number has milliseconds
 _FIELD_KINDS = {
     ColumnType.TEXT: {"text": "words"},
@@ -185,6 +188,8 @@ def _read_number_range(text: str) -> Bounds | None:
 def _read_period(value: Any) -> Bounds | None:
     """Return the first and last second of the time that a text or number names; None if it does not name a time."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value <= 1000 * _MAX_TIME:
+        if value in _DAYS_IN_DIGITS and (span := read_time_span(str(int(value)))):
+            return Bounds(span.start, span.end - 1)
         if value > _LAST_YEAR:
             second = int(value if value <= _MAX_TIME else value / 1000)
             return Bounds(second, second)

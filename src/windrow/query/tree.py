@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from calendar import isleap, monthrange
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -18,6 +19,12 @@ _DATE = re.compile(
     r"(?:[T_](?P<hour>\d{2}):?(?P<minute>\d{2})(?::?(?P<second>\d{2}))?Z?)?)?)?",
     re.ASCII,
 )
+_OTHER_DATE = re.compile(
+    r"(?P<digits>\d{8})|(?P<week>\d{4}-?W\d\d)(?:-?(?P<weekday>\d))?|(?P<year>\d{4})-(?P<day_of_year>\d{3})", re.ASCII
+)
+"""Matches the forms of ISO 8601 that are rarer: a day in digits, a week, a day of a week, and a day of a year."""
+
+_END_OF_TIME = 253_402_300_800  # the second after the year 9999
 
 
 class TimeSpan(NamedTuple):
@@ -28,29 +35,49 @@ class TimeSpan(NamedTuple):
 
 
 def read_time_span(text: str) -> TimeSpan | None:
-    """Return the span of a year, month, day, minute or second in UTC (`2024-06`), or None if it is not one of these.
+    """Return the span of a year, month, week, day, minute or second in UTC, or None if it is not one of these.
 
+    >>> read_time_span("2024-06-01") == read_time_span("20240601") == read_time_span("2024-W22-6")
+    True
     >>> read_time_span("2024-06-01")
     TimeSpan(start=1717200000, end=1717286400)
     >>> read_time_span("2024-13")
     """
-    match = _DATE.fullmatch(text)
-    if not match:
-        return None
-    year, month, day, hour, minute, second = (int(part) if part else None for part in match.groups())
     try:
-        start = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=UTC)
-        if hour is not None:
-            end = start + timedelta(minutes=1) if second is None else start + timedelta(seconds=1)
-        elif day is not None:
-            end = start + timedelta(days=1)
-        elif month is not None:
-            end = (start + timedelta(days=31)).replace(day=1)
-        else:
-            end = start.replace(year=start.year + 1)
+        if match := _DATE.fullmatch(text):
+            return _span_of_parts([int(part) if part else None for part in match.groups()])
+        return _span_of_other_date(other) if (other := _OTHER_DATE.fullmatch(text)) else None
     except (ValueError, OverflowError):
         return None
-    return TimeSpan(int(start.timestamp()), int(end.timestamp()))
+
+
+def _span_of_parts(parts: list[int | None]) -> TimeSpan:
+    year, month, day, hour, minute, second = parts
+    start = datetime(year or 0, month or 1, day or 1, hour or 0, minute or 0, second or 0, tzinfo=UTC)
+    if hour is not None:
+        return _span(start, timedelta(minutes=1) if second is None else timedelta(seconds=1))
+    if day is not None:
+        return _span(start, timedelta(days=1))
+    if month is not None:
+        return _span(start, timedelta(days=monthrange(start.year, month)[1]))
+    return _span(start, timedelta(days=365 + isleap(start.year)))
+
+
+def _span_of_other_date(date: re.Match[str]) -> TimeSpan | None:
+    if date["digits"]:
+        return _span(datetime.strptime(date["digits"], "%Y%m%d").replace(tzinfo=UTC), timedelta(days=1))
+    if date["week"]:
+        start = datetime.fromisoformat(f"{date['week'].replace('-', '')}{date['weekday'] or 1}").replace(tzinfo=UTC)
+        return _span(start, timedelta(days=1 if date["weekday"] else 7))
+    year, day = int(date["year"]), int(date["day_of_year"])
+    if not 1 <= day <= 365 + isleap(year):
+        return None
+    return _span(datetime(year, 1, 1, tzinfo=UTC) + timedelta(days=day - 1), timedelta(days=1))
+
+
+def _span(start: datetime, duration: timedelta) -> TimeSpan:
+    first = int(start.timestamp())
+    return TimeSpan(first, min(first + int(duration.total_seconds()), _END_OF_TIME))
 
 
 _MAX_HOST_LENGTH = 253  # RFC 1035 section 2.3.4, without the last dot

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from windrow.digest import digest
 from windrow.errors import ConfigError
+from windrow.formats.text import dump_json
 from windrow.stores.sqlite import SqliteStore, close_on_failure, transaction
 
 StoredDocument = dict[str, Any]
@@ -220,7 +221,7 @@ class SqliteDocuments(SqliteStore):
                 f'INSERT INTO "{table}_text" VALUES (?, ?) ON CONFLICT DO NOTHING',
                 (text_digest, zlib.compress(content)),
             )
-        json_text = json.dumps(body, ensure_ascii=False)
+        json_text = dump_json(body)
         existing = run(f'SELECT rowid, once FROM "{table}" WHERE id = ?', (document_id,)).fetchone()
         old_row, old_text_digest = existing or (None, "")
         row = self._row_number(database, document, old_row)

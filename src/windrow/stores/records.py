@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from windrow.contract import AttemptObservations, Observation, PendingAsk, Skip, TypedColumn
 from windrow.digest import digest, hash64
-from windrow.formats.text import replace_lone_surrogates
+from windrow.formats.text import dump_json, replace_lone_surrogates
 from windrow.query.clause import FacetCounts
 from windrow.query.parse import Query
 from windrow.reasons import OWN_FAULTS, Reason
@@ -187,15 +187,10 @@ class RecordStore(SkippedCounts):
         value_id = None
         if observation.value is not None:
             value = replace_own_key(observation.value, observation.key, key)
-            json_text = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-            json_text = replace_lone_surrogates(json_text)
+            json_text = replace_lone_surrogates(dump_json(value, sort_keys=True, separators=(",", ":")))
             text = replace_lone_surrogates(observation.text)
             value_digest = digest(f"{json_text}\n{text}".encode())
-            aside = (
-                replace_lone_surrogates(json.dumps(observation.aside, ensure_ascii=False, sort_keys=True))
-                if observation.aside
-                else ""
-            )
+            aside = replace_lone_surrogates(dump_json(observation.aside, sort_keys=True)) if observation.aside else ""
             run(
                 "INSERT INTO value (digest, json, text, aside) VALUES (?,?,?,?) ON CONFLICT DO NOTHING",
                 (value_digest, json_text, text, aside),

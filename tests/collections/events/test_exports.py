@@ -246,7 +246,7 @@ def test_city_scrapers_gets_a_line_for_each_meeting_in_the_local_time_of_its_sou
     lines = "".join(FORMS["city-scrapers"].write([meeting, *EVENTS])).splitlines()
     first, cancelled, recess, _ = map(json.loads, lines)
     assert first == {
-        "id": "p/202612011000/x/board_regular_meeting", "title": "Board: Regular Meeting", "description": "",
+        "id": "s/202612011000/x/board_regular_meeting", "title": "Board: Regular Meeting", "description": "",
         "classification": "Not classified", "status": "confirmed", "start": "2026-12-01 10:00:00",
         "end": "2026-12-01 11:30:00", "all_day": False, "time_notes": "",
         "location": {"name": "City Hall", "address": ""},

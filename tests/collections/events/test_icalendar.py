@@ -184,3 +184,62 @@ def test_attached_documents_and_conferences_are_kept_with_their_addresses():
         {"url": "https://a.example/minutes", "name": "", "media_type": ""},
     ]
     assert read_event.value["conference_urls"] == ["https://video.example/1"]
+
+
+def test_each_calendar_of_a_file_has_its_own_method_and_zone():
+    heads = ("X-WR-TIMEZONE:America/Los_\r\n Angeles", 'X-WR-TIMEZONE:"America/Chicago"\r\nMETHOD:CANCEL',
+             "X-WR-TIMEZONE:Pacific Standard Time", "X-WR-TIMEZONE:Mars/Olympus", "METHOD:PUBLISH")  # fmt: skip
+    text = "".join(calendar(event(f"{number}@x", ":20261124T180000"), head=head) for number, head in enumerate(heads))
+    text += calendar(event("method@x", ":20261124T180000", method="CANCEL"))
+    read_events, unread = read(text, "icalendar")
+    assert unread == []
+    assert [(found.value["datetime"][8:13], found.value["status"], found.value.get("time_note")) for found in read_events] == [
+        ("25T02", "scheduled", None), ("25T00", "cancelled", None), ("25T02", "scheduled", None),
+        ("24T23", "scheduled", "unknown_zone"), ("24T23", "scheduled", None), ("24T23", "scheduled", None),
+    ]  # fmt: skip
+
+
+FLOATING, CHICAGO = ":20261124T180000", ";TZID=America/Chicago:20261124T180000"
+
+
+@pytest.mark.parametrize(
+    ("start", "more", "days"),
+    [
+        (FLOATING, {"exdate": ";TZID=America/Los_Angeles:20261125T150000"}, ["24", "26"]),
+        (FLOATING, {"exdate": ":20261126T230000Z"}, ["24", "25"]),
+        (CHICAGO, {"exdate": ":20261125T180000"}, ["24", "26"]),
+        (FLOATING, {"exrule": ":FREQ=DAILY;INTERVAL=2;COUNT=3"}, ["25"]),
+        (FLOATING, {"rdate": ";VALUE=DATE:20261129"}, ["24", "25", "26", "29"]),
+    ],
+)
+def test_exceptions_of_an_event_that_repeats_are_in_its_own_local_time(start, more, days):
+    read_events, _ = read(calendar(event("a@x", start, rrule="FREQ=DAILY;COUNT=3", **more)), "icalendar")
+    assert [found.value["local_datetime"] for found in read_events] == [f"2026-11-{day}T18:00:00" for day in days]
+
+
+@pytest.mark.parametrize(
+    ("start", "recurrence"),
+    [
+        (CHICAGO, ":20261125T180000"), (CHICAGO, ";VALUE=DATE:20261125"), (CHICAGO, ":20261126T000000Z"),
+        (FLOATING, ";TZID=America/Los_Angeles:20261125T150000"), (";VALUE=DATE:20261124", ":20261125T050000Z"),
+    ],
+)  # fmt: skip
+def test_a_repetition_is_replaced_however_its_recurrence_id_is_written(start, recurrence):
+    weekly = event("a@x", start, rrule="FREQ=DAILY;COUNT=3")
+    moved = event("a@x", start.replace("24", "30"), "Moved", recurrence_id=recurrence)
+    read_events, _ = read(calendar(weekly, moved), "icalendar")
+    days = sorted((found.value["local_datetime"][:10], found.value["title"]) for found in read_events)
+    assert days == [("2026-11-24", "Hearing"), ("2026-11-26", "Hearing"), ("2026-11-30", "Moved")]
+
+
+def test_the_last_revision_of_an_event_counts_and_the_others_are_told():
+    first, second = (event("a@x", f":2026112{day}T180000Z", sequence=day) for day in "45")
+    cancelled = calendar(event("b@x", ":20261126T180000Z"), head="METHOD:CANCEL")
+    other = event("b@x", ":20261126T180000Z")
+    read_events, skipped = read(calendar(second, first, other) + cancelled, "icalendar")
+    assert [(found.uid, found.value["datetime"][8:10], found.value["status"]) for found in read_events] == [
+        ("p/a@x", "25", "scheduled"), ("p/b@x", "26", "cancelled")
+    ]  # fmt: skip
+    assert [(part.reason, part.key) for part in skipped] == [
+        (Reason.DUPLICATE_RECORD, "p/a@x SEQUENCE 4"), (Reason.DUPLICATE_RECORD, "p/b@x SEQUENCE 0")
+    ]  # fmt: skip

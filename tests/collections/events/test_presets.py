@@ -8,7 +8,8 @@ import pytest
 from tests.collections.events.place import configured, events, run, serving
 from tests.collections.events.reader import read
 from windrow import Windrow
-from windrow.collections.events.collection import PARSER, SITE, built_in_names, built_in_parser
+from windrow.collections.events.collection import COLLECTION, PARSER, SITE, built_in_names, built_in_parser
+from windrow.config import load
 from windrow.errors import UsageError
 
 PRESETS = [name for name in built_in_names() if SITE in built_in_parser(name).url]
@@ -45,8 +46,19 @@ def test_the_events_calendar_is_read_page_by_page_with_its_utc_times_and_whole_d
         for path, page in pages.items():
             site.put(path, json.dumps(page), "application/json")
         workspace = configured(tmp_path, f"{site.url}/", parser="the-events-calendar", **PLACE)
+        # A second site of the same product uses the same numbers.
+        other = first.replace("/wp-json", "/b/wp-json")
+        site.put(other, json.dumps({"events": [entry(1, title="Tea"), entry(2)]}), "application/json")
+        config = (tmp_path / "windrow.toml").read_text()
+        first_source = config[config.index("[source.council]") :]
+        second_source = first_source.replace(f"{site.url}/", f"{site.url}/b/").replace("council", "other")
+        (tmp_path / "windrow.toml").write_text(f"{config}\n{second_source}")
+        workspace = load(tmp_path, environ={}, collections={"events": COLLECTION})
         assert run(workspace).failed == 0
-    timed, whole_day = sorted(events(workspace), key=lambda event: event["uid"])
+    timed, whole_day, *of_other = sorted(events(workspace), key=lambda event: event["uid"])
+    assert [(event["uid"], event["title"]) for event in of_other] == [("other/1", "Tea"), ("other/2", "Board & public")]
+    assert len({event["_id"] for event in events(workspace)}) == 4
+    assert {event["parser_name"] for event in of_other} == {timed["parser_name"]}
     assert (timed["datetime"], timed["end_datetime"]) == ("2099-11-06T00:00:00Z", "2099-11-06T02:00:00Z")
     assert (timed["title"], timed["description"], timed["location"]) == ("Board & public", "Tea", "Hall")
     assert timed["category"] == "Council"

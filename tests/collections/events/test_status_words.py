@@ -1,5 +1,7 @@
 """The status of an event in the words of its title or text, for sources that have no field for it."""
 
+import json
+
 import pytest
 
 from tests.collections.events.place import calendar, event
@@ -80,6 +82,55 @@ def test_an_event_gets_the_status_of_its_title_with_a_note_unless_its_source_sta
         ("cancelled", "the source writes: This meeting has been cancelled"), ("scheduled", None),
     ]  # fmt: skip
     assert read_events[0].value["title"] == "CANCELLED - Board"
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "is_noted"),
+    [
+        ("Cancelled", "cancelled", False), ("Canceled/No Quorum", "cancelled", True), ("CANCELLED.", "cancelled", True),
+        ("Postponed indefinitely", "postponed", True), ("EventCancelled", "cancelled", True), ("Abgesagt", "cancelled", True),
+        ("not cancelled", "scheduled", True), ("on hold", "scheduled", True), ("C", "scheduled", True),
+        ("active", "scheduled", False), ("", "scheduled", False), ("P", "postponed", False),
+    ],
+)  # fmt: skip
+def test_a_status_that_is_not_exactly_a_known_word_has_a_note_in_each_reader(text, status, is_noted):
+    note = f"the source writes: {text}" if is_noted else None
+    rules = {"fields": {"title": "t", "start": "s", "status": "x"}, "statuses": {"P": "postponed"}}
+    events = read(json.dumps([{"t": "Board", "s": "2026-10-05T18:00", "x": text}]), "json", **rules)[0]
+    if text not in {"P", "active"}:
+        events += read(calendar(event("a@x", ":20990115T150000Z", "Board", status=text or ":")), "icalendar")[0]
+    assert {(event.value["status"], event.value.get("status_note")) for event in events} == {(status, note)}
+
+
+@pytest.mark.parametrize(
+    ("text", "end", "is_noted"),
+    [("2026-10-05T20:00", "2026-10-06T00:00:00Z", False), ("8 PM", "2026-10-06T00:00:00Z", False), ("soon", "", True),
+     ("20:00", "2026-10-06T00:00:00Z", False), ("5 PM", "", True), ("2026-10-05T17:00", "", True), ("", "", False),
+     ("2026-10-06", "2026-10-06T00:00:00Z", False)],
+)  # fmt: skip
+def test_an_end_may_be_a_time_alone_and_one_that_is_not_understood_has_a_note(text, end, is_noted):
+    fields = {"title": "t", "start": "s", "end": "e"}
+    (event,), _ = read(json.dumps([{"t": "Board", "s": "2026-10-05T18:00", "e": text}]), "json", fields=fields)
+    note = f"the source writes: {text}" if is_noted else None
+    assert (event.value["end_datetime"], event.value.get("end_note")) == (end, note)
+
+
+def test_words_in_place_of_a_time_of_legistar_are_noted_and_may_give_the_status():
+    def meeting(number, time, state):
+        return {"EventGuid": number, "EventBodyName": "Board", "EventDate": "2026-10-05T00:00:00", "EventTime": time,
+                "EventAgendaStatusName": state}  # fmt: skip
+
+    words = "Immediately following Budget"
+    meetings = [meeting("a", "Cancelled", "Final"), meeting("b", words, "Draft"), meeting("c", "6:30 PM or later", "Final"),
+                meeting("d", "6:30 PM", "Deferred by motion")]  # fmt: skip
+    read_events, (rejected,) = read(json.dumps(meetings), "legistar")
+    keys = ("all_day", "status", "time_note", "status_note")
+    assert [tuple(event.value.get(key) for key in keys) for event in read_events] == [
+        (True, "cancelled", "the source writes: Cancelled", None),
+        (True, "scheduled", f"the source writes: {words}", None),
+        (False, "postponed", None, "the source writes: Deferred by motion"),
+    ]
+    assert (rejected.key, "6:30 PM or later" in rejected.message) == ("p/c", True)
 
 
 def test_an_event_without_an_id_stays_the_same_event_when_its_title_is_marked():

@@ -27,7 +27,7 @@ Tuesday, November 24th, 2026 at 18:00|24 November 2026 18:00|24 Nov 2026 6 pm|24
 18:00, Tuesday, November 24, 2026|6 PM on November 24, 2026|6:00 p.m. - 8:00 p.m., November 24, 2026
 November 24, 2026 6-8 pm|November 24, 2026 6 - 8 p.m.|November 24, 2026 6:00-8:30 PM|November 24, 2026, 6 pm to 8 pm
 November 24, 2026, 6 pm until 8 pm|November 24, 2026 18:00-20:00|November 24, 2026 18:00 to 20:00|Nov 24, 2026 6 PM \u2014 8 PM
-Doors 6 pm, show 7 pm, Nov 24, 2026|Nov 24, 2026 1800|Nov 24, 2026 1800 hrs|Nov 24, 2026 18:00 hrs|Nov 24, 2026 18.00 hrs
+Nov 24, 2026 1800|Nov 24, 2026 1800 hrs|Nov 24, 2026 18:00 hrs|Nov 24, 2026 18.00 hrs
 Nov 24, 2026 6 PM ET|Nov 24, 2026 6 PM EST|Nov 24, 2026 6 PM EDT|Nov 24, 2026 6 PM (ET)|Nov 24, 2026 6 PM Eastern
 Nov 24, 2026 6 PM Eastern Time|Nov 24, 2026 6 PM Eastern Standard Time|Nov 24, 2026 18:00 ET|Nov 24, 2026 18:00 EST
 Nov 24, 2026 1800 EST|Nov 24, 2026 15:00 PST|Nov 24, 2026 15:00 PT|Nov 24, 2026 3 PM Pacific|Nov 24, 2026 3 p.m. (PST)
@@ -37,20 +37,36 @@ Nov 24, 2026 23:00 UTC+0|Nov 25, 2026 0:00 CET|Nov 25, 2026 00:00 MEZ|Nov 25, 20
 Nov 24, 2026 18:00 GMT-5|Nov 24, 2026 18:00 UTC-05:00|Nov 24, 2026 18:00 -0500|Nov 25, 2026 04:30 +0530
 Nov 24, 2026 17:00 America/Chicago|Nov 24, 2026 6 pm - 8 pm ET|Nov 24, 2026, 3 pm - 5 pm PT|Nov 24, 2026 18:00 (local time)
 Tue, 24 Nov 2026 18:00:00 -0500|Tue, 24 Nov 2026 18:00:00 EST|Tue, 24 Nov 2026 23:00:00 GMT|24 Nov 2026 23:00:00 +0000
-Tue Nov 24 2026 18:00:00 GMT-0500|24 novembre 2026 18h00|Nov 24, 2026 6 pm at City Hall|Nov 24, 2026 6 PM Zoom/Teams|18h00 et 20h00, 24/11/2026|Nov 24, 2026 3 pm pst|1795561200|1795561200000|2026-11-24 18:00 Uhr
+Tue Nov 24 2026 18:00:00 GMT-0500|24 novembre 2026 18h00|Nov 24, 2026 3 pm pst|1795561200|1795561200000|2026-11-24 18:00 Uhr
+2026-11-24 18.00|2026-11-24T18.00|202611241800|20261124180000|2026-11-24T18:00:00\u221205:00|24. November 2026 18:00 Uhr
+24.11.2026 18-20 Uhr|24.11.2026, 18 bis 20 Uhr|24.11.2026 18.00-20.00|24.11.2026 zwischen 18 und 20 Uhr|24.11.2026 klo 18.00
+24 november 2026, 18.00-20.30 uur|24 nov 2026 de 18h \u00e0 20h|24 november 2026 18u00|24 novembre 2026, alle 18.00
+24 de noviembre de 2026, 6:00 p. m.|24 de noviembre de 2026 a las 18:00|am 24.11.2026 um 18:00 Uhr|Nov 24, 2026 6p
+Nov 24, 2026 6pmEST|Nov 24, 2026 6:00PMEST|Nov 24, 2026 6 PM, EST|Nov 24, 2026 18\uff1a00|Nov 24, 2026 6\u223600 PM|Nov 24, 2026 1800-1930
+Nov 24, 2026 18:00-20|Nov 24, 2026 6 PM Eastern Time (US & Canada)|Nov 24, 2026 6 PM - Nov 25, 2026 9 AM|Tue Nov 24 18:00:00 EST 2026
+2026-11-24T18:00/2026-11-24T20:00|Tue Nov 24 2026 18:00:00 GMT-0500 (Eastern Standard Time)|2026-11-24 18:00:00 -0500 EST
+\uff12\uff10\uff12\uff16-11-24 18:00|Nov 24, 2026, when: 6 PM sharp|Nov 24, 2026 between 6 PM and 8 PM
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
 DAYS = """
 2026-11-24|20261124|2026/11/24|2026-W48-2|24.11.2026|11/24/2026|24/11/2026|November 24, 2026|Nov. 24, 2026|Nov 24 2026
 24 November 2026|24-Nov-2026|Tuesday, November 24, 2026|Tue 24 Nov 2026|November 24th, 2026|the 24th of November 2026
-November 24, 2026, Room 2.10|November 24, 2026, for 2 hours|November 24, 2026 (all day)|November 24, 2026, time to be announced
+24.-26.11.2026|24.11. - 26.11.2026|November 24 and 25, 2026|24.11.2026 ganzt\u00e4gig|November 24, 2026 (all day)|November 24, 2026, time to be announced
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
 REFUSED = """
 November 24, 2026 6 o'clock|November 24, 2026 midnight|November 24, 2026 25:00|November 24, 2026 18:75|Nov 24, 2026 18:00 XYT
 Nov 24, 2026 18:00 IST|Nov 24, 2026 18:00 Europe/Olympus|Nov 24, 2026 22:00-02:00|Nov 24, 2026 6 pm, 7 pm, 8 pm
 Nov 24, 2026 5 pm ET, 2 pm PT|Nov 24, 2026 18:00 +2500|3/4/2026 18:00|18:00|24.11. 18:00|November 24 18:00|soon
-Nov 24, 2026 18 : 00|November 31, 2026 18:00|24. November 2026 18:00 Uhr|24-Nov-26 18:00|Nov 24, 2026 24:30
+Nov 24, 2026 18 : 00|November 31, 2026 18:00|24-Nov-26 18:00|Nov 24, 2026 24:30
+November 24, 2026, Room 2.10|November 24, 2026, for 2 hours|Nov 24, 2026 6 pm at City Hall|Nov 24, 2026 6 PM Zoom/Teams
+Nov 24, 2026 doors 6 pm, show 7 pm|Nov 24, 2026 10 am and 2 pm|18h00 et 20h00, 24/11/2026|Nov 24, 2026 at 7|Nov 24, 2026, 9-5|24.11.2026 um 18
+November 24, 2026 from 9 to 11|Nov 24, 2026 6:30 in the evening|Nov 24, 2026 half past six|Nov 24, 2026 after the session|Nov 24, 2026 7ish PM
+Nov 24, 2026 6 PM Central European Time|Nov 24, 2026 6 PM Mountain West|Nov 24, 2026 6 PM London time|Nov 24, 2026 6 PM CST (China)
+Nov 24, 2026 6 PM E.S.T.|Nov 24, 2026 6 PM EST/EDT|Nov 24, 2026 6 PM -05:00|Nov 24, 2026 02:00 -05:00|2026-11-24T18:00:00 05:00|2026-11-24T18:00:60Z
+Nov 24, 2026 7:00 \u03c1m|Nov 24, 2026 07:00:PM|Nov 24, 2026 7:00PM_PST|Nov 24, 2026 7;30 PM|2026112409|20261124180|2026-11-24 19
+Nov 24, 2026 9 AM; Nov 25, 2026 10 AM|2026-11-24, 2026-11-25|24, 25, 26 Nov 2026|November 24 and 26, 2026|2026-11-24 - 26|2026-11-24..26
+Registration until Nov 20, 2026; event Nov 24, 2026 7 PM|Nov 24, 2026 until 18:00|Week of November 24, 2026|24. marraskuuta 2026
 """.strip().replace("\n", "|").split("|")  # fmt: skip
 
 
@@ -84,6 +100,9 @@ def test_a_text_whose_clock_or_zone_is_not_understood_is_not_read(text):
         ("Nov 24, 2026 11 - 1:30 pm", "2026-11-24T16:00:00Z"),
         ("July 24, 2026 6 PM EST", "2026-07-24T22:00:00Z"),  # people write EST all the year
         ("Fri, 24 Jul 2026 18:00:00 EST", "2026-07-24T23:00:00Z"),  # by RFC 5322 it is -0500
+        ("Nov 24, 2026 9a", "2026-11-24T14:00:00Z"),
+        ("2026-11-24T24:00:00", "2026-11-25T05:00:00Z"),
+        ("915148800000", "1999-01-01T00:00:00Z"),
         ("November 24, 2026 09:00-10:00", "2026-11-24T14:00:00Z"),
         ("November 24, 2026 09:00:00-10:00", "2026-11-24T19:00:00Z"),
     ],

@@ -252,6 +252,7 @@ def _build_parser(
     return replace(
         base_parser,
         name=name,
+        source=table.name,
         branch=check_name(branch, branches, "events.branches"),
         entity=check_name(entity, entities, "events.entities"),
         zone=zone,
@@ -313,7 +314,7 @@ COLLECTION = Collection(
         Captures(later(f"{_DISCOVER}:select"), "1", later(f"{_DISCOVER}:follow")),
     ),
     steps=(
-        Settle("read", "4", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
+        Settle("read", "5", later(f"{_STEPS}:read_events"), missing=later(f"{_STEPS}:missing_events")),
         Derive("document"),
     ),
     adapter="windrow.collections.events.adapter:ADAPTER",

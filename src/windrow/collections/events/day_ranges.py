@@ -22,6 +22,11 @@ _DAY_FIRST = re.compile(
     rf"{_WEEKDAY}(?P<last_day>{_DAY})\s+(?P<last_month>{_MONTH}),?\s+(?P<last_year>\d{{4}})"
 )
 _NUMERIC = re.compile(rf"({_NUMERIC_DAY}){_BETWEEN}({_NUMERIC_DAY})")
+_NUMERIC_PART = re.compile(
+    rf"(?P<day>\d{{1,2}})\.(?:(?P<month>\d{{1,2}})\.)?{_BETWEEN}"
+    r"(?P<last_day>\d{1,2})\.(?P<last_month>\d{1,2})\.(?P<last_year>\d{4})"
+)
+_LISTED = re.compile(r"&|\b(?:and|und)\b")
 _RANGE_WITHIN = re.compile(
     rf"(?<![\d:.])\b{_DAY}{_BETWEEN}{_WEEKDAY}{_DAY}\s+{_MONTH},?\s+\d{{4}}|\d{{4}}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
     rf"|\b{_MONTH}\s+{_DAY}{_BETWEEN}{_WEEKDAY}{_MONTH}\s+{_DAY},?\s+\d{{4}}"
@@ -38,12 +43,18 @@ class DayRange(NamedTuple):
 def find_days(text: str) -> DayRange | None:
     """Return the first and the last day of a text that is a range of days and nothing else; None for another text.
 
+    Two days that a word such as `and` joins are a range if one is the day after the other.
+
     >>> [day.isoformat() for day in find_days("December 30 - January 2, 2027")]
     ['2026-12-30', '2027-01-02']
     >>> find_days("December 5, 2026")
     """
     if numeric := _NUMERIC.fullmatch(text):
-        return _in_order(_read_day(numeric[1]), _read_day(numeric[2]))
+        return _in_order(_read_day(numeric[1]), _read_day(numeric[2]), text)
+    if part := _NUMERIC_PART.fullmatch(text):
+        month, year = part["month"] or part["last_month"], part["last_year"]
+        last = _read_day(f"{part['last_day']}.{part['last_month']}.{year}")
+        return _in_order(_read_day(f"{part['day']}.{month}.{year}"), last, text)
     written = _MONTH_FIRST.fullmatch(text) or _DAY_FIRST.fullmatch(text)
     if written is None:
         return None
@@ -53,7 +64,7 @@ def find_days(text: str) -> DayRange | None:
     first = _read_day(f"{day} {month} {written['year'] or last_year}")
     if first and last and first > last and month != last_month and not written["year"]:
         first = _read_day(f"{day} {month} {last_year - 1}")
-    return _in_order(first, last)
+    return _in_order(first, last, text)
 
 
 def has_range_within(text: str) -> bool:
@@ -74,5 +85,7 @@ def _read_day(text: str) -> date | None:
     return moment.date() if moment else None
 
 
-def _in_order(first: date | None, last: date | None) -> DayRange | None:
-    return DayRange(first, last) if first and last and first < last else None
+def _in_order(first: date | None, last: date | None, text: str) -> DayRange | None:
+    if first is None or last is None or first >= last or (_LISTED.search(text) and (last - first).days > 1):
+        return None
+    return DayRange(first, last)

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from windrow.caps import DETAIL_ADDRESS, Excess
 from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
-from windrow.collections.events.parser import SkippedPart
+from windrow.collections.events.parser import SkippedPart, SourceDocument
 from windrow.collections.events.readers.by_fields import join_url
-from windrow.collections.events.readers.registry import READERS
+from windrow.collections.events.readers.registry import READERS, EventReader
 from windrow.collections.events.reading import ReadEvent, WithdrawnEvent, parser_of, read_document, source_document
 from windrow.contract import DRIFT, Answer, FollowResult, LeftOutCount, Offering, Request, Skip, count_excess
 from windrow.errors import StepError
@@ -103,24 +103,24 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         return FollowResult(skip=reason_of_status(answer.status), findings=(finding,))
     media = answer.fields.get("content-type", "")
     document = source_document(parser, answer.view.read(), answer.request.url, answer.at, media)
+    reader = READERS[document.rules.reader]
     try:
-        parts = list(read_document(parser, document))
+        parts = _read_parts(document, is_first=answer.request.name in {"", _FIRST_PAGE})
     except StepError as error:
         return FollowResult(skip=error.reason, findings=(Finding(error.reason.class_name, str(error)),))
     offers = {part.uid: Offering(part.uid) for part in parts if isinstance(part, ReadEvent | WithdrawnEvent)}
     skipped = [part for part in parts if isinstance(part, SkippedPart)]
     findings = [Finding(part.reason.class_name, part.message, Level.WARN) for part in skipped]
     skipped_keys = {part.key for part in skipped if part.reason is not Reason.PLACEHOLDER}
-    next_page = READERS[document.rules.reader].next_page(document)
-    url = join_url(document.url, next_page) if next_page else ""
-    url = "" if url == document.url else url
-    reads_every_page = parser.complete or READERS[document.rules.reader].is_growing
+    url, faults = _find_next_page(reader, document)
+    findings += faults
+    reads_every_page = parser.complete or reader.is_growing
     requests: tuple[Request, ...] = ()
     left_out: tuple[LeftOutCount, ...] = ()
     if url:
         requests = (Request(url, _NEXT_PAGE, only_if_new=not reads_every_page, when_named=reads_every_page),)
     if answer.request.method == "GET":  # a form whose response has the same form would be sent again and again
-        details = READERS[document.rules.reader].details(document)
+        details = reader.details(document)
         if too_long := [detail.url for detail in details if len(detail.url) > _MAX_URL_CHARACTERS]:
             left_out = count_excess([Excess(DETAIL_ADDRESS, len(too_long))], too_long[0])
         offers |= {detail.url: Offering(detail.url) for detail in details if len(detail.url) <= _MAX_URL_CHARACTERS}
@@ -142,13 +142,30 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     # A part that cannot be read is listed, too. If its event is not known, any event may be the one that is listed.
     offers |= {key: Offering(key) for key in skipped_keys if key}
     is_first = answer.request.name == _FIRST_PAGE
-    is_incomplete = "" in skipped_keys or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
+    is_incomplete = "" in skipped_keys or bool(faults) or (not is_first and bool(learned.get(_INCOMPLETE_KEY)))
     if is_incomplete != bool(learned.get(_INCOMPLETE_KEY)):
         remembered[_INCOMPLETE_KEY] = is_incomplete
     return FollowResult(
         requests, tuple(offers.values()), remembered, end=end, findings=tuple(findings),
         begins_listing=is_first, ends_listing=not url and not is_incomplete, left_out=left_out,
     )  # fmt: skip
+
+
+def _read_parts(document: SourceDocument, *, is_first: bool) -> list[ReadEvent | WithdrawnEvent | SkippedPart]:
+    parts = list(read_document(document.parser, document))
+    if is_first:
+        READERS[document.rules.reader].check(document)
+    return parts
+
+
+def _find_next_page(reader: EventReader, document: SourceDocument) -> tuple[str, list[Finding]]:
+    """Return the address of the next page, or "" if there is none, and a finding if that is not known."""
+    try:
+        next_page = reader.next_page(document)
+    except StepError as error:
+        return "", [Finding(error.reason.class_name, str(error))]
+    url = join_url(document.url, next_page) if next_page else ""
+    return "" if url == document.url else url, []
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:

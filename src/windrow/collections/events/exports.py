@@ -296,7 +296,7 @@ def meeting_item(event: Mapping[str, Any]) -> dict[str, Any]:
     status = _OCD_STATUSES.get(event["status"])
     slug = _SLUG_SEPARATORS.sub("_", event["title"].lower()).strip("_")
     return {
-        "id": f"{event['parser_name']}/{re.sub('[^0-9]', '', start)[:12]}/x/{slug}",
+        "id": f"{event.get('source') or event['parser_name']}/{re.sub('[^0-9]', '', start)[:12]}/x/{slug}",
         "title": event["title"],
         "description": event["description"] or "",
         "classification": "Not classified",

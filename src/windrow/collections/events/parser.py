@@ -75,6 +75,8 @@ class ParserRules:
 class EventParser:
     """The parser of one source of events.
 
+    `source` is the name of the source, which begins the uid of each event, because sources with the same parser may use
+    the same ids. If it is empty, the name of the parser is used.
     `zone` is the IANA name of the source's zone. `complete` means that a listing has all future events; a future event
     that is absent from `missing_after` listings in a row is missing. The source is requested again after `every`
     seconds. `url` is the address of a built-in parser's source, and empty for other parsers. A recurring event is
@@ -97,6 +99,7 @@ class EventParser:
     most_events: int = 100_000
     branches: tuple[str, ...] = BRANCHES
     entities: tuple[str, ...] = ENTITIES
+    source: str = ""
 
     def rules_at(self, fetched_at: datetime) -> ParserRules:
         """Return the rules in force at a time, or the earliest rules if all are from later days."""
@@ -116,6 +119,7 @@ class SourceDocument(NamedTuple):
     rules: ParserRules
     zone: ZoneInfo  # of the source
     calendar_zone: ZoneInfo | None = None  # for times without a zone, if the document names one
+    has_unknown_zone: bool = False  # whether the document names a zone that is not known
 
 
 def describe_left_out(event_count: int, read_count: int, limit: str) -> str:

@@ -13,7 +13,7 @@ from windrow.collections.events.collection import PARSER
 from windrow.collections.events.documents import MISSING, WITHDRAWN, end_of_event, web_address
 from windrow.collections.events.parser import EventParser, RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.registry import READERS
-from windrow.collections.events.status_words import find_status
+from windrow.collections.events.status_words import find_status, note_text
 from windrow.collections.events.times import EventTime, format_utc, zone_of
 from windrow.contract import Observation, Skip, Task, WholeListing
 from windrow.digest import digest
@@ -44,7 +44,7 @@ UNKNOWN_PARSER = EventParser("unknown", branch="Other", entity="Other", zone="UT
 
 
 class ReadEvent(NamedTuple):
-    """An event that was read, and its uid, `PARSER/ID`. `aside` has keys that are not compared between versions."""
+    """An event that was read, and its uid, `SOURCE/ID`. `aside` has keys that are not compared between versions."""
 
     uid: str
     value: dict[str, Any]
@@ -185,7 +185,7 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
         "status": written_status.status if written_status else raw.status or "scheduled",
     }
     if written_status:
-        event["status_note"] = f"the source writes: {written_status.words}"
+        event["status_note"] = note_text(written_status.words)
     if raw.location is not None:
         event["location"] = raw.location
     if start.note:
@@ -201,7 +201,7 @@ def _build_event(document: SourceDocument, raw: RawEvent, start: EventTime, sour
 
 
 def _uid(parser: EventParser, identity: str) -> str:
-    uid = f"{parser.name}/{identity}"
+    uid = f"{parser.source or parser.name}/{identity}"
     if len(uid) <= MAX_UID_CHARACTERS:
         return uid
     return f"{uid[: MAX_UID_CHARACTERS - 25]} {digest(uid.encode('utf-8', 'replace')).partition(':')[2][:24]}"

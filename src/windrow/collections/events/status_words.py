@@ -7,6 +7,7 @@ after the title's noun, or in a sentence about the event. So `Cancelled checks: 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 # In English, Spanish and Portuguese, French, German, Italian and Dutch.
@@ -42,7 +43,19 @@ _SENTENCE = re.compile(
     rf"(?:{'|'.join(_NOUNS)})\s+(?:has been|have been|is|was)\s+(?:hereby\s+)?{_WORD}",
     re.IGNORECASE,
 )
+_IN_FIELD = re.compile(_WORD, re.IGNORECASE)
 _SEARCHED_CHARACTERS = 1000  # at the start of a description
+_NOTED_CHARACTERS = 200
+
+
+class FieldStatus(NamedTuple):
+    """The status in a field for it, and a note with its text if the text is not exactly a known word.
+
+    The status is empty if the field is empty or no word in it is known.
+    """
+
+    status: str
+    note: str
 
 
 class WrittenStatus(NamedTuple):
@@ -70,6 +83,26 @@ def find_status(title: str, description: str = "") -> WrittenStatus | None:
     if match := _BEFORE.search(beginning) or _SENTENCE.search(beginning):
         return WrittenStatus(_status_of(match[1]), " ".join(match[0].split()).strip(" -\u2013\u2014:|/*!,."), title)
     return None
+
+
+def read_status(text: str, meanings: Mapping[str, str]) -> FieldStatus:
+    """Return the status in a field. `meanings` has windrow's status by the source's words, in lower case.
+
+    >>> read_status("Final", {"final": "scheduled"}), read_status("cancelled by the chair", {}).status
+    (FieldStatus(status='scheduled', note=''), 'cancelled')
+    >>> read_status("on hold", {})
+    FieldStatus(status='', note='the source writes: on hold')
+    """
+    text = " ".join(text.split())
+    if not text or text.lower() in meanings:
+        return FieldStatus(meanings.get(text.lower(), ""), "")
+    match = _IN_FIELD.search(text)
+    return FieldStatus(_status_of(match[1]) if match else "", note_text(text))
+
+
+def note_text(text: str) -> str:
+    """Return the note for a text of the source of which windrow does not understand all."""
+    return f"the source writes: {text[:_NOTED_CHARACTERS]}"
 
 
 def _status_of(word: str) -> str:

@@ -1,13 +1,13 @@
-"""Find the time of day and its zone in a text that also has a date.
+"""Find the date, the time of day and its zone in a text as people write it.
 
-A text with a time of day or a zone in an unknown form is not read: if it were ignored, the event would move to midnight
+A text is read only if all of it is understood: apart from the date, the time and its zone, it may have words of a list
+and punctuation. If an unknown word or number were ignored, the event could move to midnight, to the end of its range,
 or into the zone of its source.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -26,7 +26,9 @@ _IANA_ZONES = {
 
 _SEASONAL_NAME = re.compile(r"(E|C|M|P|AK|H|A|N|AE|AW|NZ)[SD]T|(CE|EE|WE)ST")
 _GERMAN_NAMES = {"MEZ": "CET", "MESZ": "CET"}
-_FULL_ZONE_NAMES = r"(?:eastern|central|mountain|pacific|alaska|hawaii)(?: (?:standard|daylight))?(?: time)?"
+_FULL_ZONE_NAMES = (
+    r"(?:eastern|central|mountain|pacific|alaska|hawaii)(?: (?:standard|daylight))?(?: time)?(?: \(us & canada\))?"
+)
 _ZONE_NAMES = (
     r"(?:[cmp][sd]t|edt|est(?=\W*$)|[ahn][sd]t|(?:ak|ae|aw|nz)[sd]?t|utc|gmt|bst|mes?z|msk|sast|jst|kst|hkt|z"
     r"|(?-i:EST|[ECMP]T|[CEW]ES?T|(?!(?:SAT|OCT|SEPT|AT)\b)[A-Z]{2,3}T|WIB|WITA))"
@@ -38,39 +40,74 @@ _IANA_NAME = (
     r"|US)(?:/[A-Z][A-Za-z_+-]+){1,2}\d*)"
 )
 _ZONE = (
-    r"\s*[(\[]?(?P<zone>(?:(?:utc|gmt)\s?[+\u2212-]|\+)\d{1,2}(?::?[0-5]\d)?(?![\d:.])|[\u2212-]\d{4}(?![\d:.])"
-    rf"|(?:{_FULL_ZONE_NAMES}|{_ZONE_NAMES})\b(?![-/.]\w)|{_IANA_NAME})?[)\]]?"
+    r"(?:\s*[(\[]?(?P<offset>(?:(?:utc|gmt)\s?[+-]|\+)\d{1,2}(?::?[0-5]\d)?(?![\d:.])|-\d{4}(?![\d:.]))"
+    r"(?:\s+\([a-z &]+\)|\s+(?-i:[A-Z]{2,5})\b)?"  # the name of the zone beside its offset
+    rf"|,?\s*[(\[]?(?P<zone>(?:{_FULL_ZONE_NAMES}|{_ZONE_NAMES})(?!\w)(?![-/.]\w)|{_IANA_NAME}))?[)\]]?"
 )
+_TO = r"(?:-|\u2013|\u2014|to|bis|tot|until|till|\u00e0|a|al|alle|hasta)"
 _HOUR_UNIT = r"(?:\s?(?:uhr|uur|hrs?\b|hours\b|h\b))?"
+_NO_END = r"(?![\d:.]|\s?(?:[ap]\.?\s?m\b|[ap]\b|h|uhr|uur|noon))"
 _CLOCK_TIME = re.compile(
     r"(?<![\d/.:])(?<!\d\s[:.])(?:"
     # on the twelve-hour clock, or a range of two such hours
     r"(?:(?P<from>\d{1,2})(?:[:.](?P<from_minute>[0-5]\d))?\s*(?:-|\u2013|\u2014|to)\s*)?"
-    r"(?P<hour>\d{1,2})(?:[:.](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?\s*(?P<meridiem>noon|[ap]\.?\s?m)\b\.?"
-    # 18:00, 18:00:30.5, 18h00, 18 h, 18.00 Uhr, 18 Uhr, 1800 hrs
-    r"|(?:(?<=\d)t)?(?P<hour_24>\d{1,2})(?:"
-    rf":(?P<minute_24>[0-5]\d)(?::(?P<second_24>[0-5]\d)(?:[.,]\d{{1,9}})?)?{_HOUR_UNIT}"
-    r"|\s?h\s?(?P<minute_h>[0-5]\d)?(?:\s?min)?\b"
+    r"(?P<hour>\d{1,2})(?:[:.](?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)?\s*"
+    r"(?P<meridiem>noon\b|[ap]\.?\s?m\b\.?|(?<=\d)[ap]\b)"
+    # 18-20 Uhr, 18:00, 18:00:30.5, 18:30-20, 18h00, 18 h, 18u30, 18.00 Uhr, 18 Uhr, 1800 hrs, 18.00
+    rf"|(?:(?P<from_24>\d{{1,2}})(?:[:.](?P<minute_from>[0-5]\d))?\s*{_TO}\s*"
+    r"(?=\d{1,2}(?:[:.][0-5]\d)?\s?(?:uhr|uur|h)\b))?"
+    r"(?P<hour_24>\d{1,2})(?:"
+    rf":(?P<minute_24>[0-5]\d)(?::(?P<second_24>[0-5]\d)(?:[.,]\d{{1,9}})?)?(?!:?\d){_HOUR_UNIT}"
+    rf"(?:\s*{_TO}\s*(?P<end>[01]?\d|2[0-4]){_NO_END})?"
+    r"|\s?[hu]\s?(?P<minute_h>[0-5]\d)?(?:\s?min)?\b"
     r"|(?:\.(?P<minute_dot>[0-5]\d))?\s?(?:uhr|uur)\b"
-    r"|[:.]?(?P<minute_hrs>[0-5]\d)\s?(?:hrs?|hours)\b)"
+    r"|[:.]?(?P<minute_hrs>[0-5]\d)\s?(?:hrs?|hours|h)\b"
+    r"|\.(?P<minute_plain>[0-5]\d)(?![\d.])(?!\s?[ap]\b))"
+    # 1800, 1800-1930
+    r"|(?P<hour_digits>[01]\d|2[0-4])(?P<minute_digits>[0-5]\d)(?![\d.:/]|-\D)"
+    r"(?:\s?[-\u2013]\s?(?P<end_digits>(?:[01]\d|2[0-4])[0-5]\d)\b)?"
     rf"){_ZONE}",
     re.IGNORECASE | re.ASCII,
 )
-_FOUR_DIGIT_TIME = re.compile(
-    r"(?:(?<=^)|(?<=[,\d]\s)|(?<=\bum\s)|(?<=\bat\s)|(?<=\bkl\.\s)|(?<=@\s))"
-    r"(?P<hour_24>[01]\d|2[0-4])\.?(?P<minute_24>[0-5]\d)(?![\d.:/-])"
-    rf"(?=\s*$|,|\s*[(\[]?(?:{_ZONE_NAMES})\b){_ZONE}",
+_MONTH = r"(?:jan|feb|mar(?!ras)|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"  # marraskuu is November
+_DATE = re.compile(
+    r"(?<![\w/.:-])(?:(?<!\d)(?<!\d\s)am\s+)?(?P<date>"
+    r"\d{4}(?P<iso_mark>[-/.])\d{1,2}(?P=iso_mark)\d{1,2}(?!\d)(?:t(?=\d))?|\d{8}(?!\d)(?:t(?=\d))?"
+    r"|\d{1,2}(?P<mark>[/.])\d{1,2}(?P=mark)\d{4}(?!\d)"
+    rf"|{_MONTH}\s+\d{{1,2}}(?:st|nd|rd|th)?,?\s+\d{{4}}\b"
+    rf"|\d{{1,2}}(?:st|nd|rd|th|\.)?[\s-]+(?:of\s+|de\s+)?{_MONTH},?[\s-]+(?:de\s+)?\d{{4}}\b"
+    rf"|\d{{4}}[\s-]+{_MONTH}[\s-]+\d{{1,2}}\b)",
     re.IGNORECASE | re.ASCII,
 )
-"""Matches a time of four digits, with or without a dot, where the digits cannot have another meaning."""
+_CLOCK_INSIDE = re.compile(
+    r"(?:[a-z]{3},? )?([a-z]{3} \d{1,2}) (\d\d:\d\d(?::\d\d)?)((?: [a-z]{1,5}| [+-]\d{4})?) (\d{4})",
+    re.IGNORECASE | re.ASCII,
+)
+"""Matches `Tue Nov 24 18:00:00 EST 2026`, as the program `date` writes it."""
 
-_RANGE_WORD = re.compile(r"\s*(?:-|\u2013|\u2014|to|bis|until|till|und|and|&)?\s*", re.IGNORECASE)
-_REMAINING_TIME = re.compile(
-    r"\d\s*:\s*\d\d|\d\s*[ap]\.?\s?m\b|\d\s?h\s?\d\d|\d\s*(?:uhr|uur|o.?clock|hrs)\b|\bmidnight\b|\bnoon\b|\bmitternacht\b",
-    re.IGNORECASE | re.ASCII,
+_WEEKDAYS = (
+    r"mon(?:day)?|tue(?:s|sday)?|wed(?:s|nesday)?|thu(?:r|rs|rsday)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?"
+    r"|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonnabend|sonntag|mo|di|mi|do|fr|sa|so"
+    r"|lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lun|mar|mer|jeu|ven|sam|dim"
+    r"|lunes|martes|mi\u00e9rcoles|jueves|viernes|s\u00e1bado|domingo|(?:segunda|ter\u00e7a|quarta|quinta|sexta)(?:-feira)?"
+    r"|luned\u00ec|marted\u00ec|mercoled\u00ec|gioved\u00ec|venerd\u00ec|sabato|domenica"
+    r"|maandag|dinsdag|woensdag|donderdag|vrijdag|zaterdag|zondag|ma|wo|vr|za|zo"
+    r"|m\u00e5ndag|tisdag|onsdag|torsdag|fredag|l\u00f6rdag|s\u00f6ndag|mandag|tirsdag|l\u00f8rdag|s\u00f8ndag"
 )
-_YEAR = re.compile(r"\d{4}", re.ASCII)
-_NOON = re.compile(r"(?<!12 )(?<!12)\bnoon\b", re.IGNORECASE)
+_FILLER = re.compile(
+    rf"\b(?:{_WEEKDAYS}|at|on|the|of|from|beginning|begins|starting|starts|start|when|date|time|day|local"
+    r"|all[ -]?day|tba|tbd|(?:to be (?:announced|determined|confirmed))|sharp"
+    r"|um|ab|von|den|der|dem|beginn|ganzt\u00e4gig|le|\u00e0|d\u00e8s|\u00e0 partir de|de|del|el|a las|dia|\u00e0s"
+    r"|il|ore|ora|locale|alle|dalle|om|van|vanaf|kl|klo|godz)\b|[\s,;|@()\[\]_.:/\u2013\u2014-]",
+    re.IGNORECASE,
+)
+"""Matches a word or a mark that a text may have beside its date and time, because it does not change their meaning."""
+
+_RANGE_WORD = re.compile(rf"\s*{_TO}\s*", re.IGNORECASE)
+_BETWEEN = re.compile(r"\b(?:between|zwischen|entre|tussen)\b(.{1,20}?)\b(?:and|und|et|y|en)\b", re.IGNORECASE)
+_JOINED_ZONE = re.compile(r"(?<=[\d\s])([AaPp][Mm])(?=[A-Z]{2,4}\b)")
+_NOON = re.compile(r"(?<!12 )(?<!12)(?<!12:00 )(?<!12:00)\bnoon\b", re.IGNORECASE)
+_NOON_WITH_MINUTES = re.compile(r"\b12:00\s?noon\b", re.IGNORECASE)
 _OFFSET = re.compile(r"(?:UTC|GMT)?\s?([+-])(\d{1,2}):?(\d\d)?", re.ASCII)
 
 
@@ -102,65 +139,96 @@ class TimeOfDay(NamedTuple):
 
 
 class DayAndTime(NamedTuple):
-    """The date in a text, as written, and the time of day, which is None if the text has only a date."""
+    """The date in a text, in a form that `read_page_time` reads, and the time of day, or None for a date alone."""
 
     day: str
     time: TimeOfDay | None
 
 
+def has_date(text: str) -> bool:
+    """Return whether a text has a date with a day, a month and a year."""
+    return _DATE.search(text) is not None
+
+
 def split_time_of_day(text: str) -> DayAndTime | None:
-    """Split a text into its date and its time of day, or the first of a range; return None if it cannot be read.
+    """Split a text into its date and its time of day, or the first of a range; return None if a part is not understood.
 
     >>> split_time_of_day("18:00 - 20:00 Uhr CET, 24.11.2026")
     DayAndTime(day='24.11.2026', time=TimeOfDay(hour=18, minute=0, second=0, zone='CET'))
     >>> split_time_of_day("Nov 24, 2026"), split_time_of_day("Nov 24, 2026 at 6 o'clock")
     (DayAndTime(day='Nov 24, 2026', time=None), None)
     """
-    text = _NOON.sub("12 noon", text)
-    times = list(_CLOCK_TIME.finditer(text))
-    if not times:
-        times = [time for time in _FOUR_DIGIT_TIME.finditer(text) if _YEAR.search(_remove_times(text, [time]))]
+    if inside := _CLOCK_INSIDE.fullmatch(text):
+        text = f"{inside[1]}, {inside[4]} {inside[2]}{inside[3]}"
+    date = _DATE.search(text)
+    if date is None:
+        return None
+    text_beside = f"{text[: date.start()]} ; {text[date.end() :]}"
+    text_beside = _BETWEEN.sub(r"\1-", _JOINED_ZONE.sub(r"\1 ", text_beside))
+    text_beside = _NOON.sub("12 noon", _NOON_WITH_MINUTES.sub("12 noon", text_beside))
+    times = list(_CLOCK_TIME.finditer(text_beside))
     if len(times) > 2:
         return None
-    day = _remove_times(text, times)
-    if _REMAINING_TIME.search(day):
-        return None
     time_of_day = _read_time_of_day(times[0]) if times else None
+    remaining_text = text_beside
+    if times:
+        remaining_text = f"{text_beside[: times[0].start()]} {text_beside[times[-1].end() :]}"
+    if _FILLER.sub("", remaining_text) or (times and time_of_day is None):
+        return None
     if len(times) == 2 and time_of_day:
-        text_between = text[times[0].end() : times[1].start()]
-        time_of_day = _start_of_range(time_of_day, times[0], _read_time_of_day(times[1]), text_between)
+        text_between, second = text_beside[times[0].end() : times[1].start()], _read_time_of_day(times[1])
+        time_of_day = _start_of_range(time_of_day, times[0], second, times[1], text_between) if second else None
         if time_of_day is None:
             return None
-    return DayAndTime(day.strip(" ,;|@-\u2013\u2014"), time_of_day)
+    return DayAndTime(_plain_date(date), time_of_day)
 
 
-def _remove_times(text: str, times: Sequence[re.Match[str]]) -> str:
-    for time in reversed(times):
-        text = f"{text[: time.start()]} {text[time.end() :]}"
-    return text
+def _plain_date(date: re.Match[str]) -> str:
+    """Return a date without the words and dots that `read_page_time` does not read.
+
+    >>> _plain_date(_DATE.search("24. de noviembre de 2026")), _plain_date(_DATE.search("2026-9-1T18:00"))
+    ('24 noviembre 2026', '2026-09-01')
+    """
+    text = date["date"].rstrip("Tt")
+    if date["iso_mark"]:
+        return "-".join(f"{number:0>2}" for number in text.split(date["iso_mark"]))
+    return text if date["mark"] else " ".join(re.sub(r"\bde\b|\.(?=\s)", " ", text).split())
 
 
 def _start_of_range(
-    first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, text_between: str
+    first: TimeOfDay, first_match: re.Match[str], second: TimeOfDay, second_match: re.Match[str], text_between: str
 ) -> TimeOfDay | None:
     """Return the first of two times, with the second one's zone if it has none; None if their meaning is not clear."""
+    if not _RANGE_WORD.fullmatch(text_between):
+        return None
     if second.zone and first.zone and second.zone.upper() != first.zone.upper():
         return None
-    if text_between == "-" and second.hour < 13:
-        if first_match.groupdict().get("second_24"):  # 18:00:00-05:00: the second one is the offset from UTC
-            return first._replace(zone=f"-{second.hour:02}{second.minute:02}")
-        if (second.hour, second.minute) < (first.hour, first.minute):
+    if text_between == "-" and first_match["second_24"] and second.hour < 13:  # 18:00:00-05:00 has an offset from UTC
+        return first._replace(zone=f"-{second.hour:02}{second.minute:02}")
+    if second.hour < 13 and not second_match["meridiem"]:
+        is_offset = text_between == " -" or first_match["meridiem"] is not None
+        if is_offset or (second.hour, second.minute) < (first.hour, first.minute):
             return None
-    return first if not _RANGE_WORD.fullmatch(text_between) else first._replace(zone=first.zone or second.zone)
+    return first._replace(zone=first.zone or second.zone)
 
 
-def _read_time_of_day(time: re.Match[str]) -> TimeOfDay:
-    """Return the time of day in a match of `_CLOCK_TIME` or `_FOUR_DIGIT_TIME`; for a range of hours, its start."""
+def _read_time_of_day(time: re.Match[str]) -> TimeOfDay | None:
+    """Return the time of day in a match of `_CLOCK_TIME`; for a range of hours, its start; None if it ends before."""
     fields = time.groupdict()
-    zone = (fields["zone"] or "").strip()
-    if not fields.get("meridiem"):
-        minute = next((fields[name] for name in fields if name.startswith("minute_") and fields[name]), "0")
-        return TimeOfDay(int(fields["hour_24"]), int(minute), int(fields.get("second_24") or 0), zone)
+    zone = (fields["offset"] or fields["zone"] or "").strip()
+    if fields["meridiem"]:
+        return _read_twelve_hours(fields, zone)
+    if fields["from_24"]:
+        return TimeOfDay(int(fields["from_24"]), int(fields["minute_from"] or 0), 0, zone)
+    hour = int(fields["hour_24"] or fields["hour_digits"])
+    minute = next((fields[name] for name in fields if name.startswith("minute_") and fields[name]), "0")
+    end_digits = fields["end_digits"]
+    if (fields["end"] and int(fields["end"]) <= hour) or (end_digits and end_digits <= f"{hour:02}{minute}"):
+        return None
+    return TimeOfDay(hour, int(minute), int(fields["second_24"] or 0), zone)
+
+
+def _read_twelve_hours(fields: dict[str, str], zone: str) -> TimeOfDay:
     is_afternoon = fields["meridiem"][0].lower() != "a"
     hour = _hour_of_day(fields["hour"], is_afternoon=is_afternoon)
     if not fields["from"]:
@@ -186,7 +254,7 @@ def _without_season(name: str) -> str:
 
 
 def _find_zone(name: str) -> tzinfo | None:
-    upper_name = name.upper().replace("\u2212", "-")
+    upper_name = name.upper()
     if offset := _OFFSET.fullmatch(upper_name):
         minutes = int(offset[2]) * 60 + int(offset[3] or 0)
         return timezone(timedelta(minutes=minutes if offset[1] == "+" else -minutes)) if minutes <= 14 * 60 else None

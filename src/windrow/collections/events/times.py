@@ -7,19 +7,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
 from typing import NamedTuple
+from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 from windrow.collections.events.day_ranges import find_days, has_range_within
-from windrow.collections.events.time_of_day import split_time_of_day
+from windrow.collections.events.time_of_day import has_date, split_time_of_day
 from windrow.formats.moment import read_page_time
 
 _UTC_NAMES = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Zulu", "Etc/Zulu", "Universal", "UCT"})
-_UNIX_TIME = re.compile(r"\d{9,13}")
+_DIGITS = re.compile(r"\d{9,14}", re.ASCII)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MAX_SECONDS = 100_000_000_000  # since 1970; a larger number is in milliseconds
+_YEARS_OF_DIGITS = range(1900, 2101)
+"""The years in which the first digits of a long number may be a date."""
+
+_OTHER_SIGNS = str.maketrans({"\u2236": ":", "\ua789": ":", "\u2212": "-", "\u2010": "-", "\u2011": "-"})
+_INTERVAL = re.compile(r"\s+(?:-|to|bis|until|till|through)\s+|\s*[\u2013\u2014/]\s*", re.IGNORECASE)
 _MAX_CHARACTERS = 200  # of a time
 _SPACES = re.compile(r"\s+")
 _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [ecmp][sd]t", re.ASCII | re.IGNORECASE)
@@ -28,6 +34,13 @@ _MAIL_DATE = re.compile(r"(?:[a-z]{3}, )?\d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d [
 _LOOSE_ISO = re.compile(
     r"(\d{4})-(\d{1,2})-(\d{1,2})(?:(T\d\d:\d\d(?::\d\d)?)(?:([+-])(\d{1,2}):(\d\d)(?::00)?)?)?", re.ASCII
 )
+_ISO = re.compile(
+    r"(\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d)"
+    r"(?:(?:T\d\d|[T ]\d\d:?[0-5]\d(?::?[0-5]\d(?:[.,]\d+)?)?))?)\s?((?:Z|[+-]\d\d(?::?\d\d(?::?\d\d)?)?)?)",
+    re.ASCII,
+)
+"""Matches ISO 8601: the local time, and the offset from UTC."""
+
 _ISO_DAY = re.compile(r"\d{4}-?(?:\d\d-?\d\d|W\d\d-?\d|\d{3})", re.ASCII)
 
 UNKNOWN_ZONE = "unknown_zone"
@@ -146,7 +159,8 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     """Parse a time or a day, or the first of a range, as a source writes it; return None if it cannot be parsed.
 
     `formats` are strptime patterns, which are tried first. A time without a zone is in UTC if `naive_zone` is "UTC",
-    and otherwise in `zone`. A number of 9 to 13 digits is seconds or milliseconds since 1970.
+    and otherwise in `zone`. Of digits alone, 9 or 10 are seconds and 12 or 13 milliseconds since 1970; but 12 or 14
+    that can be a date and a time are that.
 
     >>> ny = ZoneInfo("America/New_York")
     >>> format_utc(read_time("29-JUL-2026 08:30 AM", ny, ["%d-%b-%Y %I:%M %p"]).utc)
@@ -154,7 +168,7 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
     >>> read_time("July 29, 2026", ny).all_day, read_time("soon", ny)
     (True, None)
     """
-    plain = _SPACES.sub(" ", text).strip()
+    plain = _plain_text(text)
     if not plain or len(plain) > _MAX_CHARACTERS:
         return None
     for pattern in formats:
@@ -166,18 +180,50 @@ def read_time(text: str, zone: ZoneInfo, formats: Sequence[str] = (), naive_zone
         return _event_time(parsed, zone, naive_zone, has_time=has_time)
     if (days := find_days(plain)) or has_range_within(plain):
         return from_day(days.first) if days else None
-    if _UNIX_TIME.fullmatch(plain):
-        seconds = int(plain)
-        return from_aware(_EPOCH + timedelta(seconds=seconds / (1000 if seconds > _MAX_SECONDS else 1)), zone)
+    if _DIGITS.fullmatch(plain):
+        return _read_digits(plain, zone, naive_zone)
     if loose := _LOOSE_ISO.fullmatch(plain):  # EventON writes months, days and zones with one digit
         year, month, day, clock, sign, hours, minutes = loose.groups(default="")
         plain = f"{year}-{month:0>2}-{day:0>2}{clock}" + (f"{sign}{hours:0>2}:{minutes}" if sign else "")
-    try:
-        moment = read_page_time(plain) if _MAIL_DATE.fullmatch(plain) else None
-        moment = moment or datetime.fromisoformat(plain)
-    except ValueError:
-        return _read_written_time(plain, zone, naive_zone)
+    moment = read_page_time(plain) if _MAIL_DATE.fullmatch(plain) else None
+    if moment is None and (iso := _ISO.fullmatch(plain)):
+        plain = iso[1] + iso[2]
+        with suppress(ValueError):  # such as the hour 24
+            moment = datetime.fromisoformat(plain)
+    if moment is None:
+        return _read_interval(plain, zone, naive_zone) or _read_written_time(plain, zone, naive_zone)
     return _event_time(moment, zone, naive_zone, has_time=_ISO_DAY.fullmatch(plain) is None)
+
+
+def _plain_text(text: str) -> str:
+    r"""Return a text in one line, with digits, colons, hyphens and spaces in their usual form.
+
+    >>> _plain_text("Nov 24,\n 2026\u202f7\uff1a00 PM")
+    'Nov 24, 2026 7:00 PM'
+    """
+    if not text.isascii() and len(text) <= 2 * _MAX_CHARACTERS:
+        text = normalize("NFKC", text).translate(_OTHER_SIGNS)
+    return _SPACES.sub(" ", text).strip()
+
+
+def _read_digits(digits: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
+    """Read digits as seconds or milliseconds since 1970 or, if there are 12 or 14 that can be one, as a local time.
+
+    Return None for ten digits that can be a day and an hour, too.
+
+    >>> ny = ZoneInfo("America/New_York")
+    >>> [_read_digits(digits, ny, "").local for digits in ("1795563000", "202611241830")]
+    ['2026-11-24T18:30:00', '2026-11-24T18:30:00']
+    >>> _read_digits("2026112409", ny, "")
+    """
+    local = None
+    if len(digits) in {10, 12, 14} and int(digits[:4]) in _YEARS_OF_DIGITS:
+        with suppress(ValueError):
+            local = datetime.strptime(f"{digits:0<14}", "%Y%m%d%H%M%S")  # noqa: DTZ007 the zone is the source's
+    if local:
+        return None if len(digits) == 10 else _event_time(local, zone, naive_zone, has_time=True)
+    divisor = {9: 1, 10: 1, 12: 1000, 13: 1000}.get(len(digits))
+    return from_aware(_EPOCH + timedelta(seconds=int(digits) / divisor), zone) if divisor else None
 
 
 def read_last_day(text: str) -> EventTime | None:
@@ -186,8 +232,23 @@ def read_last_day(text: str) -> EventTime | None:
     >>> read_last_day("December 3-5, 2026").local, read_last_day("December 3, 2026")
     ('2026-12-05', None)
     """
-    days = find_days(_SPACES.sub(" ", text).strip()) if len(text) <= _MAX_CHARACTERS else None
+    days = find_days(_plain_text(text)) if len(text) <= _MAX_CHARACTERS else None
     return from_day(days.last) if days else None
+
+
+def _read_interval(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:
+    """Return the first of two times, each with a date, that a dash, a slash or a word such as `to` joins; or None.
+
+    >>> _read_interval("Nov 24, 2026 9 AM - Nov 25, 2026 5 PM", ZoneInfo("America/New_York"), "").local
+    '2026-11-24T09:00:00'
+    """
+    for separator in _INTERVAL.finditer(text):
+        first_text, last_text = text[: separator.start()], text[separator.end() :]
+        if has_date(first_text) and has_date(last_text):
+            first, last = (read_time(part, zone, (), naive_zone) for part in (first_text, last_text))
+            if first and last and (first.local[:10], first.utc) <= (last.local[:10], last.utc):
+                return first
+    return None
 
 
 def _read_written_time(text: str, zone: ZoneInfo, naive_zone: str) -> EventTime | None:

@@ -21,9 +21,11 @@ from urllib.parse import quote, urljoin
 from selectolax.lexbor import LexborHTMLParser
 
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
+from windrow.collections.events.status_words import FieldStatus, note_text, read_status
 from windrow.collections.events.times import EventTime, from_day, read_last_day, read_time
 from windrow.contract import Request
 from windrow.errors import StepError
+from windrow.formats.json_page import find_error, find_total
 from windrow.formats.text import replace_lone_surrogates
 from windrow.reasons import Reason
 
@@ -81,6 +83,7 @@ _DAY_SUFFIX = re.compile(r"&day=\d{8}$")
 STATUSES = {
     "cancelled": "cancelled", "canceled": "cancelled", "postponed": "postponed", "rescheduled": "rescheduled",
     "tentative": "tentative", "confirmed": "confirmed", "scheduled": "scheduled", "withdrawn": "withdrawn",
+    "active": "scheduled", "publish": "scheduled", "published": "scheduled",
 }  # fmt: skip
 """windrow's word for the status of an event, by the source's word in lower case."""
 
@@ -107,7 +110,7 @@ def build_event(
     title, source_id = field("title") or "", field("id") or ""
     if title.strip() in document.rules.placeholders:
         return SkippedPart(Reason.PLACEHOLDER, (title or text)[:200], source_id)
-    status = status_of(document, field("status") or "")
+    status, status_note = status_of(document, field("status") or "")
     start = time_of(document, field("start") or "")
     if start is None and source_id and status == "withdrawn":
         return RawEvent(source_id, title, None, text, status=status)
@@ -116,7 +119,7 @@ def build_event(
         return SkippedPart(
             Reason.INCOMPLETE_RECORD, f"{title[:80]!r} has no start that can be read: {start_text!r}", source_id
         )
-    end = _end_of_event(document, field("end"), field("start") or "")
+    end, end_note = _end_of_event(document, field("end"), field("start") or "", start)
     if (field("all_day") or "").lower() in _YES_WORDS:
         start, end = _whole_day(start), _whole_day(end) if isinstance(end, EventTime) else end
     url = field("url")
@@ -127,8 +130,8 @@ def build_event(
         title = remove_markup(title)
     if description and "description" in document.rules.html_fields:
         description = remove_markup(description)
-    if start.note:
-        extra["time_note"] = start.note
+    notes = {"time_note": start.note, "status_note": status_note, "end_note": end_note}
+    extra |= {name: note for name, note in notes.items() if note}
     return RawEvent(
         source_id, title, start, text, end, description,
         join_url(document.url, url) if url else url, status, field("location"), extra,
@@ -139,13 +142,20 @@ def build_event(
 _YES_WORDS = frozenset({"true", "yes", "y", "1", "on", "all day", "all-day", "allday", "date"})
 
 
-def _end_of_event(document: SourceDocument, end_text: str | None, start_text: str) -> EventTime | str | None:
-    """Return the end of an event, from its own field, or from a start that is a range of days.
+def _end_of_event(
+    document: SourceDocument, end_text: str | None, start_text: str, start: EventTime
+) -> tuple[EventTime | str | None, str]:
+    """Return the end of an event, and a note if it cannot be read or is before the start.
 
-    If neither has a readable end, return None if the rules have no field for the end, and otherwise an empty text.
+    The end is that of its own field, in which the day may be missing, or of a start that is a range of days. If neither
+    is readable, it is None if the rules have no field for the end, and otherwise an empty text.
     """
     end = (read_last_day(end_text) or time_of(document, end_text)) if end_text else None
-    return end or read_last_day(start_text) or (None if end_text is None else "")
+    if end_text and end is None and not start.all_day and not start.zone:
+        end = time_of(document, f"{start.local[:10]} {end_text}")
+    if end_text and (end is None or (not end.all_day and end.utc < start.utc)):
+        return read_last_day(start_text) or "", note_text(end_text)
+    return end or read_last_day(start_text) or (None if end_text is None else ""), ""
 
 
 def _whole_day(time: EventTime) -> EventTime:
@@ -190,11 +200,10 @@ def time_of(document: SourceDocument, text: str) -> EventTime | None:
     return read_time(text, document.zone, document.rules.time_formats, document.rules.naive_timezone) if text else None
 
 
-def status_of(document: SourceDocument, word: str) -> str:
-    """Return windrow's word for a source's status word; empty if the word is not known."""
-    our_statuses = {name.lower(): status for name, status in document.rules.statuses.items()}
-    source_word = word.strip().lower()
-    return our_statuses.get(source_word) or STATUSES.get(source_word, "")
+def status_of(document: SourceDocument, text: str) -> FieldStatus:
+    """Return windrow's status for the text of a source's field, by the rules of its document and by known words."""
+    own_meanings = {word.lower(): status for word, status in document.rules.statuses.items()}
+    return read_status(text, {**STATUSES, **own_meanings})
 
 
 _NOT_CHARSETS = re.compile(r"undefined|idna|punycode|(?:raw_)?unicode_escape")
@@ -236,9 +245,14 @@ def read_json(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
     Yield nothing if the document only lists the events' own documents. Yield nothing if the document has the key
     `root`, but no value at `items` and no filled list anywhere under the last key of `items`. Raise StepError for any
-    other value at `items`, and for a document that is not JSON.
+    other value at `items`, for a document that has no events and states an error, and for one that is not JSON.
     """
     tree = parse_json(document)
+    error = find_error(tree)
+    if error and not value_at_path(tree, document.rules.items):
+        raise StepError(f"the document has no events, and states an error: {error}", Reason.PROTOCOL_ERROR)
+    if error:
+        yield SkippedPart(Reason.PROTOCOL_ERROR, f"beside its events, the document states an error: {error}")
     if document.rules.details and isinstance(value_at_path(tree, document.rules.details.partition(":")[0]), list):
         return  # the document only lists the addresses of the events' documents
     listed = value_at_path(tree, document.rules.items)
@@ -318,9 +332,34 @@ def json_to_text(content: Any) -> str | None:
 
 
 def next_json_page(document: SourceDocument) -> str:
-    """Return the address of the next page, at the path `next_page`; empty if the document has none."""
+    """Return the address of the next page, at the path `next_page`; empty if the document has none.
+
+    Raise StepError if there is no text at the path, or the text is not the address of another page.
+    """
     path = document.rules.next_page
-    return (json_to_text(value_at_path(parse_json(document), path)) or "") if path else ""
+    address = value_at_path(parse_json(document), path) if path else None
+    if address is None or address is False or address == "":
+        return ""
+    if not isinstance(address, str):
+        raise StepError(f"`next_page`, {path!r}, is not an address: {address!r}"[:300], Reason.WRONG_ROOT)
+    return next_address(document, address)
+
+
+def next_address(document: SourceDocument, address: str) -> str:
+    """Resolve the address of a next page; raise StepError if it is not one, or is that of the document itself."""
+    url = join_url(document.url, address.strip())
+    if not url.startswith(("http://", "https://")) or url == document.url:
+        raise StepError(
+            f"the address of the next page, {address[:200]!r}, is not that of another page", Reason.BAD_ADDRESS
+        )
+    return url
+
+
+def check_total(document: SourceDocument) -> None:
+    """Raise StepError if a document in JSON has no events, but states that its list has some."""
+    tree = parse_json(document)
+    if (total := find_total(tree)) and not value_at_path(tree, document.rules.items):
+        raise StepError(f"the document has no events, but states a total of {total}", Reason.PROTOCOL_ERROR)
 
 
 def detail_requests(document: SourceDocument) -> tuple[Request, ...]:

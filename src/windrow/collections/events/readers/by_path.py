@@ -20,7 +20,7 @@ from selectolax.lexbor import LexborHTMLParser, LexborNode, SelectolaxError
 
 from windrow.caps import EVENT_PAGE_BYTES
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument
-from windrow.collections.events.readers.by_fields import build_event, decode_text, read_json
+from windrow.collections.events.readers.by_fields import build_event, decode_text, join_url, next_address, read_json
 from windrow.errors import StepError
 from windrow.formats import xml
 from windrow.formats.text import replace_controls
@@ -121,9 +121,24 @@ def read_html(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
 
 
 def next_html_page(document: SourceDocument) -> str:
-    """Return the href of the link that the rule `next_page` selects; empty if there is none."""
-    link = _select_first(html_tree(document).root, document.rules.next_page) if document.rules.next_page else None
-    return (link.attributes.get("href") or "") if link is not None else ""
+    """Return the address of the next page, from the link that the rule `next_page` selects, or the first link in it.
+
+    Return an empty text if there is none, or if its address is a fragment or a script, as of a link that is switched
+    off. Raise StepError if the address is not valid.
+    """
+    rule = document.rules.next_page
+    node = _select_first(html_tree(document).root, rule) if rule else None
+    if node is not None and not node.attributes.get("href"):
+        node = _select_first(node, "a[href]")
+    href = ((node.attributes.get("href") or "") if node is not None else "").strip()
+    if (
+        not href
+        or href.startswith("#")
+        or href.lower().startswith("javascript:")
+        or join_url(document.url, href) == document.url
+    ):
+        return ""
+    return next_address(document, href)
 
 
 def html_tree(document: SourceDocument) -> LexborHTMLParser:

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from itertools import islice
 from operator import itemgetter
 from typing import Any, NamedTuple
-from zoneinfo import ZoneInfo
 
-from windrow.caps import CALENDAR_ZONES, EVENT_REPETITIONS
+from windrow.caps import EVENT_REPETITIONS
 from windrow.collections.events.documents import web_address
 from windrow.collections.events.parser import RawEvent, SkippedPart, SourceDocument, describe_left_out
 from windrow.collections.events.readers.by_fields import decode_text
+from windrow.collections.events.readers.calendar_heads import (
+    LIBRARY_ERRORS,
+    LINE_FOLD,
+    EventText,
+    define_zones,
+    icalendar_library,
+    split_calendars,
+)
+from windrow.collections.events.status_words import read_status
 from windrow.collections.events.times import (
     UNKNOWN_ZONE,
     EventTime,
@@ -24,28 +31,15 @@ from windrow.collections.events.times import (
     from_day,
     from_local,
     from_zoned,
-    zone_of,
 )
-from windrow.errors import MissingExtra, StepError
+from windrow.errors import StepError
 from windrow.reasons import Reason
 
 MAX_REPETITIONS = EVENT_REPETITIONS.number
 """The maximum number of repetitions of an event that are read. At most ten times as many are examined."""
 
 
-def _component_pattern(name: str) -> re.Pattern[str]:
-    """Return a pattern for components such as VEVENT. A component without an END does not match."""
-    line = r"[ \t]*+\r?"
-    return re.compile(
-        rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
-        re.MULTILINE | re.IGNORECASE,
-    )
-
-
-_EVENT_COMPONENT = _component_pattern("VEVENT")
-_ZONE_COMPONENT = _component_pattern("VTIMEZONE")
-_STATUSES = {"TENTATIVE": "tentative", "CONFIRMED": "confirmed", "CANCELLED": "cancelled", "CANCELED": "cancelled"}
-_LINE_FOLD = re.compile(r"\r?\n[ \t]")
+_STATUSES = {"tentative": "tentative", "confirmed": "confirmed", "cancelled": "cancelled", "canceled": "cancelled"}
 _UID_LINE = re.compile(r"^UID(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _REPETITION_LINE = re.compile(r"^(?:RRULE|RDATE|RECURRENCE-ID)[;:]", re.MULTILINE | re.IGNORECASE)
 _DATE_LISTS = re.compile(r"^(?:EXDATE|RDATE)[;:][^\n]*\n(?:[ \t][^\n]*\n)*", re.MULTILINE | re.IGNORECASE)
@@ -53,13 +47,9 @@ _MAX_WHOLE_TEXT = 10_000  # characters
 """The maximum length of a recurring event's text that is kept whole; a longer text loses its lists of dates."""
 
 _START_DAY = re.compile(r"^DTSTART(?:;[^:\n]*)?:[ \t]*(\d{8})", re.MULTILINE | re.IGNORECASE | re.ASCII)
-_CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
 _RULE_FILTERS = frozenset({"BYMONTH", "BYMONTHDAY", "BYYEARDAY", "BYWEEKNO", "BYSETPOS", "BYEASTER"})
-_ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
 _UNTIL = re.compile(r"UNTIL=(\d{8})(T\d{6})?Z?")
 _ADDRESS = re.compile(r"https?://\S+")
-_LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
-"""Errors that the library or this module raises for an invalid property; the event is skipped."""
 
 
 def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -70,35 +60,92 @@ def read_icalendar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]
     text = decode_text(document.content, document.media)
     if not re.search(r"^BEGIN:(VCALENDAR|VEVENT)[ \t]*\r?$", text, re.MULTILINE | re.IGNORECASE):
         raise StepError("the document is not an iCalendar", Reason.WRONG_ROOT)
-    _define_zones(text)
-    document = document._replace(calendar_zone=_calendar_zone(text))
-    event_type = _library().Event
-    event_texts = [match[0].rstrip("\r") for match in _EVENT_COMPONENT.finditer(text)]
+    define_zones(text)
+    event_texts = list(split_calendars(text))
     event_count, max_events = len(event_texts), document.parser.most_events
     if event_count > max_events:
-        event_texts.sort(key=lambda event_text: _order_by_start(event_text, document.visited))
+        event_texts.sort(key=lambda event_text: _order_by_start(event_text.text, document.visited))
         del event_texts[max_events:]
         message = describe_left_out(event_count, max_events, f"the setting `most_events` is {max_events}")
         yield SkippedPart(Reason.TOO_LARGE, message)
-    is_cancelled = _CANCEL_LINE.search(text) is not None
-    events: list[tuple[str, Any]] = []
-    for number, event_text in enumerate(event_texts, 1):
-        try:
-            events.append((event_text, event_type.from_ical(f"{event_text}\r\n")))
-        except _LIBRARY_ERRORS as error:
-            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(event_text))
+    parsed = _parse_events(document, event_texts)
+    yield from (part for part in parsed if isinstance(part, SkippedPart))
+    events = [part for part in parsed if isinstance(part, _CalendarEvent)]
     upper_text = text.upper()
     if (begin_count := upper_text.count("BEGIN:VEVENT")) > event_count:
         yield SkippedPart(Reason.TRUNCATED, f"{begin_count - event_count} events have no END:VEVENT")
     elif upper_text.count("BEGIN:VCALENDAR") > upper_text.count("END:VCALENDAR"):
         yield SkippedPart(Reason.TRUNCATED, "the calendar has no END:VCALENDAR, so events may be missing")
-    overrides = _find_overrides(document, events)
-    for number, (event_text, event) in enumerate(events, 1):
+    superseded = _find_superseded(events)
+    overrides = _find_overrides([event for number, event in enumerate(events) if number not in superseded])
+    for number, event in enumerate(events):
+        if number in superseded:
+            yield superseded[number]
+            continue
         try:
-            for part in _expand_event(document, event_text, event, overrides):
-                yield part._replace(status="cancelled") if is_cancelled and isinstance(part, RawEvent) else part
-        except _LIBRARY_ERRORS as error:
-            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number}: {error}"[:500], _uid_of_single(event_text))
+            for part in _expand_event(event, overrides):
+                yield part._replace(status="cancelled") if event.is_cancelled and isinstance(part, RawEvent) else part
+        except LIBRARY_ERRORS as error:
+            uid = _uid_of_single(event.text)
+            yield SkippedPart(Reason.NOT_WELL_FORMED, f"event {number + 1}: {error}"[:500], uid)
+
+
+class _CalendarEvent(NamedTuple):
+    """A VEVENT: its text, its properties, and its document with the zone of its VCALENDAR.
+
+    `is_cancelled` means that its VCALENDAR cancels all its events.
+    """
+
+    text: str
+    properties: Any
+    document: SourceDocument
+    is_cancelled: bool
+
+
+def _parse_events(document: SourceDocument, event_texts: Iterable[EventText]) -> list[_CalendarEvent | SkippedPart]:
+    event_type = icalendar_library().Event
+    parts: list[_CalendarEvent | SkippedPart] = []
+    for number, (event_text, calendar) in enumerate(event_texts, 1):
+        try:
+            properties = event_type.from_ical(f"{event_text}\r\n")
+        except LIBRARY_ERRORS as error:
+            message = f"event {number}: {error}"[:500]
+            parts.append(SkippedPart(Reason.NOT_WELL_FORMED, message, _uid_of_single(event_text)))
+            continue
+        of_calendar = document._replace(calendar_zone=calendar.zone, has_unknown_zone=calendar.has_unknown_zone)
+        parts.append(_CalendarEvent(event_text, properties, of_calendar, calendar.is_cancelled))
+    return parts
+
+
+def _find_superseded(events: Sequence[_CalendarEvent]) -> dict[int, SkippedPart]:
+    """Return, by number, a SkippedPart for each VEVENT of which the file has a later revision.
+
+    Of VEVENTs with the same UID and RECURRENCE-ID, the one with the highest SEQUENCE counts (RFC 5545, section
+    3.8.7.4), and of the same SEQUENCE, one that its VCALENDAR cancels.
+    """
+    numbers_by_name = defaultdict[tuple[str, str], list[int]](list)
+    for number, event in enumerate(events):
+        if uid := _property_text(event.properties, "UID"):
+            recurrence = event.properties.get("RECURRENCE-ID")
+            with suppress(*LIBRARY_ERRORS):
+                numbers_by_name[uid, recurrence.to_ical().decode() if recurrence is not None else ""].append(number)
+    superseded: dict[int, SkippedPart] = {}
+    for (uid, _), numbers in numbers_by_name.items():
+        if len(numbers) == 1:
+            continue
+        revisions = {number: (_sequence(events[number].properties), events[number].is_cancelled) for number in numbers}
+        last = max(revisions.values())
+        for number, revision in revisions.items():
+            if revision < last:
+                message = f"the file has a later revision of {uid[:100]!r}: SEQUENCE {last[0]}, not {revision[0]}"
+                key = f"{uid} SEQUENCE {revision[0]}"
+                superseded[number] = SkippedPart(Reason.DUPLICATE_RECORD, message, key)
+    return superseded
+
+
+def _sequence(properties: Any) -> int:
+    digits = _property_text(properties, "SEQUENCE")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 18 else 0
 
 
 def _uid_of_single(event_text: str) -> str:
@@ -109,43 +156,9 @@ def _uid_of_single(event_text: str) -> str:
     >>> _uid_of_single("UID:weekly@example.org\r\nRRULE:FREQ=WEEKLY")
     ''
     """
-    unfolded = _LINE_FOLD.sub("", event_text)
+    unfolded = LINE_FOLD.sub("", event_text)
     uid = _UID_LINE.search(unfolded)
     return "" if uid is None or _REPETITION_LINE.search(unfolded) else uid[1].strip()
-
-
-def _library() -> Any:
-    try:
-        import icalendar  # noqa: PLC0415 an extra
-    except ImportError:
-        raise MissingExtra("reading iCalendar", "events") from None
-    # It warns about zone names that it guesses; a user cannot do anything about them.
-    warnings.filterwarnings("ignore", module=r"icalendar\b")
-    return icalendar
-
-
-def _define_zones(text: str) -> None:
-    """Register the first VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars.
-
-    A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
-    the source's zone is used, and the event has a `time_note`.
-    """
-    library = _library()
-    library.timezone.tzp.use_zoneinfo()
-    for match in islice(_ZONE_COMPONENT.finditer(text), CALENDAR_ZONES.number):
-        definition = match[0].rstrip("\r")
-        with suppress(*_LIBRARY_ERRORS):
-            library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{definition}\r\nEND:VCALENDAR\r\n")
-
-
-def _calendar_zone(text: str) -> ZoneInfo | None:
-    r"""Return the zone in X-WR-TIMEZONE, for times without a zone; None if there is none.
-
-    >>> _calendar_zone("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/Chicago\r\n")
-    zoneinfo.ZoneInfo(key='America/Chicago')
-    """
-    name = _ZONE_LINE.search(text)
-    return zone_of(name[1].strip()) if name else None
 
 
 def _order_by_start(event_text: str, visited: datetime) -> tuple[bool, timedelta]:
@@ -168,56 +181,82 @@ def _read_day(digits: str) -> date:
 
 
 class _Overrides(NamedTuple):
-    """The repetitions in a calendar that have a VEVENT of their own, by (UID, original start in UTC).
+    """The repetitions in a file that have a VEVENT of their own, by (UID, original start in UTC).
 
     `changes_of_following` has, by UID, the VEVENTs that also change the repetitions after them (RANGE=THISANDFUTURE),
-    as (original start, event) in order of time.
+    as (original start, event) in order of time. `first_starts` has, by UID, the DTSTART of the VEVENT that repeats.
     """
 
     replaced_starts: set[tuple[str, str]]
     changes_of_following: dict[str, list[tuple[datetime, RawEvent]]]
+    first_starts: dict[str, Any]
 
 
-def _find_overrides(document: SourceDocument, events: Iterable[tuple[str, Any]]) -> _Overrides:
-    """Return the overrides among the events of a calendar. Each event is (text, parsed VEVENT)."""
+def _find_overrides(events: Sequence[_CalendarEvent]) -> _Overrides:
+    """Return the overrides among the events of a file."""
+    first_starts = {
+        _property_text(event.properties, "UID"): event.properties.get("DTSTART")
+        for event in events
+        if event.properties.get("RECURRENCE-ID") is None
+    }
     replaced_starts = set[tuple[str, str]]()
     changes_of_following = defaultdict[str, list[tuple[datetime, RawEvent]]](list)
-    for event_text, event in events:
-        with suppress(*_LIBRARY_ERRORS):
-            original_start = _event_time(document, event.get("RECURRENCE-ID"))
+    for event in events:
+        with suppress(*LIBRARY_ERRORS):
+            original_start = _original_start(event, first_starts)
             if original_start is None:
                 continue
-            uid = _property_text(event, "UID")
+            uid = _property_text(event.properties, "UID")
             replaced_starts.add((uid, format_utc(original_start.utc)))
-            override = _raw_event(document, event_text, event)
-            if event.get("RECURRENCE-ID").params.get("RANGE", "").upper() == "THISANDFUTURE" and override:
+            override = _raw_event(event)
+            recurrence = event.properties.get("RECURRENCE-ID")
+            if recurrence.params.get("RANGE", "").upper() == "THISANDFUTURE" and override:
                 changes_of_following[uid].append((original_start.utc, override))
-    return _Overrides(
-        replaced_starts, {uid: sorted(changes, key=itemgetter(0)) for uid, changes in changes_of_following.items()}
-    )
+    changes = {uid: sorted(changes, key=itemgetter(0)) for uid, changes in changes_of_following.items()}
+    return _Overrides(replaced_starts, changes, first_starts)
 
 
-def _raw_event(document: SourceDocument, event_text: str, event: Any) -> RawEvent | None:
+def _original_start(event: _CalendarEvent, first_starts: Mapping[str, Any]) -> EventTime | None:
+    """Return the start of the repetition that a VEVENT replaces, from its RECURRENCE-ID; None if it has none.
+
+    A RECURRENCE-ID without a zone, or with a day alone, is completed from the DTSTART of the VEVENT that repeats.
+    """
+    recurrence = event.properties.get("RECURRENCE-ID")
+    first_start = first_starts.get(_property_text(event.properties, "UID"))
+    moment, first = _date_or_duration(recurrence), _date_or_duration(first_start)
+    if not isinstance(moment, date) or not isinstance(first, date):
+        return _event_time(event.document, recurrence)
+    if not isinstance(first, datetime):
+        return from_day(moment.date() if isinstance(moment, datetime) else moment)
+    if not isinstance(moment, datetime):
+        moment = datetime.combine(moment, first.time())
+    if moment.tzinfo is None and not recurrence.params.get("TZID"):
+        return _from_naive(event.document, first_start, moment, first.tzinfo)
+    return _event_time(event.document, recurrence)
+
+
+def _raw_event(calendar_event: _CalendarEvent) -> RawEvent | None:
+    event_text, event, document, _ = calendar_event
     start = _event_time(document, event.get("DTSTART"))
+    status, status_note = read_status(_property_text(event, "STATUS"), _STATUSES)
+    extra = _extra_keys(event) | ({"status_note": status_note} if status_note else {})
     return None if start is None else RawEvent(
         _property_text(event, "UID"), _property_text(event, "SUMMARY"), start, event_text,
         _end_time(start, _duration(document, event, start)), _property_text(event, "DESCRIPTION"), _event_url(event),
-        _STATUSES.get(_property_text(event, "STATUS").strip().upper(), ""), _property_text(event, "LOCATION"),
-        _extra_keys(event),
+        status, _property_text(event, "LOCATION"), extra,
     )  # fmt: skip
 
 
-def _expand_event(
-    document: SourceDocument, event_text: str, event: Any, overrides: _Overrides
-) -> Iterator[RawEvent | SkippedPart]:
+def _expand_event(calendar_event: _CalendarEvent, overrides: _Overrides) -> Iterator[RawEvent | SkippedPart]:
     """Yield an event, or those of its repetitions in the window with no VEVENT of their own, or a SkippedPart."""
-    raw_event = _raw_event(document, event_text, event)
+    event_text, event, document, _ = calendar_event
+    raw_event = _raw_event(calendar_event)
     if raw_event is None or raw_event.start is None:
         message = f"{_property_text(event, 'SUMMARY')[:80]!r} has no start that can be read"
         yield SkippedPart(Reason.INCOMPLETE_RECORD, message, _uid_of_single(event_text))
         return
     uid, start = raw_event.id, raw_event.start
-    original_start = _event_time(document, event.get("RECURRENCE-ID"))
+    original_start = _original_start(calendar_event, overrides.first_starts)
     if original_start:
         yield raw_event._replace(id=f"{uid} {format_utc(original_start.utc)}" if uid else "")
         return
@@ -267,7 +306,8 @@ def _repetitions_in_window(
     """
     start_property = event.get("DTSTART")
     zone = getattr(start_property.dt, "tzinfo", None)
-    repetitions, durations = _all_repetitions(event, zone)
+    local_zone = zone or document.calendar_zone or document.zone
+    repetitions, durations = _all_repetitions(event, zone, local_zone)
     # An EXDATE with a day alone, although the event has times, is meant to exclude all repetitions on that day.
     excluded_days = {day for day in _dates_of(event, "EXDATE") if not isinstance(day, datetime | tuple)}
     begin = document.visited.replace(tzinfo=None) - timedelta(seconds=document.parser.recurrence_past)
@@ -287,27 +327,33 @@ def _repetitions_in_window(
                 yield start_time, durations.get(local_start)
 
 
-def _all_repetitions(event: Any, zone: tzinfo | None) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
+def _all_repetitions(
+    event: Any, zone: tzinfo | None, local_zone: tzinfo
+) -> tuple[Iterable[datetime], dict[datetime, timedelta]]:
     """Return all local starts, and the durations in RDATEs by start; raise StepError for an endless rule.
 
-    `zone` is the zone of DTSTART.
+    `zone` is the zone of DTSTART, or None; `local_zone` is the one in which its local times are.
     """
     from dateutil.rrule import rruleset, rrulestr  # noqa: PLC0415 comes with the library
 
     starts, first_start = rruleset(), _to_naive(event.get("DTSTART").dt, None)
-    for rule in _as_list(event.get("RRULE")):
-        _refuse_endless(rule)
-        rule_text = _UNTIL.sub(lambda until: _until_in_zone(until, zone), rule.to_ical().decode())
-        starts.rrule(rrulestr(rule_text, dtstart=first_start, ignoretz=True))
+    for name, add_rule in (("RRULE", starts.rrule), ("EXRULE", starts.exrule)):
+        for rule in _as_list(event.get(name)):
+            _refuse_endless(rule)
+            rule_text = _UNTIL.sub(lambda until: _until_in_zone(until, zone), rule.to_ical().decode())
+            add_rule(rrulestr(rule_text, dtstart=first_start, ignoretz=True))
     starts.rdate(first_start)  # it counts even if the rule does not give it (RFC 5545, section 3.8.5.3)
     durations: dict[datetime, timedelta] = {}
     for period in _dates_of(event, "RDATE"):
         begin, end = period if isinstance(period, tuple) else (period, None)
-        starts.rdate(_to_naive(begin, zone))
+        local_begin = _to_naive(begin, local_zone)
+        if not isinstance(begin, datetime):  # a day alone has the time of the first start
+            local_begin = datetime.combine(local_begin, first_start.time())
+        starts.rdate(local_begin)
         if end is not None:
-            durations[_to_naive(begin, zone)] = end if isinstance(end, timedelta) else end - begin
+            durations[local_begin] = end if isinstance(end, timedelta) else end - begin
     for period in _dates_of(event, "EXDATE"):
-        starts.exdate(_to_naive(period[0] if isinstance(period, tuple) else period, zone))
+        starts.exdate(_to_naive(period[0] if isinstance(period, tuple) else period, local_zone))
     return starts, durations
 
 
@@ -349,12 +395,13 @@ def _to_naive(moment: date | datetime, zone: tzinfo | None) -> datetime:
 def _from_naive(document: SourceDocument, ical_property: Any, naive: datetime, zone: tzinfo | None) -> EventTime | None:
     """Convert a time without a zone. It is in `zone`; if that is None, in the zone of the calendar or the source.
 
-    The result has the note UNKNOWN_ZONE if its property names a zone that is not known.
+    The result has the note UNKNOWN_ZONE if its property, or else its VCALENDAR, names a zone that is not known.
     """
     zone = zone or document.calendar_zone
     is_local = zone is None
     event_time = from_local(naive, document.zone) if is_local else from_zoned(naive.replace(tzinfo=zone), document.zone)
-    if event_time and naive.tzinfo is None and ical_property.dt.tzinfo is None and ical_property.params.get("TZID"):
+    names_unknown_zone = document.has_unknown_zone or ical_property.params.get("TZID")
+    if event_time and naive.tzinfo is None and ical_property.dt.tzinfo is None and names_unknown_zone:
         return event_time._replace(note=UNKNOWN_ZONE)
     return event_time
 
@@ -374,7 +421,7 @@ def _event_time(document: SourceDocument, ical_property: Any) -> EventTime | Non
 def _date_or_duration(ical_property: Any) -> Any:
     try:
         return getattr(ical_property, "dt", None)
-    except _LIBRARY_ERRORS:
+    except LIBRARY_ERRORS:
         return None
 
 

@@ -33,6 +33,7 @@ from windrow.collections.events.readers.by_fields import (
     value_at_path,
 )
 from windrow.collections.events.readers.by_path import any_namespace, element_text, html_tree, read_xml, xml_tree
+from windrow.collections.events.status_words import note_text, read_status
 from windrow.contract import Request
 from windrow.errors import StepError
 from windrow.reasons import Reason
@@ -121,6 +122,11 @@ _LEGISTAR_EXTRA = {
     "legistar_id": "EventId", "agenda_url": "EventAgendaFile", "minutes_url": "EventMinutesFile",
     "agenda_status": "EventAgendaStatusName", "video_url": "EventVideoPath",
 }  # fmt: skip
+_LEGISTAR_STATUSES = dict.fromkeys(
+    ("Final", "Draft", "Final-Addendum", "Final-Revised", "Final Revised", "Revised", "Not available", "Preliminary"),
+    "scheduled",
+)
+"""The usual states of an agenda, which do not change the status of its meeting."""
 
 
 def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
@@ -129,16 +135,33 @@ def read_legistar(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     if not isinstance(listed, list):
         raise StepError("the document is not a list of meetings", Reason.WRONG_ROOT)
     rules = document.rules
-    rules = replace(rules, fields={**_LEGISTAR_FIELDS, **rules.fields}, extra={**_LEGISTAR_EXTRA, **rules.extra})
+    rules = replace(
+        rules, fields={**_LEGISTAR_FIELDS, **rules.fields}, extra={**_LEGISTAR_EXTRA, **rules.extra},
+        statuses={**_LEGISTAR_STATUSES, **rules.statuses},
+    )  # fmt: skip
     document = document._replace(rules=rules)
     for number, meeting in enumerate(listed):
         if not isinstance(meeting, dict) or "EventDate" not in meeting:
             yield SkippedPart(Reason.INCOMPLETE_RECORD, f"entry {number + 1} of the list is not a meeting with a date")
             continue
         fields = {**meeting, "Day": (json_to_text(meeting["EventDate"]) or "")[:10]}
+        time_text = " ".join((json_to_text(meeting.get("EventTime")) or "").split())
+        has_words_only = bool(time_text) and not any(character.isdigit() for character in time_text)
+        if has_words_only:  # such as "Cancelled", or "Immediately following the Budget Committee"
+            fields["EventTime"] = ""
         text = json.dumps(meeting, ensure_ascii=False)
         lookup_json = partial(value_at_path, fields)
-        yield build_event(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
+        part = build_event(document, lambda path, find=lookup_json: json_to_text(find(path)), text, lookup_json)  # type: ignore[misc]
+        yield _note_words_of_time(part, time_text) if has_words_only and isinstance(part, RawEvent) else part
+
+
+def _note_words_of_time(event: RawEvent, time_text: str) -> RawEvent:
+    """Return a meeting with a note of the words in place of its time, and their status if its own is not another."""
+    note = note_text(time_text)
+    status = (
+        event.status if event.status not in {"", "scheduled"} else read_status(time_text, {}).status or event.status
+    )
+    return event._replace(status=status, extra={**event.extra, "time_note": note})
 
 
 def next_legistar_page(document: SourceDocument) -> str:
@@ -207,13 +230,16 @@ _MAX_JSON_DEPTH = 40
 _EVENT_TYPES = frozenset({"Festival", "Hackathon", "CourseInstance", "EventSeries", "ExhibitionEvent"})
 _STATUSES = {
     "eventcancelled": "cancelled", "eventpostponed": "postponed", "eventrescheduled": "rescheduled",
-    "eventscheduled": "scheduled", "eventmovedonline": "scheduled",
+    "eventscheduled": "scheduled", "eventmovedonline": "scheduled", "cancelled": "cancelled", "postponed": "postponed",
+    "rescheduled": "rescheduled", "scheduled": "scheduled",
 }  # fmt: skip
 
 
 def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart]:
     """Yield the events in the JSON-LD of a page (https://schema.org/Event)."""
-    for script in html_tree(document).css('script[type="application/ld+json"]'):
+    for script in html_tree(document).css("script[type]"):
+        if (script.attributes.get("type") or "").partition(";")[0].strip().lower() != "application/ld+json":
+            continue
         text = script.text(strip=True).removeprefix("<!--").removesuffix("-->")
         try:
             tree = json.loads(text, strict=False)
@@ -222,11 +248,24 @@ def read_schema_org(document: SourceDocument) -> Iterator[RawEvent | SkippedPart
                 yield SkippedPart(Reason.NOT_WELL_FORMED, "a block of JSON-LD with a startDate is not valid JSON")
             continue
         for event in _find_events(tree):
-            yield _read_schema_org_event(document, event)
+            for occurrence in _occurrences(event):
+                yield _read_schema_org_event(document, occurrence)
+
+
+def _occurrences(event: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return an event for each of its starts. An end belongs to a start if there are as many of both."""
+    starts, ends = event.get("startDate"), event.get("endDate")
+    if not isinstance(starts, list) or len(starts) < 2:
+        return [event]
+    ends = ends if isinstance(ends, list) and len(ends) == len(starts) else [None] * len(starts)
+    return [{**event, "startDate": start, "endDate": end} for start, end in zip(starts, ends, strict=True)]
 
 
 def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
-    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH. Inside an event, only `subEvent` is searched."""
+    """Yield the events in JSON-LD, down to _MAX_JSON_DEPTH. Inside an event with a start, only `subEvent` is searched.
+
+    An event without a start is yielded if it has a name and no `subEvent`: otherwise it only refers to events.
+    """
     if depth > _MAX_JSON_DEPTH:
         return
     if isinstance(tree, list):
@@ -236,10 +275,13 @@ def _find_events(tree: Any, depth: int = 0) -> Iterator[dict[str, Any]]:
         types = tree.get("@type")
         types = [types] if isinstance(types, str) else types if isinstance(types, list) else []
         names = [str(name).rpartition("/")[2].rpartition(":")[2] for name in types]
-        if any(name.endswith("Event") or name in _EVENT_TYPES for name in names) and "startDate" in tree:
+        is_event = any(name.endswith("Event") or name in _EVENT_TYPES for name in names)
+        if is_event and "startDate" in tree:
             yield tree
             yield from _find_events(tree.get("subEvent"), depth + 1)
             return
+        if is_event and tree.get("name") and not tree.get("subEvent"):
+            yield tree
         for child in tree.values():
             if isinstance(child, dict | list):
                 yield from _find_events(child, depth + 1)
@@ -259,13 +301,17 @@ def _read_schema_org_event(document: SourceDocument, event: dict[str, Any]) -> R
     start = time_of(document, field("startDate"))
     if start is None:
         message = f"{title[:80]!r} has no start that can be read: {field('startDate')[:60]!r}"
+        if "eventSchedule" in event:
+            message = f"{title[:80]!r} has an eventSchedule, which is not read, and no start that can be read"
         return SkippedPart(Reason.INCOMPLETE_RECORD, message, field("@id") or field("identifier"))
     url = join_url(document.url, field("url")) if field("url") else ""
     extra: dict[str, Any] = {}
     for name, key in (("organizer", "organizer"), ("previousStartDate", "previous_start"), ("doorTime", "doors")):
         if field_text := field(name):
             extra[key] = field_text
-    status = _STATUSES.get(field("eventStatus").rpartition("/")[2].lower(), "")
+    status, status_note = read_status(field("eventStatus").rpartition("/")[2], _STATUSES)
+    if status_note:
+        extra["status_note"] = status_note
     end = time_of(document, field("endDate"))
     return RawEvent(
         field("@id") or field("identifier"), title, start, text, end or "", field("description"),

@@ -13,8 +13,9 @@ class EventReader(NamedTuple):
     """The functions that read one kind of document.
 
     `next_page` returns the address of the next page, or an empty text. `details` returns the requests for documents of
-    single events. `complete` means that the pages of a list usually have all future events. `is_growing` means that new
-    events are in new documents at the end of a chain, so that each run requests the whole chain.
+    single events. `check` raises StepError for a first page that states events which it does not have. `complete` means
+    that the pages of a list usually have all future events. `is_growing` means that new events are in new documents at
+    the end of a chain, so that each run requests the whole chain.
     """
 
     read: Callable[[SourceDocument], Iterator[RawEvent | SkippedPart]]
@@ -22,6 +23,7 @@ class EventReader(NamedTuple):
     next_page: Callable[[SourceDocument], str] = lambda _: ""
     details: Callable[[SourceDocument], tuple[Request, ...]] = lambda _: ()
     is_growing: bool = False
+    check: Callable[[SourceDocument], None] = lambda _: None
 
 
 _PACKAGE = "windrow.collections.events.readers"
@@ -34,6 +36,7 @@ READERS = {
         complete=True,
         next_page=later(f"{_PACKAGE}.by_fields:next_json_page"),
         details=later(f"{_PACKAGE}.by_fields:detail_requests"),
+        check=later(f"{_PACKAGE}.by_fields:check_total"),
     ),
     "xml": EventReader(later(f"{_PACKAGE}.by_path:read_xml"), complete=True),
     "senate-votes": EventReader(later(f"{_PACKAGE}.publishers:read_senate_votes"), complete=False),

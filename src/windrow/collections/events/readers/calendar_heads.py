@@ -1,0 +1,113 @@
+"""Split an iCalendar file into its VCALENDARs and their VEVENTs, and read what a VCALENDAR says of all its events."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import islice
+from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo
+
+from windrow.caps import CALENDAR_ZONES
+from windrow.collections.events.times import zone_of
+from windrow.errors import MissingExtra, StepError
+
+LIBRARY_ERRORS = (StepError, ValueError, TypeError, KeyError, AttributeError, IndexError, ArithmeticError)
+"""Errors that the library or the reader raises for an invalid property; the event is skipped."""
+
+
+def _component_pattern(name: str) -> re.Pattern[str]:
+    """Return a pattern for components such as VEVENT. A component without an END does not match."""
+    line = r"[ \t]*+\r?"
+    return re.compile(
+        rf"^BEGIN:{name}{line}\n(?:(?!(?:BEGIN|END):{name}{line}$)[^\n]*+\n)*+END:{name}{line}$",
+        re.MULTILINE | re.IGNORECASE,
+    )
+
+
+_EVENT_COMPONENT = _component_pattern("VEVENT")
+_ZONE_COMPONENT = _component_pattern("VTIMEZONE")
+LINE_FOLD = re.compile(r"\r?\n[ \t]")
+_CALENDAR_LINE = re.compile(r"^BEGIN:VCALENDAR[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_CANCEL_LINE = re.compile(r"^METHOD:[ \t]*CANCEL[ \t]*\r?$", re.MULTILINE | re.IGNORECASE)
+_ZONE_LINE = re.compile(r"^X-WR-TIMEZONE(?:;[^:\n]*)?:([^\r\n]+)", re.MULTILINE | re.IGNORECASE)
+
+
+class CalendarHead(NamedTuple):
+    """What a VCALENDAR says of all its events.
+
+    `zone` is the one of times without a zone, or None. `has_unknown_zone` means that it is named, but is not known.
+    """
+
+    is_cancelled: bool = False
+    zone: ZoneInfo | None = None
+    has_unknown_zone: bool = False
+
+
+class EventText(NamedTuple):
+    """The text of a VEVENT, and the head of its VCALENDAR."""
+
+    text: str
+    calendar: CalendarHead
+
+
+def split_calendars(text: str) -> Iterator[EventText]:
+    """Yield the VEVENTs of all VCALENDARs of a file, in their order; those before the first have an empty head."""
+    starts = [match.start() for match in _CALENDAR_LINE.finditer(text)]
+    for number, (start, end) in enumerate(zip([0, *starts], [*starts, len(text)], strict=True)):
+        calendar = text[start:end]
+        events = list(_EVENT_COMPONENT.finditer(calendar))
+        head = CalendarHead()
+        if number:
+            begins, ends = (
+                [0, *(event.end() for event in events)],
+                [*(event.start() for event in events), len(calendar)],
+            )
+            head = read_head("".join(calendar[begin:until] for begin, until in zip(begins, ends, strict=True)))
+        for event in events:
+            yield EventText(event[0].rstrip("\r"), head)
+
+
+def read_head(properties: str) -> CalendarHead:
+    r"""Return the head of a VCALENDAR from its text without VEVENTs.
+
+    >>> read_head("BEGIN:VCALENDAR\r\nX-WR-TIMEZONE:America/\r\n Chicago\r\n")
+    CalendarHead(is_cancelled=False, zone=zoneinfo.ZoneInfo(key='America/Chicago'), has_unknown_zone=False)
+    """
+    unfolded = LINE_FOLD.sub("", properties)
+    is_cancelled, line = _CANCEL_LINE.search(unfolded) is not None, _ZONE_LINE.search(unfolded)
+    name = line[1].strip(' \t"') if line else ""
+    zone = zone_of(name) or _zone_of_windows(name) if name else None
+    return CalendarHead(is_cancelled, zone, has_unknown_zone=bool(name) and zone is None)
+
+
+def _zone_of_windows(name: str) -> ZoneInfo | None:
+    zone = icalendar_library().timezone.tzp.timezone(name)
+    return zone if isinstance(zone, ZoneInfo) else None
+
+
+def icalendar_library() -> Any:
+    """Return the module of the library that parses iCalendar; raise MissingExtra if it is not installed."""
+    try:
+        import icalendar  # noqa: PLC0415 an extra
+    except ImportError:
+        raise MissingExtra("reading iCalendar", "events") from None
+    # It warns about zone names that it guesses; a user cannot do anything about them.
+    warnings.filterwarnings("ignore", module=r"icalendar\b")
+    return icalendar
+
+
+def define_zones(text: str) -> None:
+    """Register the first VTIMEZONEs of a calendar with the library, and remove the VTIMEZONEs of earlier calendars.
+
+    A zone that is not registered, or that the library cannot parse, is looked up by its name; if the name is unknown,
+    the source's zone is used, and the event has a `time_note`.
+    """
+    library = icalendar_library()
+    library.timezone.tzp.use_zoneinfo()
+    for match in islice(_ZONE_COMPONENT.finditer(text), CALENDAR_ZONES.number):
+        definition = match[0].rstrip("\r")
+        with suppress(*LIBRARY_ERRORS):
+            library.Calendar.from_ical(f"BEGIN:VCALENDAR\r\n{definition}\r\nEND:VCALENDAR\r\n")

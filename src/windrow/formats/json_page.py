@@ -1,0 +1,49 @@
+"""Parse JSON, and find what a page of an API states beside its list: an error, and the number of all entries."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+_ERROR_KEYS = ("error", "errors", "fault", "exception")
+_TOTAL_KEYS = (
+    "total", "total_count", "totalCount", "total_items", "totalItems", "total_results", "totalResults", "total_records",
+    "totalRecords", "numFound",
+)  # fmt: skip
+_MESSAGE_CHARACTERS = 200  # of an error
+
+
+def load_json(content: bytes | str) -> Any:
+    """Parse JSON; NaN and infinity, which JSON does not have, become null. Raise ValueError or RecursionError.
+
+    >>> load_json('[NaN, -Infinity, 1.5]')
+    [None, None, 1.5]
+    """
+    return json.loads(content, parse_constant=lambda _: None)
+
+
+def find_error(document: Any) -> str:
+    """Return the error that an object states beside its list, or an empty text.
+
+    >>> find_error({"items": [], "error": {"message": "busy"}}), find_error({"items": [], "errors": []})
+    ("error: {'message': 'busy'}", '')
+    >>> find_error({"items": [], "success": False})
+    'success: False'
+    """
+    if not isinstance(document, Mapping):
+        return ""
+    for key in _ERROR_KEYS:
+        if document.get(key):
+            return f"{key}: {document[key]}"[:_MESSAGE_CHARACTERS]
+    return "success: False" if document.get("success") is False else ""
+
+
+def find_total(document: Any) -> int:
+    """Return the number of entries that an object states for its whole list; 0 if it states none.
+
+    >>> find_total({"items": [], "total": 40}), find_total({"total": "about 40"}), find_total([])
+    (40, 0, 0)
+    """
+    totals = (document.get(key) for key in _TOTAL_KEYS) if isinstance(document, Mapping) else ()
+    return next((total for total in totals if isinstance(total, int) and not isinstance(total, bool)), 0)
