@@ -9,23 +9,15 @@ An identifier is made of these parts, joined by `_`, as the standard's later sta
 
 The last two have more parts than the standard's `centre_colonyID` and `centre_fromLIMS_date`: lines and housings have
 one record for each procedure (fertility, viability, ...), and without these parts the newest record would replace the
-others. Identifiers are case-sensitive.
-
-Other parts could give the same text, such as the experiment `a_1` without a sequence, and `a` with the sequence `1`. So
-all but one of the records that could have a text get a digest of their parts after it. These have none:
-
-- specimen: the centre has no underscore;
-- experiment: one specimen, and no underscore in any part;
-- line and housing: no underscore before the procedure; the optional part begins with a digit, the procedure does not.
-
-An identifier longer than `MAX_NAME_LENGTH` is cut before its digest.
+others. Identifiers are case-sensitive. An identifier longer than `MAX_NAME_LENGTH` is cut, and ends with the digest of
+all of it. As in the standard, an underscore within an id can make two identifiers the same: that of `a_1` without a
+sequence, and that of `a` with the sequence `1`.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import io
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -190,55 +182,38 @@ def _make_value_error(text: str, problem: str, reason: Reason = Reason.NOT_VALID
     return StepError(f"{text[:60]!r} {problem}", reason)
 
 
-_HASH_DIGITS = 32  # hexadecimal, of a digest
+def join_identifier(*parts: str | None) -> str:
+    """Join the parts that are not None by `_`; the result has at most `MAX_NAME_LENGTH` characters.
 
-
-def join_identifier(*parts: str | None, is_plain: bool) -> str:
-    """Join the parts that are not None by `_`, and add a digest of all parts unless `is_plain` and there is no `~`.
-
-    The result has at most `MAX_NAME_LENGTH` characters.
-
-    >>> join_identifier("H", "e1", None, "s1", is_plain=True)
+    >>> join_identifier("H", "e1", None, "s1")
     'H_e1_s1'
-    >>> len(join_identifier("H", "x" * 1000, is_plain=True))
+    >>> len(join_identifier("H", "x" * 1000))
     255
     """
     identifier = "_".join(part for part in parts if part is not None)
-    if is_plain and "~" not in identifier and len(identifier) <= MAX_NAME_LENGTH:
+    if len(identifier) <= MAX_NAME_LENGTH:
         return identifier
-    digest_hex = digest(json.dumps(parts).encode()).partition(":")[2][:_HASH_DIGITS]
-    return f"{identifier[: MAX_NAME_LENGTH - 1 - _HASH_DIGITS]}~{digest_hex}"
+    digest_hex = digest(identifier.encode()).partition(":")[2]
+    return f"{identifier[: MAX_NAME_LENGTH - 1 - len(digest_hex)]}~{digest_hex}"
 
 
 def specimen_identifier(centre_id: str, specimen_id: str) -> str:
     """Return the identifier of a mouse or embryo."""
-    return join_identifier(centre_id, specimen_id, is_plain="_" not in centre_id)
+    return join_identifier(centre_id, specimen_id)
 
 
 def experiment_identifier(
     centre_id: str, experiment_id: str, sequence_id: str | None, specimen_ids: Iterable[str]
 ) -> str:
     """Return the identifier of an experiment; the order of its specimens does not matter."""
-    sorted_ids = sorted(specimen_ids)
-    parts = (centre_id, experiment_id, sequence_id, *sorted_ids)
-    is_plain = len(sorted_ids) == 1 and not any("_" in part for part in parts if part)
-    return join_identifier(*parts, is_plain=is_plain)
+    return join_identifier(centre_id, experiment_id, sequence_id, *sorted(specimen_ids))
 
 
 def line_identifier(centre_id: str, colony_id: str, sequence_id: str | None, procedure_id: str | None) -> str:
     """Return the identifier of a line's record for one procedure."""
-    parts = (centre_id, colony_id, sequence_id, procedure_id)
-    return join_identifier(*parts, is_plain=_has_clear_end(*parts))
+    return join_identifier(centre_id, colony_id, sequence_id, procedure_id)
 
 
 def housing_identifier(centre_id: str, from_lims: str, last_updated: str | None, procedure_id: str | None) -> str:
     """Return the identifier of a housing's record for one procedure; `from_lims` is the text `true` or `false`."""
-    parts = (centre_id, from_lims, last_updated, procedure_id)
-    return join_identifier(*parts, is_plain=_has_clear_end(*parts))
-
-
-def _has_clear_end(centre_id: str, name: str, optional_part: str | None, procedure_id: str | None) -> bool:
-    """Return whether only one split of the joined parts has an optional part with a digit first, and a procedure."""
-    is_optional_part_clear = optional_part is None or optional_part[:1].isdigit()
-    is_procedure_clear = procedure_id is not None and not procedure_id[:1].isdigit()
-    return is_optional_part_clear and is_procedure_clear and "_" not in f"{centre_id}{name}{optional_part or ''}"
+    return join_identifier(centre_id, from_lims, last_updated, procedure_id)
