@@ -11,12 +11,11 @@ from __future__ import annotations
 import resource
 import signal
 import time
-from ctypes import c_longlong
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Self
 
-from windrow.engine.runtime import CONTEXT, lower_limit
+from windrow.engine.runtime import SharedNumbers, lower_limit
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -82,13 +81,13 @@ _TICK = 0.5  # seconds of CPU time between two checks of that time
 _BEATS, _BATCH, _TARGET = range(3)  # the indexes of the numbers on a board
 
 
-def board() -> Any:
-    """Return an array that a fetcher shares with the engine.
+def board() -> SharedNumbers:
+    """Return numbers that a fetcher shares with the engine.
 
     It has the number of beats, the number of the batch whose response is being read (0: none), and the target of this
     response.
     """
-    return CONTEXT.RawArray(c_longlong, 3)
+    return SharedNumbers.make(0, 0, 0)
 
 
 class Overdue(StepError):
@@ -101,7 +100,7 @@ class Overdue(StepError):
 class Heartbeat:
     """The fetcher's side: it counts beats on the `board`, and limits the CPU time of each reading."""
 
-    def __init__(self, board: Any) -> None:
+    def __init__(self, board: SharedNumbers) -> None:
         self._board = board
         self._reading = False
         self._ticks = 0
