@@ -29,7 +29,7 @@ from windrow.engine.plain_values import (
     step_modules,
     unpack_values,
 )
-from windrow.engine.runtime import CONTEXT
+from windrow.engine.runtime import CONTEXT, SharedNumbers
 from windrow.engine.steps import pool
 from windrow.engine.steps.allowed_calls import ARCHITECTURES, encode_filter, make_filter
 from windrow.engine.steps.pool import Pool
@@ -194,9 +194,9 @@ def test_a_worker_that_was_taken_over_is_ended_and_its_document_has_the_reason(t
 
 def test_a_shown_number_that_cannot_be_true_is_not_believed():
     worker = object.__new__(pool._Worker)
-    worker._shown_job, worker._sent_jobs, worker._current_job = -1, 8, [0]
+    worker._shown_job, worker._sent_jobs, worker._current_job = -1, 8, SharedNumbers.make()
     numbers = []
-    for worker._current_job[0] in (-5, 2, 1, 7, 8, 1 << 62, 3):
+    for worker._current_job.numbers[0] in (-5, 2, 1, 7, 8, 1 << 62, 3):
         numbers.append(worker._find_current_job())
     assert numbers == [-1, 2, 2, 7, 7, 7, 7]
 
@@ -240,7 +240,7 @@ def test_values_are_the_same_on_the_other_side():
     values = [
         Done(Reading(Reason.TIME_LIMIT, (Finding("A", "b", Level.ERROR, 1, 2),)), 0.5), now, date(2026, 1, 2),
         now.astimezone(ZoneInfo("Europe/Berlin")), timedelta(1), Decimal("1.5"), Path("/a/b"), b"x" * 100_000,
-        Pair(Single({"a": {"1", "2"}, "b": {}}), [1.5, None, True, (), [], {}]), frozenset({"x"}), "\ud800x" * 200,
+        Pair(Single({"a": {"1"}, "b": {}}), [1.5, None, True, (), [], {}]), frozenset({"x"}), "\ud800x" * 200,
         ((1, "a"), (2, "\ud83d\ude00")), (Pair(1, "b"), Pair(None, "c" * 300)), (Pair(1), Pair(())), ["x" * 300] * 2,
         datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin")), now.time(), now.timetz(), 1 << 70,
         "x" * 300, b"x" * 300, Level.WARN, timezone(timedelta(hours=-3)), -0.0, float("inf"),

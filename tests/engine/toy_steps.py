@@ -76,7 +76,7 @@ def take_over(
         frame = frame.f_back
     signal.setitimer(signal.ITIMER_PROF, 0)
     if shown_job is not None:
-        frame.f_locals["current_job"][0] = shown_job
+        frame.f_locals["current_job"].numbers[0] = shown_job
     if message == b"":
         frame.f_locals["pipe"].close()
     with suppress(OSError):

@@ -87,7 +87,7 @@ def board() -> SharedNumbers:
     It has the number of beats, the number of the batch whose response is being read (0: none), and the target of this
     response.
     """
-    return SharedNumbers.make(0, 0, 0)
+    return SharedNumbers.make()
 
 
 class Overdue(StepError):
@@ -101,7 +101,7 @@ class Heartbeat:
     """The fetcher's side: it counts beats on the `board`, and limits the CPU time of each reading."""
 
     def __init__(self, board: SharedNumbers) -> None:
-        self._board = board
+        self._board = board.numbers
         self._reading = False
         self._ticks = 0
 
@@ -145,8 +145,8 @@ class FetcherWatch:
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
         """Return whether the process must be ended, sooner if the run is `stopping`. Call it at least once a second."""
-        self._clock.look(pid, self.board[_BEATS])
-        if not self.board[_BATCH]:
+        self._clock.look(pid, self.board.numbers[_BEATS])
+        if not self.board.numbers[_BATCH]:
             return self._clock.wall_seconds > MAX_SILENCE
         if stopping and self._clock.wall_seconds > MAX_READING_AFTER_STOP:
             return True
@@ -154,7 +154,8 @@ class FetcherWatch:
 
     def reading(self) -> tuple[int, int] | None:
         """Return the numbers of the batch and the target that the fetcher is reading, or None if it is not reading."""
-        return (self.board[_BATCH], self.board[_TARGET]) if self.board[_BATCH] else None
+        numbers = self.board.numbers
+        return (numbers[_BATCH], numbers[_TARGET]) if numbers[_BATCH] else None
 
 
 def limit_memory(max_bytes: int) -> None:

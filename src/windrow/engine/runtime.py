@@ -50,17 +50,17 @@ class SharedNumbers:
     def __init__(self, descriptor: int) -> None:
         """Use the memory of a descriptor, which is closed with this object."""
         self._descriptor = descriptor
-        self._numbers = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("q")
+        self.numbers = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("q")
 
     @classmethod
     def make(cls, *numbers: int) -> Self:
-        """Make shared memory with these numbers of 64 bits."""
+        """Make shared memory that begins with these numbers of 64 bits, and has 0 after them."""
         descriptor = os.memfd_create("windrow", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
         os.ftruncate(descriptor, mmap.PAGESIZE)
         fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
         shared = cls(descriptor)
         for index, number in enumerate(numbers):
-            shared[index] = number
+            shared.numbers[index] = number
         return shared
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -69,12 +69,6 @@ class SharedNumbers:
 
     def __del__(self) -> None:
         os.close(self._descriptor)
-
-    def __getitem__(self, index: int) -> int:
-        return self._numbers[index]
-
-    def __setitem__(self, index: int, number: int) -> None:
-        self._numbers[index] = number
 
 
 def _open_numbers(descriptor: Any) -> SharedNumbers:

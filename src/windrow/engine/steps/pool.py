@@ -203,7 +203,7 @@ class _Worker:
 
     def _find_current_job(self) -> int:
         """Return the number of the job that the worker shows, if that is a later one that it was sent."""
-        number = self._current_job[0]
+        number = self._current_job.numbers[0]
         if self._shown_job < number < self._sent_jobs:
             self._shown_job = number
         return self._shown_job

@@ -260,7 +260,7 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: SharedNumbers) -> None:
         for job in jobs:
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_PROF, config.limits.cpu_time)
-            current_job[0] += 1  # after the timer is set, which would otherwise still be that of the previous job
+            current_job.numbers[0] += 1  # after the timer is set, which would otherwise be that of the previous job
             outbox.add_result(runner.run(job), began)
         signal.setitimer(signal.ITIMER_PROF, 0)
         try:
