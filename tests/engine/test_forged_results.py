@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
-from multiprocessing import Pipe
 
 import pytest
 
@@ -12,10 +11,10 @@ from tests.collections.events.place import calendar, configured, event, run, ser
 from windrow.collections.events.collection import COLLECTION
 from windrow.contract import ASK, FollowResult, Request
 from windrow.engine.fetchers.message import Done
-from windrow.engine.plain_values import MessageRefused, pack_values
+from windrow.engine.plain_values import MessageRefused, pack_values, unpack_values
 from windrow.engine.requests.answers import FollowedAnswer, find_forged_request, found_url
 from windrow.engine.steps.pool import Pool
-from windrow.engine.steps.worker import receive_results
+from windrow.engine.steps.worker import check_results
 from windrow.model import Attachment, Finding, Level, Member, Reading
 from windrow.reasons import Reason
 
@@ -37,10 +36,7 @@ FORGED = [
 
 
 def receive(*results):
-    ours, theirs = Pipe()
-    with ours, theirs:
-        theirs.send_bytes(pack_values([*results]))
-        return receive_results(ours, len(results), frozenset({"windrow"}), 1 << 20)
+    return check_results([*unpack_values(pack_values([*results]), frozenset({"windrow"}))], len(results))
 
 
 def test_results_are_taken_as_they_were_sent():

@@ -3,11 +3,13 @@ import signal
 import sys
 from datetime import UTC, datetime
 from itertools import pairwise
+from multiprocessing.connection import wait
 from pathlib import Path
 from subprocess import PIPE, Popen, run
 from threading import Thread
 from time import monotonic, sleep
 from types import MappingProxyType, SimpleNamespace
+from typing import NamedTuple
 
 import pytest
 
@@ -15,10 +17,11 @@ from tests.engine.toy_steps import TOY_COLLECTION
 from windrow.archive import ArchiveWriter, CaptureSink
 from windrow.engine.fetchers.message import Job
 from windrow.engine.heartbeat import SLEEP_FACTOR
+from windrow.engine.message_pipe import MessagePipe
 from windrow.engine.plain_values import unpack_values
 from windrow.engine.runtime import CONTEXT
 from windrow.engine.steps.pool import MAX_EXTRA_WORKERS, Pool
-from windrow.engine.steps.worker import Outbox, WorkerConfig, receive_results
+from windrow.engine.steps.worker import Outbox, WorkerConfig
 from windrow.model import FetchJob, Finding, Item, Limits, Reading
 from windrow.reasons import Reason
 
@@ -245,19 +248,24 @@ def test_small_and_large_results_are_sent_in_the_order_of_their_jobs(tmp_path):
     readings = [Reading(count=number, findings=findings if number % 3 == 0 else ()) for number in range(10)]
     for reading in readings:
         outbox.add_result(reading, 0.0)
-    ours, theirs = CONTEXT.Pipe()
     messages = [*outbox.messages()]
     assert 1 < len(messages) < len(readings)
-    with ours, theirs:
-        Thread(target=lambda: [*map(theirs.send_bytes, messages)]).start()
-        assert [
-            done.result for done in receive_results(ours, len(readings), frozenset({"windrow"}), 1 << 30)
-        ] == readings
+    ours, theirs = CONTEXT.Pipe()
+    pipe = MessagePipe(ours, 1 << 30)
+    Thread(target=lambda: [*map(theirs.send_bytes, messages)]).start()
+    results = []
+    while len(results) < len(readings):
+        wait([pipe])
+        for message in pipe.receive():
+            results += [done.result for done in unpack_values(message, frozenset({"windrow"}))]
+    assert results == readings
+    pipe.close()
+    theirs.close()
 
 
 def test_a_result_that_no_memory_is_left_to_send_is_that_documents_failure(tmp_path):
-    class Bulky:
-        def __reduce__(self):
+    class Bulky(NamedTuple):
+        def __iter__(self):
             raise MemoryError
 
     outbox = Outbox(WorkerConfig(TOY_COLLECTION, tmp_path, Limits(), {}))

@@ -4,10 +4,8 @@ import json
 import pickle
 import struct
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
-from functools import partial
-from multiprocessing import Pipe
 from pathlib import Path
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -19,17 +17,20 @@ from tests.engine.test_pool import keep_words
 from tests.engine.toy_steps import TOY_COLLECTION, NoValue
 from windrow.cli.root import root as command_line
 from windrow.contract.collection import Later
-from windrow.engine.fetchers.fetcher_pool import _receive_events
+from windrow.engine import message_pipe
+from windrow.engine.fetchers.fetcher_pool import _read_events
 from windrow.engine.fetchers.message import Done, TransferProgress
+from windrow.engine.message_pipe import MessagePipe
 from windrow.engine.plain_values import (
     MessageRefused,
+    NotValues,
     pack_values,
     package_names,
-    receive_values,
     step_modules,
     unpack_values,
 )
-from windrow.engine.steps import pool, worker
+from windrow.engine.runtime import CONTEXT, SharedNumbers
+from windrow.engine.steps import pool
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.sandbox import try_sandbox
 from windrow.engine.steps.worker import WorkerConfig
@@ -55,10 +56,10 @@ def has_sandbox(trial):
     return not trial.allowed
 
 
-def read_words(folder, words, **config):
+def read_words(folder, words, cpu_time=5.0, **config):
     """Return the readings of words in a pool with one worker."""
     jobs = keep_words(folder, words)
-    readers = Pool(WorkerConfig(TOY_COLLECTION, folder, Limits(cpu_time=5), {}, **config), size=1)
+    readers = Pool(WorkerConfig(TOY_COLLECTION, folder, Limits(cpu_time=cpu_time), {}, **config), size=1)
     try:
         return [done.result for _, done in readers.run(iter(jobs))]
     finally:
@@ -92,19 +93,48 @@ def test_check_shows_what_holds(trial):
     assert process.exit_code == (1 if trial.allowed else 0)
 
 
-@pytest.mark.parametrize("attack", ["take over", "take over by length", "take over by size"])
-def test_a_worker_that_was_taken_over_is_ended_and_runs_nothing_in_the_engine(tmp_path, monkeypatch, attack):
+TAKEN_OVER = {
+    "take over": "its process was ended twice: a process sent a packet that is longer than its message",
+    "take over by length": "its process was ended twice: a process sent a packet that is longer than its message",
+    "take over by size": "its process was ended twice: a process sent a message of 2,147,483,647 bytes; 536,870,912",
+    "take over by half": "its process was ended twice: a process did not send the remainder of a message",
+    "take over by nothing": "its process was ended twice: a process that reads documents sent other values than",
+    "take over and spin": "its process was ended twice: it used more CPU time than it may",
+    "take over and die": "its process ended twice, the last time with exit code 7",
+    "take over by number": "stopped after 1 seconds by the clock, during which it was asleep",
+}
+
+
+@pytest.mark.parametrize("attack", TAKEN_OVER)
+def test_a_worker_that_was_taken_over_is_ended_and_its_document_has_the_reason(tmp_path, monkeypatch, attack):
     monkeypatch.chdir(tmp_path)
-    if attack == "take over by size":
-        monkeypatch.setattr(worker, "receive_values", partial(receive_at_most, 2 << 20))
-    readings = read_words(tmp_path / "archive", ["a", attack, "bb"])
-    assert [reading.reason for reading in readings] == [None, Reason.WORKER_DIED, None]
-    assert "its process was ended twice: a process sent" in readings[1].findings[0].message
+    monkeypatch.setattr(pool, "MESSAGE_SECONDS", 0.5)
+    readings = read_words(tmp_path / "archive", [attack, "a", "bb"], cpu_time=0.1)
+    reason = Reason.TIME_LIMIT if "asleep" in TAKEN_OVER[attack] else Reason.WORKER_DIED
+    assert [reading.reason for reading in readings] == [reason, None, None]
+    assert readings[0].findings[0].message.startswith(TAKEN_OVER[attack])
     assert not (tmp_path / "taken-over").exists()
 
 
-def receive_at_most(max_bytes, pipe, packages, _max_bytes):
-    return receive_values(pipe, packages, max_bytes)
+def test_a_shown_number_that_cannot_be_true_is_not_believed():
+    worker = object.__new__(pool._Worker)
+    worker._shown_job, worker._sent_jobs, worker._current_job = -1, 8, SharedNumbers.make()
+    numbers = []
+    for worker._current_job.numbers[0] in (-5, 2, 1, 7, 8, 1 << 62, 3):
+        numbers.append(worker._find_current_job())
+    assert numbers == [-1, 2, 2, 7, 7, 7, 7]
+
+
+def test_a_message_that_the_process_does_not_read_is_given_up(monkeypatch):
+    monkeypatch.setattr(message_pipe, "SEND_SECONDS", 0.1)
+    ours, theirs = CONTEXT.Pipe()
+    pipe = MessagePipe(ours, 1 << 20)
+    pipe.send(b"read")
+    assert theirs.recv_bytes() == b"read"
+    with pytest.raises(TimeoutError):
+        pipe.send(b"x" * (1 << 20))
+    pipe.close()
+    theirs.close()
 
 
 def test_a_worker_that_closes_its_pipe_and_goes_on_is_ended(tmp_path, monkeypatch):
@@ -134,66 +164,56 @@ def test_values_are_the_same_on_the_other_side():
     values = [
         Done(Reading(Reason.TIME_LIMIT, (Finding("A", "b", Level.ERROR, 1, 2),)), 0.5), now, date(2026, 1, 2),
         now.astimezone(ZoneInfo("Europe/Berlin")), timedelta(1), Decimal("1.5"), Path("/a/b"), b"x" * 100_000,
-        Pair(Single({"a": {1, 2}}), [1.5, None, True]), frozenset({"x"}), bytearray(b"y"),
+        Pair(Single({"a": {"1"}, "b": {}}), [1.5, None, True, (), [], {}]), frozenset({"x"}), "\ud800x" * 200,
+        ((1, "a"), (2, "\ud83d\ude00")), (Pair(1, "b"), Pair(None, "c" * 300)), (Pair(1), Pair(())), ["x" * 300] * 2,
+        datetime(2026, 10, 25, 2, 30, fold=1, tzinfo=ZoneInfo("Europe/Berlin")), now.time(), now.timetz(), 1 << 70,
+        "x" * 300, b"x" * 300, Level.WARN, timezone(timedelta(hours=-3)), -0.0, float("inf"),
     ]  # fmt: skip
     message = pack_values(values) * 3
-    assert [*unpack_values(message, package_names(["tests.engine"]))] == values * 3
+    received = [*unpack_values(message, package_names(["tests.engine"]))]
+    assert received == values * 3
+    assert [*map(repr, received)] == [*map(repr, values * 3)]  # also classes, folds and zones
     assert package_names(step_modules(TOY_COLLECTION)) == {"windrow", "tests"}
 
 
-class Adding(NamedTuple):
-    """A class with a method that a pickle could call."""
-
-    number: int
-
-    def append(self, other: object) -> None:
-        raise AssertionError(other)
-
-
-def test_a_class_with_methods_that_a_pickle_calls_is_not_one_of_values():
-    message = b"\x80\x04](ctests.engine.test_sandbox\nAdding\nK\x01\x85RK\x02ae."
-    with pytest.raises(MessageRefused, match="Adding, which is not a class of values"):
-        [*unpack_values(message, package_names(["tests.engine"]))]
-
-
-class Calling:
-    def __init__(self, function, *arguments):
-        self.call = function, arguments
-
-    def __reduce__(self):
-        return self.call
-
-
-def reason_then(opcodes):
-    """Return a pickle that makes a list of the enum member TIME_LIMIT after `opcodes` were applied to it."""
-    return b"\x80\x04](cwindrow.reasons\nReason\nX\x0a\0\0\0time_limit\x85R" + opcodes + b"e."
+def packet(names, nodes, lengths=(), contents=b""):
+    """Return a packet that a process could send: JSON, and long texts and bytes."""
+    text = nodes if isinstance(nodes, bytes) else json.dumps([names, lengths, nodes]).encode()
+    return struct.pack("!QQ", len(text), len(contents)) + text + contents
 
 
 ATTACKS = {
-    "system": pickle.dumps([Calling(__import__("os").system, "true")]),
-    "eval": pickle.dumps([Calling(eval, "1")]),
-    "getattr": pickle.dumps([Calling(getattr, 1, "real")]),
-    "import": pickle.dumps([Calling(__import__, "os")]),
-    "later": pickle.dumps([Later("os:system")]),
-    "class of tests": pickle.dumps([NoValue()]),
-    "value of another package": pickle.dumps([Pair(1)]),
-    "function of windrow": b"\x80\x04](cwindrow.digest\ndigest\nC\x01x\x85Re.",
-    "module in a class": b"\x80\x04](cwindrow.reasons\n__builtins__\ne.",
-    "attribute of a class": b"\x80\x04]\x8c\x0dwindrow.model\x8c\x10Reading.__init__\x93a.",
-    "new object": b"\x80\x04](cwindrow.model\nFinding\nX\x01\0\0\0aX\x01\0\0\0b\x86\x81e.",
-    "state of a class": b"\x80\x04](cwindrow.model\nStoreLookUp\nN}X\x04\0\0\0_makeK\x01s\x86be.",
-    "state of an enum": reason_then(b"}X\x07\0\0\0_value_X\x01\0\0\0xsb"),
-    "slots of an enum": reason_then(b"N}X\x07\0\0\0_value_X\x01\0\0\0xs\x86b"),
-    "unknown member of an enum": b"\x80\x04](cwindrow.reasons\nReason\nX\x01\0\0\0x\x85Re.",
-    "not a list": pickle.dumps({"a": 1}),
-    "persistent id": b"\x80\x04](X\x01\0\0\0aQe.",
-    "extension": b"\x80\x04](\x82\x01e.",
-    "buffer": b"\x80\x05](\x97e.",
-    "long length": b"\x80\x05\x8e" + struct.pack("<Q", 4 << 30) + b"x",
-    "longest length": b"\x80\x05\x8d" + struct.pack("<Q", 2**64 - 1) + b"x",
-    "marks": b"\x80\x04" + b"(" * 1_000_000,
-    "cut": pickle.dumps([1, 2, 3])[:-3],
-    "frame": b"\x80\x04\x95" + struct.pack("<Q", 2**62) + b"].",
+    "pickle": pickle.dumps([1]),
+    "function": packet(["os:system"], [[6, "true"]]),
+    "function of windrow": packet(["windrow.digest:digest"], [[6, "x"]]),
+    "class of tests": packet(["tests.engine.toy_steps:NoValue"], [[6]]),
+    "value of another package": packet(["tests.engine.test_sandbox:Pair"], [[6, 1, 2]]),
+    "class that is no value": packet(["windrow.contract.collection:Later"], [[6, "os:system"]]),
+    "module in a class": packet(["windrow.reasons:__builtins__"], [[6]]),
+    "attribute of a class": packet(["windrow.model:Reading.__init__"], [[6]]),
+    "unknown module": packet(["windrow.none:Reading"], [[6]]),
+    "main module": packet(["windrow.__main__:main"], [[6]]),
+    "unknown member of an enum": packet(["windrow.reasons:Reason"], [[6, "x"]]),
+    "unknown kind": packet([], [[99]]),
+    "kind that is a text": packet([], [["a"]]),
+    "too few fields": packet(["windrow.model:Member"], [[6, "a"]]),
+    "too many fields": packet(["windrow.model:Finding"], [[6, *"abcdefghi"]]),
+    "rows with arrays": packet(["windrow.model:TextChange"], [[4, 6, ["a", "b", [0]]]]),
+    "set of numbers": packet([], [[2, 1]]),
+    "date": packet(["datetime:date"], [[6, "2026-02-30"]]),
+    "zone": packet(["zoneinfo:ZoneInfo"], [[6, "../../etc/passwd"]]),
+    "not a list": packet([], 1),
+    "no JSON": packet([], b"[[],[],[x]]"),
+    "deep": packet([], b"[[],[],[" + b"[0," * 2_000_000 + b"1" + b"]" * 2_000_001 + b"]"),
+    "many values": packet([], b"[[],[],[" + b"[]," * 100_000 + b"1]]"),
+    "long number": packet([], b"[[],[],[" + b"1" * 10_000 + b"]]"),
+    "cut": pack_values([1, 2, 3])[:-3],
+    "length of the JSON": struct.pack("!QQ", 2**64 - 1, 0) + b"[[],[],[]]",
+    "length of a text": packet([], [[5, 0]], [4 << 30], b"abc"),
+    "texts that overlap": packet([], [[5, 0]], [3, -3], b"abc"),
+    "texts left": packet([], [], [1], b"abc"),
+    "unknown text": packet([], [[5, 1]], [3], b"abc"),
+    "no UTF-8": packet([], [[5, 0]], [1], b"\xff"),
     "nothing": b"\0",
 }
 
@@ -201,16 +221,18 @@ ATTACKS = {
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_message_that_is_not_of_values_is_refused(attack):
     with pytest.raises(MessageRefused, match="a process sent"):
-        [*unpack_values(ATTACKS[attack], OWN)]
+        [*unpack_values(ATTACKS[attack], OWN, 1 << 20)]
     assert Reason.TIME_LIMIT.value == "time_limit"
 
 
-@pytest.mark.parametrize("message", [ATTACKS["system"], pack_values([Reading()]), pack_values([None])])
+@pytest.mark.parametrize("value", [{1: 2}, {1, 2}, frozenset({("a",)}), NoValue(), Later("os:system"), bytearray(b"a")])
+def test_what_is_no_value_is_not_packed(value):
+    with pytest.raises(NotValues):
+        pack_values([[value]])
+
+
+@pytest.mark.parametrize("message", [ATTACKS["function"], pack_values([Reading()]), pack_values([None])])
 def test_a_message_of_a_fetcher_that_has_other_values_than_events_is_refused(message):
-    ours, theirs = Pipe()
-    with ours, theirs:
-        theirs.send_bytes(pack_values([TransferProgress(1, 2)]))
-        assert _receive_events(ours) == [TransferProgress(1, 2)]
-        theirs.send_bytes(message)
-        with pytest.raises(MessageRefused):
-            _receive_events(ours)
+    assert _read_events(pack_values([TransferProgress(1, 2)])) == [TransferProgress(1, 2)]
+    with pytest.raises(MessageRefused):
+        _read_events(message)

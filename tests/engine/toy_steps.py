@@ -12,11 +12,13 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from zoneinfo import ZoneInfo
 
 from windrow.contract import Collection, Listing, Members, Read, Task
+from windrow.engine.plain_values import pack_values
 from windrow.model import Finding, Limits, ListingEntry, Offer, OfferingSource, Reading, Source
 
 
@@ -48,23 +50,39 @@ ACTS: dict[str, Callable[[], object]] = {
     "import": lambda: __import__("xml.dom.minidom"),
     "find zone": lambda: ZoneInfo("America/Caracas"),
     "take over": lambda: take_over(b"cos\nsystem\n(S'touch taken-over'\ntR."),
-    "take over by length": lambda: take_over(b"\x80\x05\x8e" + (4 << 30).to_bytes(8, "little") + b"x"),
-    "take over by size": lambda: take_over(b"x" * (3 << 20)),
+    "take over by length": lambda: take_over((4 << 30).to_bytes(8, "big") + bytes(8) + b"x"),
+    "take over by size": lambda: take_over(None, b"\x7f\xff\xff\xff"),
+    "take over by half": lambda: take_over(None, b"\0\1\0\0half"),
+    "take over by nothing": lambda: take_over(pack_values([])),
+    "take over by number": lambda: take_over(None, shown_job=-1),
+    "take over and die": lambda: take_over(None, shown_job=-1, then=lambda: os._exit(7)),
+    "take over and spin": lambda: take_over(None, then=lambda: re.match(r"(a+)+b", "a" * 60)),
     "take over silently": lambda: take_over(b""),
     "return what is no value": lambda: None,
 }
 
 
-def take_over(message: bytes) -> None:
-    """Send the engine a message that is not a result, as a worker could that a document has taken over."""
+def take_over(
+    message: bytes | None, part: bytes = b"", shown_job: int | None = None, then: Callable[[], object] | None = None
+) -> None:
+    """Do what a worker could do that a document has taken over.
+
+    It sends the engine a message that is not a result, or a part of one, stops its timer, and shows another job.
+    """
     frame: Any = sys._getframe()
     while frame.f_code.co_name != "main":
         frame = frame.f_back
-    if not message:
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    if shown_job is not None:
+        frame.f_locals["current_job"].numbers[0] = shown_job
+    if message == b"":
         frame.f_locals["pipe"].close()
     with suppress(OSError):
-        frame.f_locals["pipe"].send_bytes(message)
-    time.sleep(60)
+        if message is not None:
+            frame.f_locals["pipe"].send_bytes(message)
+        elif part:
+            os.write(frame.f_locals["pipe"].fileno(), part)
+    (then or partial(time.sleep, 60))()
 
 
 class NoValue:

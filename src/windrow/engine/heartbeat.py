@@ -11,12 +11,11 @@ from __future__ import annotations
 import resource
 import signal
 import time
-from ctypes import c_longlong
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self
+from typing import Self
 
-from windrow.engine.runtime import CONTEXT, lower_limit
+from windrow.engine.runtime import SharedNumbers, lower_limit
 from windrow.errors import StepError
 from windrow.reasons import Reason
 
@@ -82,13 +81,13 @@ _TICK = 0.5  # seconds of CPU time between two checks of that time
 _BEATS, _BATCH, _TARGET = range(3)  # the indexes of the numbers on a board
 
 
-def board() -> Any:
-    """Return an array that a fetcher shares with the engine.
+def board() -> SharedNumbers:
+    """Return numbers that a fetcher shares with the engine.
 
     It has the number of beats, the number of the batch whose response is being read (0: none), and the target of this
     response.
     """
-    return CONTEXT.RawArray(c_longlong, 3)
+    return SharedNumbers.make()
 
 
 class Overdue(StepError):
@@ -101,8 +100,8 @@ class Overdue(StepError):
 class Heartbeat:
     """The fetcher's side: it counts beats on the `board`, and limits the CPU time of each reading."""
 
-    def __init__(self, board: Any) -> None:
-        self._board = board
+    def __init__(self, board: SharedNumbers) -> None:
+        self._board = board.numbers
         self._reading = False
         self._ticks = 0
 
@@ -146,8 +145,8 @@ class FetcherWatch:
 
     def overdue(self, pid: int, *, stopping: bool) -> bool:
         """Return whether the process must be ended, sooner if the run is `stopping`. Call it at least once a second."""
-        self._clock.look(pid, self.board[_BEATS])
-        if not self.board[_BATCH]:
+        self._clock.look(pid, self.board.numbers[_BEATS])
+        if not self.board.numbers[_BATCH]:
             return self._clock.wall_seconds > MAX_SILENCE
         if stopping and self._clock.wall_seconds > MAX_READING_AFTER_STOP:
             return True
@@ -155,7 +154,8 @@ class FetcherWatch:
 
     def reading(self) -> tuple[int, int] | None:
         """Return the numbers of the batch and the target that the fetcher is reading, or None if it is not reading."""
-        return (self.board[_BATCH], self.board[_TARGET]) if self.board[_BATCH] else None
+        numbers = self.board.numbers
+        return (numbers[_BATCH], numbers[_TARGET]) if numbers[_BATCH] else None
 
 
 def limit_memory(max_bytes: int) -> None:

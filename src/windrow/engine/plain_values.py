@@ -1,24 +1,31 @@
-"""Pickle values that processes send to the engine, and unpickle nothing but values.
+"""Send values between processes in a format that can contain values only.
 
-A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. The engine gives
-the unpickler no function and no class: for the name of a class of values it gets a built-in factory that makes a value
-of that class. The classes are a few of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the
-packages of the run's collections. Such a message can be wrong, but it cannot run code or change a class.
+A process that reads what strangers wrote may have been taken over, so its messages can have any bytes. A message is
+made of packets. Each packet is two lengths, a JSON text with the values, and the long texts and bytes of these values:
+
+- None, booleans, numbers and short texts are those of JSON, and a dict whose keys are texts is an object.
+- Everything else is an array that begins with the number of its kind: `[0, 1, 2]` is the tuple `(1, 2)`, and `[4, 2]`
+  the third of the long texts. Numbers from 5 on are those of the classes that the packet names. The classes are a few
+  of Python's own, and the NamedTuples, dataclasses and enums of windrow and of the packages of the run's collections.
+
+Such a message can be wrong, but it cannot run code, change a class, nest values deeper than Python's own limit, or
+take much more memory than it has bytes.
 """
 
 from __future__ import annotations
 
-import io
-import pickle
+import json
+import struct
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from datetime import date, datetime, time, timedelta, timezone
 from decimal import Decimal
 from enum import Enum, Flag
+from functools import cache, partial
 from importlib import import_module
-from multiprocessing.connection import Connection as Pipe
+from itertools import chain
 from operator import attrgetter
 from pathlib import PosixPath, PurePosixPath
 from typing import Any
@@ -28,13 +35,25 @@ from windrow.contract import Captures, Collection, Crawl, Derive, Requests, Summ
 from windrow.errors import WindrowError
 
 OWN_PACKAGE = "windrow"
-_PLAIN_CLASSES = (date, datetime, time, timedelta, timezone, Decimal, PosixPath, PurePosixPath, ZoneInfo)
-_Factory = Callable[..., Any]
-_Reducer = Callable[[Any], str | tuple[Any, ...]]
+BYTES_PER_VALUE = 16
+"""A message may have one value for so many bytes that it may have. Unpacked, a value takes about 100 bytes."""
+
+_LENGTHS = struct.Struct("!QQ")  # of the JSON text, and of the long texts and bytes
+_SHORT_TEXT = 200  # characters of a text that is part of the JSON text
+_TUPLE, _LIST, _SET, _FROZENSET, _ROWS, _LONG, _FIRST_CLASS = range(7)  # the numbers of kinds
+_NUMBERS = frozenset({type(None), bool, int, float})
+_ATOMS = _NUMBERS | {str}
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
+_Maker = Callable[[list[Any]], Any]
+"""A function that makes a value of a class from its fields. It raises an error if they do not fit."""
 
 
 class MessageRefused(WindrowError):
     """A message of a process is too long, or does not contain the values that are expected."""
+
+
+class NotValues(WindrowError):
+    """What a step returned cannot be sent, since it has something else than values."""
 
 
 def step_modules(collection: Collection) -> set[str]:
@@ -57,151 +76,265 @@ def package_names(modules: Iterable[str]) -> frozenset[str]:
 
 
 def pack_values(values: list[Any]) -> bytes:
-    """Pickle a list of values. Raises MemoryError, or pickle.PicklingError if an object is not of a class of values."""
-    content = io.BytesIO()
-    pickler = pickle.Pickler(content, pickle.HIGHEST_PROTOCOL)
-    pickler.dispatch_table = _REDUCERS
-    pickler.dump(values)
-    return content.getvalue()
+    """Return a packet with a list of values. Raises NotValues if it has anything else, or MemoryError."""
+    packer = _Packer()
+    nodes = packer.pack_all(values)
+    text = _encode([packer.names, packer.lengths, nodes]).encode("utf-8", "surrogatepass")
+    return b"".join((_LENGTHS.pack(len(text), sum(map(len, packer.contents))), text, *packer.contents))
 
 
-def receive_values(pipe: Pipe, packages: AbstractSet[str], max_bytes: int) -> list[Any]:
-    """Receive and return the values of the next message.
+class _Packer:
+    """Makes the arrays of one packet, and collects the names of classes and the long texts and bytes."""
 
-    Raises MessageRefused if the message has more than `max_bytes` bytes or anything but values, and EOFError or OSError
-    if the other end is closed. `packages` is explained at `unpack_values`.
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.contents: list[bytes] = []
+        self.lengths: list[int] = []  # of `contents`; those of bytes are negative
+        self._numbers: dict[type, int] = {}  # of classes
+        self._positions: dict[str | bytes, int] = {}  # in `contents`
+
+    def pack_all(self, values: Iterable[Any]) -> list[Any]:
+        return [
+            value
+            if (kind := type(value)) in _NUMBERS or (kind is str and len(value) <= _SHORT_TEXT)
+            else self._pack_one(value, kind)
+            for value in values
+        ]
+
+    def _pack_one(self, value: Any, kind: type) -> Any:
+        if kind is dict:
+            if not set(map(type, value)) <= {str}:
+                raise NotValues("a step returned a dict whose keys are not texts")
+            return dict(zip(value, self.pack_all(value.values()), strict=True))
+        if kind is str or kind is bytes:
+            return [_LONG, self._position_of(value)]
+        if kind is tuple:
+            return self._pack_tuple(value) if value else ()
+        if kind is list:
+            return [_LIST, *self.pack_all(value)]
+        if kind in (set, frozenset):
+            if not set(map(type, value)) <= {str}:
+                raise NotValues("a step returned a set of other things than texts")
+            return [_SET if kind is set else _FROZENSET, *self.pack_all(value)]
+        return [self._number_of(kind), *self.pack_all(_field_reader(kind)(value))]
+
+    def _pack_tuple(self, values: tuple[Any, ...]) -> list[Any]:
+        """Pack a tuple. If it has only tuples of one class with numbers and texts, the JSON encoder packs these."""
+        kind = type(values[0])
+        if issubclass(kind, tuple) and set(map(type, values)) == {kind} and _are_atoms(values):
+            return [_ROWS, _TUPLE if kind is tuple else self._number_of(kind), *values]
+        return [_TUPLE, *self.pack_all(values)]
+
+    def _number_of(self, kind: type) -> int:
+        number = self._numbers.get(kind)
+        if number is None:
+            _field_reader(kind)  # raises NotValues
+            number = self._numbers[kind] = _FIRST_CLASS + len(self.names)
+            self.names.append(f"{kind.__module__}:{kind.__qualname__}")
+        return number
+
+    def _position_of(self, content: str | bytes) -> int:
+        position = self._positions.get(content)
+        if position is None:
+            position = self._positions[content] = len(self.contents)
+            is_text = isinstance(content, str)
+            self.contents.append(content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content)
+            self.lengths.append(len(self.contents[-1]) if is_text else ~len(self.contents[-1]))
+        return position
+
+
+@cache
+def _field_reader(kind: type) -> Callable[[Any], Iterable[Any]]:
+    """Return a function that returns the fields of a value of a class. Raises NotValues if it is not one of values."""
+    if kind in _PLAIN_CLASSES:
+        return _PLAIN_CLASSES[kind][0]
+    if not _is_value_class(kind):
+        raise NotValues(
+            f"{kind.__module__}.{kind.__qualname__} is not a class of values: a step returns NamedTuples, dataclasses,"
+            " enums and Python's own values"
+        )
+    if issubclass(kind, Enum):
+        return lambda member: (member._value_,)
+    if issubclass(kind, tuple):
+        return tuple
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type] # it is a dataclass
+    if len(names) == 1:
+        return lambda value: (getattr(value, names[0]),)
+    return attrgetter(*names) if names else lambda _value: ()
+
+
+def unpack_values(message: bytes, packages: AbstractSet[str], max_bytes: int = 1 << 30) -> Iterator[Any]:
+    """Yield the values of the packets of a message. Raises MessageRefused if it contains anything else.
+
+    `packages` are the names of packages whose value classes the message may contain, from `package_names`. `max_bytes`
+    is how long a message may be, which also bounds the number of values.
     """
-    try:
-        message = pipe.recv_bytes(max_bytes)
-    except OSError as error:
-        if error.errno is None:  # the pipe is not broken
-            raise MessageRefused(f"a process sent a message of more than {max_bytes} bytes") from None
-        raise
-    return [*unpack_values(message, packages)]
-
-
-def unpack_values(message: bytes, packages: AbstractSet[str]) -> Iterator[Any]:
-    """Yield the values of the lists in a message. Raises MessageRefused if it contains anything but pickled values.
-
-    `packages` are the names of packages whose value classes the message may contain, from `package_names`.
-    """
-    stream = io.BytesIO(message)
-    while stream.tell() < len(message):
+    view, position = memoryview(message), 0
+    while position < len(message):
         try:
-            values = _ValueUnpickler(stream, packages).load()
+            values, position = _unpack_packet(view, position, packages, max_bytes // BYTES_PER_VALUE)
         except MessageRefused:
             raise
-        except Exception as error:  # noqa: BLE001 a pickle that is not valid can raise any error
+        except Exception as error:  # noqa: BLE001 fields that do not fit can raise any error of a class
             raise MessageRefused(f"a process sent an unknown value: {type(error).__name__}: {error}"[:500]) from None
-        if type(values) is not list:
-            raise MessageRefused("a process sent something that is not a list of values")
         yield from values
 
 
-class _ValueUnpickler(pickle.Unpickler):
-    """An unpickler that finds factories of values instead of classes and functions."""
+def _unpack_packet(
+    view: memoryview, position: int, packages: AbstractSet[str], max_values: int
+) -> tuple[list[Any], int]:
+    """Return the values of the packet at `position`, and the position of its end."""
+    text_length, contents_length = _LENGTHS.unpack_from(view, position)
+    begin = position + _LENGTHS.size
+    middle = begin + text_length
+    end = middle + contents_length
+    if end > len(view):
+        raise MessageRefused("a process sent a packet that is longer than its message")
+    text = bytes(view[begin:middle])
+    count = text.count(b",") + text.count(b"[") + text.count(b"{")  # never less than it has
+    if count > max_values:
+        raise MessageRefused(f"a process sent {count:,} values at once; its memory allows {max_values:,}")
+    names, lengths, nodes = json.loads(text.decode("utf-8", "surrogatepass"))
+    makers = [*_MAKERS, _pick_from(_split(view[middle:end], lengths))]
+    makers += [_find_maker(name, packages) for name in names]
+    return _unpack_all(nodes, makers), end
 
-    def __init__(self, stream: io.BytesIO, packages: AbstractSet[str]) -> None:
-        super().__init__(stream)
-        self.packages = packages
 
-    def find_class(self, module: str, name: str) -> _Factory:
-        """Return the factory of a class. Raises MessageRefused if it is not a class of values."""
-        factory = _factories.get((module, name))
-        if factory is None:
-            factory = _find_factory(module, name, self.packages)
-            if factory is None:
-                raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is not a class of values")
-            _factories[module, name] = factory
-        elif module.partition(".")[0] not in self.packages and (module, name) not in _PLAIN_FACTORIES:
-            raise MessageRefused(f"a process sent {module[:100]}.{name[:100]}, which is of another collection")
-        return factory
+def _are_atoms(rows: Iterable[Iterable[Any]]) -> bool:
+    return set(map(type, chain.from_iterable(rows))) <= _ATOMS
 
 
-def _factory_of(kind: type) -> _Factory:
-    """Return a built-in method that makes a value of a class. Unlike a class, it has no attributes that can be set."""
+def _unpack_all(nodes: Iterable[Any], makers: list[_Maker]) -> list[Any]:
+    return [node if type(node) in _ATOMS else _unpack_one(node, makers) for node in nodes]
+
+
+def _unpack_one(node: Any, makers: list[_Maker]) -> Any:
+    if type(node) is dict:
+        return dict(zip(node, _unpack_all(node.values(), makers), strict=True))
+    if not node:
+        return ()
+    if node[0] == _ROWS:
+        rows = node[2:]
+        if not _are_atoms(rows):
+            raise MessageRefused("a process sent rows with other things than numbers and texts")
+        return tuple(map(makers[node[1]], rows))
+    return makers[node[0]]([child if type(child) in _ATOMS else _unpack_one(child, makers) for child in node[1:]])
+
+
+def _split(view: memoryview, lengths: list[int]) -> list[str | bytes]:
+    """Return the texts and bytes with these lengths, of which those of bytes are negative."""
+    contents: list[str | bytes] = []
+    start = 0
+    for length in lengths:
+        end = start + (length if length >= 0 else ~length)
+        contents.append(str(view[start:end], "utf-8", "surrogatepass") if length >= 0 else bytes(view[start:end]))
+        start = end
+    if start != len(view):
+        raise MessageRefused("a process sent texts whose lengths are wrong")
+    return contents
+
+
+def _pick_from(contents: list[str | bytes]) -> _Maker:
+    def pick(positions: list[Any]) -> str | bytes:
+        (position,) = positions
+        content: str | bytes = contents[position]
+        return content
+
+    return pick
+
+
+def _check_texts(texts: list[Any]) -> list[str]:
+    if not set(map(type, texts)) <= {str}:  # only of texts is the hash not known to another process
+        raise MessageRefused("a process sent a set of other things than texts")
+    return texts
+
+
+_MAKERS: list[_Maker] = [
+    tuple,
+    list,
+    lambda texts: set(_check_texts(texts)),
+    lambda texts: frozenset(_check_texts(texts)),
+    tuple,  # of rows, which `_unpack_one` makes
+]
+"""The functions that make values of the kinds below _LONG."""
+
+
+def _find_maker(name: str, packages: AbstractSet[str]) -> _Maker:
+    """Return the function that makes values of a class. Raises MessageRefused if it is not a class of values."""
+    module, _, class_name = name.partition(":")
+    maker = _plain_makers.get(name)
+    if maker is None and module.partition(".")[0] in packages:
+        maker = _makers.get(name) or _makers.setdefault(name, _make_maker(module, class_name))
+    if maker is None:
+        raise MessageRefused(f"a process sent {name[:200]}, which is not a class of values of this collection")
+    return maker
+
+
+def _make_maker(module: str, class_name: str) -> _Maker:
+    """Return the function that makes values of a class. Raises MessageRefused if it is not a class of values."""
+    kind: Any = None
+    if not module.endswith(".__main__"):
+        kind = sys.modules.get(module) or import_module(module)
+        for part in class_name.split("."):
+            kind = vars(kind).get(part) if not part.startswith("__") else None
+            if kind is None:
+                break
+    if not isinstance(kind, type) or kind.__module__ != module or not _is_value_class(kind):
+        raise MessageRefused(f"a process sent {module[:100]}.{class_name[:100]}, which is not a class of values")
     if issubclass(kind, Enum):
-        type.__setattr__(kind, "__setstate__", _refuse_state)  # members are shared: no message may change them
-        return kind._value2member_map_.__getitem__
-    factory: _Factory = type.__call__.__get__(kind)
-    return factory
+        return lambda values: kind._value2member_map_[values[0]]
+    if not issubclass(kind, tuple):
+        return lambda values: kind(*values)
+    size, make = len(kind._fields), partial(tuple.__new__, kind)  # type: ignore[attr-defined]
+
+    def make_tuple(values: list[Any]) -> Any:
+        if len(values) != size:
+            raise MessageRefused(f"a process sent a {class_name[:100]} of {len(values)} fields instead of {size}")
+        return make(values)
+
+    return make_tuple
 
 
-def _refuse_state(_member: Enum, _state: object) -> None:
-    raise MessageRefused("a process sent a message that would change an enum")
-
-
-_PLAIN_FACTORIES: dict[tuple[str, str], _Factory] = {
-    (kind.__module__, kind.__qualname__): _factory_of(kind) for kind in _PLAIN_CLASSES
-}
-_factories: dict[tuple[str, str], _Factory] = {**_PLAIN_FACTORIES}
-
-
-def _find_factory(module: str, name: str, packages: AbstractSet[str]) -> _Factory | None:
-    if module.partition(".")[0] not in packages or module.endswith(".__main__"):
-        return None
-    named: Any = sys.modules.get(module)
-    if named is None:
-        try:
-            named = import_module(module)
-        except ImportError:
-            return None
-    for part in name.split("."):
-        named = vars(named).get(part) if not part.startswith("__") else None
-        if named is None:
-            return None
-    is_own = isinstance(named, type) and named.__module__ == module
-    return _factory_of(named) if is_own and _is_value_class(named) else None
-
-
-_CALLED_METHODS = ("add", "append", "extend", "__setitem__")
-"""The names of the methods of a new object that unpickling may call."""
+_makers: dict[str, _Maker] = {}
+"""The functions that make values of the classes of windrow and of collections, by `module:class`."""
 
 
 def _is_value_class(kind: type) -> bool:
     if issubclass(kind, Enum):
         return not issubclass(kind, Flag)
-    if any(hasattr(kind, name) for name in _CALLED_METHODS):
-        return False
     if issubclass(kind, tuple):
         return hasattr(kind, "_fields")
     return is_dataclass(kind) and all(field.init and not field.kw_only for field in fields(kind))
 
 
-class _Reducers(dict[type, _Reducer]):
-    """How values of each class are pickled: as a call of the class. For any other class, PicklingError is raised."""
-
-    def __missing__(self, kind: type) -> _Reducer:
-        reducer = self[kind] = _reducer_of(kind)
-        return reducer
+_Plain = tuple[Callable[[Any], Iterable[Any]], _Maker]
+"""How the fields of a value are read, and how it is made of them."""
 
 
-def _reducer_of(kind: type) -> _Reducer:
-    if kind in _PLAIN_CLASSES or "__reduce__" in vars(kind):
-        own_reducer: _Reducer = kind.__reduce__  # type: ignore[assignment]
-        return _reduce_by_class.get(kind, own_reducer)
-    if issubclass(kind, type):
-        return attrgetter("__qualname__")  # a class of enums is pickled by its name
-    if not _is_value_class(kind):
-        raise pickle.PicklingError(
-            f"{kind.__module__}.{kind.__qualname__} is not a class of values: a step returns NamedTuples, dataclasses,"
-            " enums and Python's own values"
-        )
-    if issubclass(kind, Enum):
-        return lambda member: (kind, (member._value_,))
-    if issubclass(kind, tuple):
-        return lambda values: (kind, tuple(values))
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    if len(names) == 1:
-        return lambda value: (kind, (getattr(value, names[0]),))
-    read_fields = attrgetter(*names) if names else lambda _value: ()
-    return lambda value: (kind, read_fields(value))
+def _of_text(kind: Callable[[str], Any]) -> _Plain:
+    return (lambda value: (str(value),)), lambda values: kind(*values)
 
 
-_reduce_by_class: dict[type, _Reducer] = {
-    ZoneInfo: lambda zone: (ZoneInfo, (zone.key,)),
+def _of_time(kind: type[datetime | time]) -> _Plain:
+    def read_fields(value: Any) -> Iterable[Any]:
+        return value.replace(tzinfo=None, fold=0).isoformat(), value.tzinfo, value.fold
+
+    def make(values: list[Any]) -> Any:
+        text, zone, fold = values
+        return kind.fromisoformat(text).replace(tzinfo=zone, fold=fold)
+
+    return read_fields, make
+
+
+_PLAIN_CLASSES: Mapping[type, _Plain] = {
+    date: _of_text(date.fromisoformat),
+    datetime: _of_time(datetime),
+    time: _of_time(time),
+    timedelta: (attrgetter("days", "seconds", "microseconds"), lambda values: timedelta(*values)),
+    timezone: (lambda zone: zone.__getinitargs__(), lambda values: timezone(*values)),
+    ZoneInfo: _of_text(ZoneInfo),
+    Decimal: _of_text(Decimal),
+    PosixPath: _of_text(PosixPath),
+    PurePosixPath: _of_text(PurePosixPath),
 }
-_REDUCERS = _Reducers()
-_REDUCERS.update(_reduce_by_class)
-for _kind in (date, datetime, time):
-    _REDUCERS[_kind] = lambda value: value.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
+_plain_makers = {f"{kind.__module__}:{kind.__qualname__}": maker for kind, (_, maker) in _PLAIN_CLASSES.items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import gc
+import mmap
 import multiprocessing
 import os
 import resource
@@ -12,11 +13,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from multiprocessing import forkserver, parent_process, resource_tracker, spawn
+from multiprocessing import forkserver, parent_process, reduction, resource_tracker, spawn
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from types import FrameType
-from typing import Any
+from typing import Any, Self
 
 from windrow.errors import WindrowError
 from windrow.fetch.transports import TRANSPORTS
@@ -38,6 +39,40 @@ def signals_to(handler: Callable[[int, FrameType | None], None]) -> Iterator[Non
 
 GC_THRESHOLD = 100_000
 """The number of new objects after which the garbage collector runs. Python's default is 700, from 3.13 on 2,000."""
+
+
+class SharedNumbers:
+    """Whole numbers in memory that this process shares with one other process, which may write anything there.
+
+    The memory cannot be made smaller: to read beyond its end would end this process.
+    """
+
+    def __init__(self, descriptor: int) -> None:
+        """Use the memory of a descriptor, which is closed with this object."""
+        self._descriptor = descriptor
+        self.numbers = memoryview(mmap.mmap(descriptor, mmap.PAGESIZE)).cast("q")
+
+    @classmethod
+    def make(cls, *numbers: int) -> Self:
+        """Make shared memory that begins with these numbers of 64 bits, and has 0 after them."""
+        descriptor = os.memfd_create("windrow", os.MFD_ALLOW_SEALING | os.MFD_CLOEXEC)
+        os.ftruncate(descriptor, mmap.PAGESIZE)
+        fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL)
+        shared = cls(descriptor)
+        for index, number in enumerate(numbers):
+            shared.numbers[index] = number
+        return shared
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Send the memory to a process that is being started."""
+        return _open_numbers, (reduction.DupFd(self._descriptor),)
+
+    def __del__(self) -> None:
+        os.close(self._descriptor)
+
+
+def _open_numbers(descriptor: Any) -> SharedNumbers:
+    return SharedNumbers(descriptor.detach())
 
 
 @contextmanager

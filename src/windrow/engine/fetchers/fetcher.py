@@ -34,7 +34,7 @@ from windrow.engine.listed.connection_pool import MAX_IDLE_SECONDS, ConnectionPo
 from windrow.engine.listed.transfer import run_batch
 from windrow.engine.plain_values import pack_values
 from windrow.engine.requests.origin_rules import service_of
-from windrow.engine.runtime import end_with_parent
+from windrow.engine.runtime import SharedNumbers, end_with_parent
 from windrow.fetch.transports import transport_for
 from windrow.formats.url import parts
 
@@ -177,7 +177,7 @@ async def _serve(pipe: Pipe, archive: ArchiveWriter, unarchived: ArchiveWriter, 
     os._exit(0)
 
 
-def main(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any) -> None:
+def main(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: SharedNumbers) -> None:
     """Run a fetcher in this process. The names of its WARC files begin with `prefix`.
 
     `board` is shared memory in which the process shows the engine that it is alive.

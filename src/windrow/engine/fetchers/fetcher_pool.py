@@ -30,8 +30,9 @@ from windrow.engine.fetchers.message import (
 )
 from windrow.engine.heartbeat import FetcherWatch
 from windrow.engine.listed.connection_pool import host_name
-from windrow.engine.plain_values import OWN_PACKAGE, MessageRefused, receive_values
-from windrow.engine.runtime import CONTEXT, start_process
+from windrow.engine.message_pipe import MessagePipe
+from windrow.engine.plain_values import OWN_PACKAGE, MessageRefused, unpack_values
+from windrow.engine.runtime import CONTEXT, SharedNumbers, start_process
 from windrow.formats.url import parts
 from windrow.model import FetchJob, Site
 from windrow.private_files import current_mask
@@ -46,15 +47,16 @@ _MAX_MESSAGE_BYTES = 1 << 30
 _CLOSE_SECONDS = 10.0  # the time that all processes together have to finish their files
 
 
-def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: Any, mask: int) -> None:
+def _run_fetcher(pipe: Pipe, prefix: str, settings: ArchiveSettings, board: SharedNumbers, mask: int) -> None:
     from windrow.engine.fetchers import fetcher  # noqa: PLC0415 only its own process loads the transports' libraries
 
     os.umask(mask)  # the fork server may have an older one
     fetcher.main(pipe, prefix, settings, board)
 
 
-def _receive_events(pipe: Pipe) -> list[Event]:
-    events = receive_values(pipe, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)
+def _read_events(message: bytes) -> list[Event]:
+    """Return the events of a fetcher's message. Raises MessageRefused if it has anything else."""
+    events = [*unpack_values(message, frozenset({OWN_PACKAGE}), _MAX_MESSAGE_BYTES)]
     if not all(isinstance(event, Event) for event in events):
         raise MessageRefused("a fetcher process sent something that is not an event")
     return events
@@ -69,7 +71,8 @@ class _RunningFetcher:
     """
 
     def __init__(self, settings: ArchiveSettings, number: int) -> None:
-        self.pipe, far_end = CONTEXT.Pipe()
+        near_end, far_end = CONTEXT.Pipe()
+        self.pipe = MessagePipe(near_end, _MAX_MESSAGE_BYTES)
         prefix = f"windrow-{settings.session:06}-{number}"
         self.watch = FetcherWatch()
         arguments = (far_end, prefix, settings, self.watch.board, current_mask())
@@ -106,7 +109,7 @@ class _RunningFetcher:
             message = b""
             while message != _END_MESSAGE:
                 message = self._outbox.get()
-                self.pipe.send_bytes(message)
+                self.pipe.connection.send_bytes(message)
 
 
 class FetcherPool:
@@ -116,9 +119,9 @@ class FetcherPool:
         """Use `size` processes, which all write to one archive."""
         self._settings = settings
         self._size = size
-        self._members: dict[Pipe, _RunningFetcher] = {}
+        self._members: dict[MessagePipe, _RunningFetcher] = {}
         self._started = 0
-        self._owners: dict[str, Pipe] = {}  # by host that has a pace: the only process that requests it
+        self._owners: dict[str, MessagePipe] = {}  # by host that has a pace: the only process that requests it
         self._halted = False
 
     def submit_batch(self, batch: TransferBatch) -> None:
@@ -177,7 +180,7 @@ class FetcherPool:
         member.batches[batch].update(job.target for job in jobs)
         member.send(MoreJobs(batch, tuple(jobs)))
 
-    def events(self, timeout: float, others: Sequence[Pipe] = ()) -> list[Event]:
+    def events(self, timeout: float, others: Sequence[MessagePipe] = ()) -> list[Event]:
         """Return the events that arrive within `timeout` seconds, and kill processes that stopped reporting.
 
         It returns as soon as an event arrives, or one of the pipes `others` can be read. These do not lead to fetchers.
@@ -187,14 +190,14 @@ class FetcherPool:
             if not member.is_killed and member.watch.overdue(member.process.pid or 0, stopping=self._halted):
                 member.is_killed, member.is_overdue = True, not self._halted
                 member.process.kill()
-        pipes = [*self._members, *others]
+        pipes: list[Any] = [*self._members, *others]  # `wait` takes whatever has a `fileno`
         for pipe in wait(pipes, timeout) if pipes else ():
             member = self._members.get(pipe)  # type: ignore[call-overload]
             if member is None:
                 continue
             try:
-                while member.pipe.poll():
-                    received += self._track_events(member, _receive_events(member.pipe))
+                for message in member.pipe.receive():
+                    received += self._track_events(member, _read_events(message))
             except MessageRefused as error:
                 member.process.kill()
                 received += self._remove_dead(member, str(error))
@@ -204,6 +207,8 @@ class FetcherPool:
 
     def _track_events(self, member: _RunningFetcher, events: list[Event]) -> list[Event]:
         for event in events:
+            if isinstance(event, AttemptEnded | BatchEnded) and event.batch not in member.batches:
+                raise MessageRefused("a fetcher process sent an event of a batch that it does not have")
             if isinstance(event, BatchEnded):
                 del member.batches[event.batch]
                 if site := member.sites.pop(event.batch, None):

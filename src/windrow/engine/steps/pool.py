@@ -8,7 +8,6 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
-from multiprocessing.connection import Connection as Pipe
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from multiprocessing.reduction import ForkingPickler
@@ -16,7 +15,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from windrow.engine.fetchers.message import Done, Job
 from windrow.engine.heartbeat import SLEEP_FACTOR, ReadingClock
-from windrow.engine.plain_values import MessageRefused, package_names, step_modules
+from windrow.engine.message_pipe import MessagePipe
+from windrow.engine.plain_values import MessageRefused, package_names, step_modules, unpack_values
 from windrow.engine.runtime import CONTEXT, start_process
 from windrow.engine.steps import worker
 from windrow.errors import ReaderFailed
@@ -43,6 +43,13 @@ MAX_PIPE_BYTES = 1 << 15
 """The maximum number of bytes of jobs sent to a busy worker. Its pipe buffers them, so sending does not block."""
 END_SECONDS = 10.0
 """The time in which a worker that has closed its pipe must end, in seconds. After this time it is killed."""
+START_SECONDS = 60.0
+"""The minimum CPU time that a worker has until it begins to read documents, in seconds."""
+MESSAGE_SECONDS = 60.0
+"""The time in which a worker must send the remainder of a message, in seconds."""
+MESSAGE_SHARE = 4
+"""A message of a worker has at most this fraction of its memory: unpacked, it takes several times as much."""
+_END_MESSAGE = bytes(ForkingPickler.dumps(None))
 RUN_IN_PROGRESS = "another run of the pool is in progress: take all of its results, or close it, first"
 
 
@@ -115,25 +122,33 @@ class _Sent(NamedTuple):
     size: int  # of the message, in bytes
 
 
+_NOTHING_SENT = _Sent(_Batch(0, ()), [], 0, 0)
+
+
 class _Worker:
     """A worker (reader process), the batches that it was sent (`in_hand`), and the number of the job that it runs."""
 
     def __init__(self, config: worker.WorkerConfig) -> None:
-        self.pipe, worker_pipe = CONTEXT.Pipe()
-        self.current_job = worker.counter()
+        own_pipe, worker_pipe = CONTEXT.Pipe()
+        self._max_bytes = config.limits.memory // MESSAGE_SHARE
+        self.pipe = MessagePipe(own_pipe, self._max_bytes)
+        self._current_job = worker.counter()
         self.process: BaseProcess = CONTEXT.Process(
-            target=worker.main, args=(worker_pipe, config, self.current_job), daemon=True
+            target=worker.main, args=(worker_pipe, config, self._current_job), daemon=True
         )
         start_process(self.process)
         worker_pipe.close()
         self.in_hand: deque[_Sent] = deque()
         self.is_quick = False
-        self._sent_jobs = 0
+        self._has_begun = False  # it sent its first message
+        self._sent_jobs = self._received_messages = 0
+        self._shown_job = -1  # the last number in `_current_job` that can be true
+        self._results: list[Done] = []  # of the oldest batch, so far
         self._busy_since = 0.0  # by time.monotonic
-        self._clock = ReadingClock()
-        self._was_overdue = False  # it was killed because it slept too long
+        self._clock, self._message_clock = ReadingClock(), ReadingClock()
+        self._was_asleep = False  # it was killed because it slept too long
+        self._problem = ""  # why it was killed otherwise
         self._packages = package_names(step_modules(config.collection))
-        self._max_bytes = config.limits.memory
 
     @property
     def is_open(self) -> bool:
@@ -155,33 +170,68 @@ class _Worker:
             self._busy_since = time.monotonic()
         self.in_hand.append(_Sent(batch, jobs, self._sent_jobs, len(message)))
         self._sent_jobs += len(jobs)
-        with suppress(OSError):
-            self.pipe.send_bytes(message)
+        try:
+            self.pipe.send(message)
+        except TimeoutError as error:
+            self._kill_since(str(error))
+        except OSError:
+            pass
 
     def watch(self, cpu_limit: float) -> None:
-        """Kill a worker that sleeps too long, since the limit of CPU time, `cpu_limit` in seconds, cannot end it."""
-        self._clock.look(self.process.pid or 0, self.current_job.value)
-        if self.in_hand and self.current_job.value >= 0 and self._clock.asleep_seconds > cpu_limit * SLEEP_FACTOR:
-            self._was_overdue = True
-            self.process.kill()
+        """Kill a worker that works or sleeps too long, or that does not complete a message.
 
-    def receive(self) -> _Batch:
-        """Receive the results of the oldest batch, and return the batch.
-
-        Raises EOFError or OSError if the worker is dead.
+        Its own timer limits its CPU time, in seconds, to `cpu_limit`. But it cannot end a worker that sleeps, and a
+        worker that was taken over can stop it, and show the number of another job.
         """
+        pid = self.process.pid or 0
+        self._clock.look(pid, self._find_current_job())
+        self._message_clock.look(pid, self._received_messages if self.pipe.has_part else -1)
         if not self.in_hand:
-            raise EOFError
-        batch, jobs, _, _ = self.in_hand[0]
-        results = worker.receive_results(self.pipe, len(jobs), self._packages, self._max_bytes)
-        self.in_hand.popleft()
-        for index, done in zip(jobs, results, strict=True):
-            batch.store_result(index, done)
-        self.is_quick = sum(done.seconds for done in results) < QUICK_SECONDS
-        return batch
+            return
+        limit = cpu_limit if self._has_begun else max(cpu_limit, START_SECONDS)
+        if self.pipe.has_part and self._message_clock.wall_seconds > MESSAGE_SECONDS:
+            self._kill_since("a process did not send the remainder of a message")
+        elif self._clock.asleep_seconds > limit * SLEEP_FACTOR:
+            self._was_asleep = True
+            self.process.kill()
+        elif self._clock.cpu_seconds > 2 * limit + MESSAGE_SECONDS:
+            self._kill_since("it used more CPU time than it may")
+
+    def _kill_since(self, problem: str) -> None:
+        self._problem = problem
+        self.process.kill()
+
+    def _find_current_job(self) -> int:
+        """Return the number of the job that the worker shows, if that is a later one that it was sent."""
+        number = self._current_job.numbers[0]
+        if self._shown_job < number < self._sent_jobs:
+            self._shown_job = number
+        return self._shown_job
+
+    def receive(self) -> Iterator[_Batch]:
+        """Receive results, and yield the batches that have all of theirs.
+
+        Raises EOFError or OSError if the worker is dead, and MessageRefused if it sent something else.
+        """
+        for message in self.pipe.receive():
+            self._received_messages += 1
+            values = [*unpack_values(message, self._packages, self._max_bytes)]
+            if not self._has_begun and not values:
+                self._has_begun = True
+                continue
+            batch, jobs, _, _ = self.in_hand[0] if self.in_hand else _NOTHING_SENT
+            self._results += worker.check_results(values, len(jobs) - len(self._results))
+            if len(self._results) < len(jobs):
+                continue
+            results, self._results = self._results, []
+            self.in_hand.popleft()
+            for index, done in zip(jobs, results, strict=True):
+                batch.store_result(index, done)
+            self.is_quick = sum(done.seconds for done in results) < QUICK_SECONDS
+            yield batch
 
     def take_batches_after_death(self, cpu_limit: float, problem: str) -> list[_Batch]:
-        """Record at which job the worker died, and return its batches. Raises ReaderFailed if it had not begun a job.
+        """Record at which job the worker died, and return its batches. Raises ReaderFailed if it had not begun to read.
 
         If a message of the worker was refused, `problem` says why, and the worker is killed. Otherwise it is empty.
         """
@@ -190,14 +240,14 @@ class _Worker:
         self.process.kill()  # it may have closed the pipe and gone on
         self.process.join()
         exit_code = self.process.exitcode
-        if self.current_job.value < 0 and self.in_hand:
+        if not self._has_begun and self.in_hand:
             raise ReaderFailed(
                 f"a process that reads documents ended with exit code {exit_code} before its first document"
             )
         if self.in_hand:
             batch, jobs, first, _ = self.in_hand[0]
-            exit_code = None if self._was_overdue else exit_code
-            batch.record_death(jobs, self.current_job.value - first, exit_code, cpu_limit, problem)
+            position, exit_code = self._find_current_job() - first, None if self._was_asleep else exit_code
+            batch.record_death(jobs, position, exit_code, cpu_limit, problem or self._problem)
         return [sent.batch for sent in self.in_hand]
 
     def kill(self) -> None:
@@ -214,7 +264,7 @@ class Pool:
         self._config = config
         self._size = size
         self._base_batch_size = batch_size
-        self._workers: dict[Pipe, _Worker] = {}
+        self._workers: dict[MessagePipe, _Worker] = {}
         self._unsent: deque[_Batch] = deque()
         self._last_number = 0  # of a batch
         self._is_running = False
@@ -239,7 +289,7 @@ class Pool:
         return results
 
     @property
-    def pipes(self) -> list[Pipe]:
+    def pipes(self) -> list[MessagePipe]:
         """The pipes of the workers. One of them can be read when a submitted job is complete."""
         return [*self._workers]
 
@@ -350,14 +400,16 @@ class Pool:
         """
         for reader in self._workers.values():
             reader.watch(self._config.limits.cpu_time)
-        for pipe in wait(list(self._workers), timeout):
+        pipes: list[Any] = [*self._workers]  # `wait` takes whatever has a `fileno`
+        for pipe in wait(pipes, timeout):
             reader = self._workers[pipe]  # type: ignore[index]
+            batches: list[_Batch] = []
             try:
-                batches = [reader.receive()]
+                batches.extend(reader.receive())
             except (EOFError, OSError, MessageRefused) as error:
                 del self._workers[reader.pipe]
                 problem = str(error) if isinstance(error, MessageRefused) else ""
-                batches = reader.take_batches_after_death(self._config.limits.cpu_time, problem)
+                batches += reader.take_batches_after_death(self._config.limits.cpu_time, problem)
             for batch in reversed(batches):
                 if len(batch.done) == len(batch.jobs):
                     yield batch
@@ -376,7 +428,7 @@ class Pool:
                 reader.process.kill()
                 continue
             with suppress(OSError):
-                reader.pipe.send(None)
+                reader.pipe.send(_END_MESSAGE)
         for reader in workers:
             reader.process.join(timeout=5)
             reader.kill()

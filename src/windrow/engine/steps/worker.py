@@ -9,8 +9,6 @@ import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
-from ctypes import c_longlong
 from dataclasses import replace
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
@@ -19,9 +17,9 @@ from typing import Any, BinaryIO, NamedTuple, Protocol, cast
 from windrow.archive import Capture, open_response
 from windrow.contract import NOT_MODIFIED, Answer, Collection, Derive, Settle, Step, Summarise, Task
 from windrow.engine.fetchers.message import Done, Job
-from windrow.engine.plain_values import MessageRefused, pack_values, receive_values
+from windrow.engine.plain_values import MessageRefused, pack_values
 from windrow.engine.requests.answers import FollowedAnswer, FollowJob, KeptAnswer, body_of, follow
-from windrow.engine.runtime import CONTEXT, end_with_parent, lower_limit
+from windrow.engine.runtime import SharedNumbers, end_with_parent, lower_limit
 from windrow.engine.steps.sandbox import restrict_process
 from windrow.errors import MissingExtra, StepError, WindrowError
 from windrow.model import ArchivePlace, Finding, Level, Limits, Member, Reading, Resource
@@ -169,23 +167,23 @@ def _resources_of(step: Step, resources: Mapping[str, Resource]) -> Mapping[str,
 
 
 class Outbox:
-    """The pickled results of a batch of jobs. Small results are pickled together, a large one alone and at once."""
+    """The packed results of a batch of jobs. Small results are packed together, a large one alone and at once."""
 
     def __init__(self, config: WorkerConfig) -> None:
         self._config = config
         self._small: list[Done] = []
-        self._pickles: list[bytes] = []
+        self._packets: list[bytes] = []
 
     def add_result(self, result: Any, began: float) -> None:
-        """Add the result of a job that began at the monotonic time `began`, or a failure if it cannot be pickled."""
+        """Add the result of a job that began at the monotonic time `began`, or a failure if it cannot be packed."""
         done = Done(result, time.monotonic() - began)
         if type(result) is Reading and len(result.findings) + len(result.members) + len(result.lookups) < _SMALL_RESULT:
             self._small.append(done)
             return
         del result
         content = self._pack_one(done)
-        self._pickle_small()
-        self._pickles.append(content)
+        self._pack_small()
+        self._packets.append(content)
 
     def _pack_one(self, done: Done) -> bytes:
         try:
@@ -196,25 +194,25 @@ class Outbox:
             failure = Reading(Reason.STEP_FAILED, (_finding_of(error),))
         return pack_values([Done(failure, done.seconds)])
 
-    def _pickle_small(self) -> None:
+    def _pack_small(self) -> None:
         if self._small:
             try:
-                self._pickles.append(pack_values(self._small))
-            except Exception:  # noqa: BLE001 one of them cannot be pickled
-                self._pickles += map(self._pack_one, self._small)
+                self._packets.append(pack_values(self._small))
+            except Exception:  # noqa: BLE001 one of them cannot be packed
+                self._packets += map(self._pack_one, self._small)
             self._small.clear()
 
     def messages(self) -> Iterator[bytes]:
-        """Yield the messages to send, in the order of the jobs. Each has one or more pickled lists of `Done`."""
-        self._pickle_small()
+        """Yield the messages to send, in the order of the jobs. Each has one or more packed lists of `Done`."""
+        self._pack_small()
         part: list[bytes] = []
         size = 0
-        for pickled in self._pickles:
-            if part and size + len(pickled) > _MESSAGE_BYTES:
+        for packet in self._packets:
+            if part and size + len(packet) > _MESSAGE_BYTES:
                 yield b"".join(part)
                 part, size = [], 0
-            part.append(pickled)
-            size += len(pickled)
+            part.append(packet)
+            size += len(packet)
         if part:
             yield b"".join(part) if len(part) > 1 else part[0]
 
@@ -231,8 +229,10 @@ def _finding_of(error: BaseException) -> Finding:
     return Finding(type(error).__name__, message[:2000], Level.ERROR)
 
 
-def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
+def main(pipe: Pipe, config: WorkerConfig, current_job: SharedNumbers) -> None:
     """Run batches of jobs until the pipe is closed. `current_job`, from `counter`, tells the engine which job is run.
+
+    The first message has no values. With it, the process shows that it has begun to read documents.
 
     The kernel limits memory and CPU time. If a job exceeds the time, the kernel ends the process, even within a
     library. A busy or suspended machine does not end it. From `current_job` the engine knows at which document it
@@ -248,6 +248,7 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
     runner = JobRunner(config)
     gc.freeze()
     gc.set_threshold(_GC_THRESHOLD)
+    pipe.send_bytes(pack_values([]))
     while True:
         try:
             jobs: list[AnyJob] | None = pipe.recv()
@@ -259,7 +260,7 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
         for job in jobs:
             began = time.monotonic()
             signal.setitimer(signal.ITIMER_PROF, config.limits.cpu_time)
-            current_job.value += 1  # after the timer is set, which would otherwise still be that of the previous job
+            current_job.numbers[0] += 1  # after the timer is set, which would otherwise be that of the previous job
             outbox.add_result(runner.run(job), began)
         signal.setitimer(signal.ITIMER_PROF, 0)
         try:
@@ -269,18 +270,11 @@ def main(pipe: Pipe, config: WorkerConfig, current_job: Any) -> None:
             return
 
 
-def receive_results(pipe: Pipe, count: int, packages: AbstractSet[str], max_bytes: int) -> list[Done]:
-    """Receive and return the results of a batch of `count` jobs, in their order.
-
-    `packages` and `max_bytes` are explained at `receive_values`. Raises MessageRefused if a message contains something
-    else, and EOFError or OSError if the process is dead.
-    """
-    results: list[Done] = []
-    while len(results) < count:
-        results += receive_values(pipe, packages, max_bytes)
-    if len(results) != count or not all(map(_is_result, results)):
+def check_results(values: list[Any], count: int) -> list[Done]:
+    """Return the values of a message if they are results, and from 1 to `count`. Raises MessageRefused otherwise."""
+    if not 0 < len(values) <= count or not all(map(_is_result, values)):
         raise MessageRefused("a process that reads documents sent other values than the results of its jobs")
-    return results
+    return values
 
 
 def _is_result(done: object) -> bool:
@@ -335,6 +329,6 @@ def _limit_memory(max_bytes: int) -> int:
     return granted
 
 
-def counter() -> Any:
+def counter() -> SharedNumbers:
     """Return a number in shared memory with which a worker counts its jobs: -1 before the first job, 0 at the first."""
-    return CONTEXT.Value(c_longlong, -1, lock=False)
+    return SharedNumbers.make(-1)

@@ -1,0 +1,97 @@
+"""The engine's end of a pipe to a process that may have been taken over: no read, and no long write, waits for it."""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+import struct
+from collections.abc import Iterator
+from multiprocessing.connection import Connection
+
+from windrow.engine.plain_values import MessageRefused
+
+_LENGTH, _LONG_LENGTH = struct.Struct("!i"), struct.Struct("!Q")  # as `Connection` writes them before a message
+_IS_LONG = -1  # the first length of a message with a second, long one
+_READ_BYTES = 1 << 16
+_PAUSE = 0.1  # seconds
+
+SEND_SECONDS = 10.0
+"""The time that a process has to read a message, in seconds. It hardly passes while the machine is suspended."""
+
+
+class MessagePipe:
+    """One end of a pipe of multiprocessing, whose other end is a `Connection`. `wait` can wait until it can be read."""
+
+    def __init__(self, connection: Connection, max_bytes: int) -> None:
+        """Read from `connection`, and refuse messages of more than `max_bytes` bytes."""
+        self.connection = connection
+        self._socket = socket.socket(fileno=os.dup(connection.fileno()))
+        self._max_bytes = max_bytes
+        self._unread = bytearray()
+
+    def fileno(self) -> int:
+        """Return the descriptor that can be read when a message arrives."""
+        return self._socket.fileno()
+
+    @property
+    def has_part(self) -> bool:
+        """Whether the last message that was read is not complete yet."""
+        return bool(self._unread)
+
+    def receive(self) -> Iterator[bytes]:
+        """Read what has arrived, and yield the messages that are complete. It does not wait for the remainder.
+
+        Raises EOFError or OSError if the other end is closed, and MessageRefused if a message is too long.
+        """
+        try:
+            arrived = self._socket.recv(_READ_BYTES, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return
+        if not arrived:
+            raise EOFError
+        self._unread += arrived
+        while (message := self._take_message()) is not None:
+            yield message
+
+    def _take_message(self) -> bytes | None:
+        """Return the next message if it is complete, otherwise None."""
+        if len(self._unread) < _LENGTH.size:
+            return None
+        (length,), start = _LENGTH.unpack_from(self._unread), _LENGTH.size
+        if length == _IS_LONG:
+            start += _LONG_LENGTH.size
+            if len(self._unread) < start:
+                return None
+            (length,) = _LONG_LENGTH.unpack_from(self._unread, _LENGTH.size)
+        if not 0 <= length <= self._max_bytes:
+            raise MessageRefused(f"a process sent a message of {length:,} bytes; {self._max_bytes:,} are allowed")
+        if len(self._unread) < start + length:
+            return None
+        message = bytes(memoryview(self._unread)[start : start + length])
+        del self._unread[: start + length]
+        return message
+
+    def send(self, message: bytes) -> None:
+        """Send a message. Raises TimeoutError if the process does not read it, and OSError if the other end is closed.
+
+        After an error, a part of the message may have been sent, so the process must be ended.
+        """
+        is_long = len(message) >> 31
+        head = _LENGTH.pack(_IS_LONG) + _LONG_LENGTH.pack(len(message)) if is_long else _LENGTH.pack(len(message))
+        unsent, pauses = memoryview(head + message), int(SEND_SECONDS / _PAUSE)
+        room = select.poll()
+        room.register(self._socket, select.POLLOUT)
+        while unsent:
+            try:
+                unsent = unsent[self._socket.send(unsent, socket.MSG_DONTWAIT) :]
+            except BlockingIOError:
+                if not pauses:
+                    raise TimeoutError("a process did not read its message") from None
+                pauses -= 1
+                room.poll(_PAUSE * 1000)
+
+    def close(self) -> None:
+        """Close this end, so that the process sees the end of the pipe."""
+        self._socket.close()
+        self.connection.close()
