@@ -31,6 +31,7 @@ from windrow.engine.plain_values import (
 )
 from windrow.engine.runtime import CONTEXT, SharedNumbers
 from windrow.engine.steps import pool
+from windrow.engine.steps.allowed_calls import ARCHITECTURES, encode_filter, make_filter
 from windrow.engine.steps.pool import Pool
 from windrow.engine.steps.sandbox import try_sandbox
 from windrow.engine.steps.worker import WorkerConfig
@@ -91,6 +92,81 @@ def test_check_shows_what_holds(trial):
     shown = json.loads(process.output.splitlines()[0])
     assert shown == {"type": "sandbox", **trial.sandbox._asdict(), "allowed": [*trial.allowed]}
     assert process.exit_code == (1 if trial.allowed else 0)
+
+
+def test_a_kernel_with_all_mechanisms_refuses_every_act(trial):
+    if trial.sandbox.landlock and trial.sandbox.seccomp:
+        assert trial.allowed == ()
+
+
+def test_readers_write_to_no_terminal_and_have_no_pipe_to_other_processes(tmp_path, has_sandbox):
+    (reading,) = read_words(tmp_path, ["list outputs"], readable=(Path("/proc"),))
+    outputs = json.loads(reading.findings[0].message) if reading.findings else {}
+    assert outputs == ({"1": "/dev/null", "2": "/dev/null"} if has_sandbox else outputs)
+
+
+ALLOWED, REFUSED, NOT_KNOWN, KILLED = 0x7FFF0000, 0x50001, 0x50026, 0x80000000
+OWN_PROCESS = 4711
+CALLS = {
+    # the numbers on x86_64 and aarch64, the arguments, and what happens
+    "read": (0, 63, (), ALLOWED),
+    "mmap": (9, 222, (), ALLOWED),
+    "restart after a pause": (219, 128, (), ALLOWED),
+    "socket": (41, 198, (), REFUSED),
+    "setsid": (112, 157, (), REFUSED),
+    "ftruncate": (77, 46, (3,), REFUSED),
+    "flock": (73, 32, (3, 2), REFUSED),
+    "shmget": (29, 194, (), REFUSED),
+    "unshare": (272, 97, (0x10000000,), REFUSED),
+    "a call of the future": (4000, 4000, (), REFUSED),
+    "a call of x32": (0x40000000, 0x40000000, (), REFUSED),
+    "clone3": (435, 435, (), NOT_KNOWN),
+    "clone of a thread": (56, 220, (0x3D0F00,), ALLOWED),
+    "fork": (56, 220, (0x1200011,), REFUSED),
+    "vfork": (58, 4000, (), REFUSED),
+    "clone with a user namespace": (56, 220, (0x10010000,), REFUSED),
+    "F_GETFD": (72, 25, (3, 1), ALLOWED),
+    "F_SETFL": (72, 25, (3, 4), REFUSED),
+    "F_SETOWN": (72, 25, (3, 8, 1), REFUSED),
+    "F_SETSIG": (72, 25, (3, 10, 9), REFUSED),
+    "isatty": (16, 29, (0, 0x5401), ALLOWED),
+    "TIOCSTI": (16, 29, (0, 0x5412), REFUSED),
+    "kill itself": (62, 129, (OWN_PROCESS, 9), ALLOWED),
+    "kill another": (62, 129, (OWN_PROCESS + 1, 9), REFUSED),
+    "kill a group": (62, 129, (0, 9), REFUSED),
+    "abort": (234, 131, (OWN_PROCESS, OWN_PROCESS, 6), ALLOWED),
+    "read a limit": (302, 261, (0, 7, 0, 1 << 40), ALLOWED),
+    "set a limit": (302, 261, (1, 7, 8), REFUSED),
+    "set a limit at a high address": (302, 261, (1, 7, 1 << 40), REFUSED),
+}
+
+
+def run_filter(lines, architecture, number, arguments):
+    """Return what the kernel would do with a call."""
+    data = struct.pack("<IIQ6Q", number, architecture, 0, *arguments, *[0] * (6 - len(arguments)))
+    word = at = 0
+    while True:
+        code, if_true, if_false, operand = lines[at]
+        at += 1
+        if code == 0x06:
+            return operand
+        if code == 0x20:
+            (word,) = struct.unpack_from("<I", data, operand)
+        elif code == 0x54:
+            word &= operand
+        else:
+            assert code == 0x15
+            at += if_true if word == operand else if_false
+
+
+@pytest.mark.parametrize("machine", ARCHITECTURES)
+def test_the_filter_allows_what_readers_need(machine):
+    lines = make_filter(machine, OWN_PROCESS)
+    column = [*ARCHITECTURES].index(machine)
+    outcomes = {name: run_filter(lines, ARCHITECTURES[machine], call[column], call[2]) for name, call in CALLS.items()}
+    assert outcomes == {name: call[3] for name, call in CALLS.items()}
+    assert run_filter(lines, 0x40000003, 11, ()) == KILLED  # execve of 32-bit x86
+    assert len(encode_filter(lines)) == 8 * len(lines) < 8 * 4096
 
 
 TAKEN_OVER = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
 import os
 import re
 import signal
@@ -89,6 +91,17 @@ class NoValue:
     """What no process may send."""
 
 
+def list_outputs() -> str:
+    """Return as JSON what this process may write to, by descriptor: files and pipes, but no sockets."""
+    outputs = {}
+    for link in [*Path("/proc/self/fd").iterdir()]:
+        with suppress(OSError):
+            name, flags = str(link.readlink()), fcntl.fcntl(int(link.name), fcntl.F_GETFL)
+            if flags & os.O_ACCMODE != os.O_RDONLY and not name.startswith(("socket:", "/memfd:")):
+                outputs[link.name] = name
+    return json.dumps(outputs)
+
+
 def obey(task: Task) -> Reading:
     word = task.view.read().decode()
     if word.endswith(" unless stopped"):
@@ -97,6 +110,8 @@ def obey(task: Task) -> Reading:
         word = word.split()[0]
     if word == "sleep, then die":
         word = "die" if task.stopped else "sleep"
+    if word == "list outputs":
+        return Reading(findings=(Finding("Outputs", list_outputs()),))
     ACTS.get(word, int)()
     if word == "return what is no value":
         return Reading(findings=(Finding("X", NoValue()),))  # type: ignore[arg-type]

@@ -8,20 +8,26 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
+import io
 import os
 import platform
+import resource
 import site
 import socket
 import struct
 import sys
 import sysconfig
 import tempfile
+import termios
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from multiprocessing.connection import Connection as Pipe
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
 from windrow.engine.runtime import CONTEXT, start_process
+from windrow.engine.steps.allowed_calls import ARCHITECTURES, encode_filter, make_filter
 
 _PR_SET_SECCOMP, _PR_SET_NO_NEW_PRIVS = 22, 38
 _SECCOMP_MODE_FILTER = 2
@@ -32,41 +38,7 @@ _FILE_RIGHTS = {1: (1 << 13) - 1, 2: (1 << 14) - 1, 3: (1 << 15) - 1, 5: (1 << 1
 """The rights over files that Landlock knows, by the first version that knows them."""
 _NET_VERSION, _SCOPE_VERSION = 4, 6  # the first versions of Landlock with _NET_RIGHTS and with _SCOPES
 _NET_RIGHTS, _SCOPES = 0b11, 0b11  # TCP bind and connect; abstract sockets and signals to processes outside
-
-_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-"""The numbers of architectures in seccomp, by `platform.machine()`."""
-_CALL_NUMBERS = {
-    # network
-    "socket": (41, 198), "socketpair": (53, 199), "connect": (42, 203), "bind": (49, 200), "listen": (50, 201),
-    "accept": (43, 202), "accept4": (288, 242), "sendto": (44, 206), "sendmsg": (46, 211), "sendmmsg": (307, 269),
-    "recvmsg": (47, 212),
-    # programs and other processes
-    "execve": (59, 221), "execveat": (322, 281), "ptrace": (101, 117), "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271), "pidfd_open": (434, 434), "pidfd_getfd": (438, 438),
-    "pidfd_send_signal": (424, 424), "process_madvise": (440, 440), "kcmp": (312, 272),
-    # files: what Landlock does not refuse
-    "chmod": (90, None), "fchmod": (91, 52), "fchmodat": (268, 53), "fchmodat2": (452, 452), "chown": (92, None),
-    "fchown": (93, 55), "lchown": (94, None), "fchownat": (260, 54), "utime": (132, None), "utimes": (235, None),
-    "futimesat": (261, None), "utimensat": (280, 88), "truncate": (76, 45), "setxattr": (188, 5),
-    "lsetxattr": (189, 6), "fsetxattr": (190, 7), "removexattr": (197, 14), "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16), "open_by_handle_at": (304, 265), "name_to_handle_at": (303, 264),
-    # the system
-    "mount": (165, 40), "umount2": (166, 39), "chroot": (161, 51), "pivot_root": (155, 41), "unshare": (272, 97),
-    "setns": (308, 268), "keyctl": (250, 219), "add_key": (248, 217), "request_key": (249, 218),
-    "perf_event_open": (298, 241), "bpf": (321, 280), "userfaultfd": (323, 282), "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426), "io_uring_register": (427, 427), "init_module": (175, 105),
-    "finit_module": (313, 273), "kexec_load": (246, 104), "kexec_file_load": (320, 294), "reboot": (169, 142),
-}  # fmt: skip
-"""The system calls that are refused (EPERM): their numbers on x86_64 and aarch64, or None if a call does not exist."""
-_SIGNAL_NUMBERS = {
-    "kill": (62, 129), "tkill": (200, 130), "tgkill": (234, 131), "rt_sigqueueinfo": (129, 138),
-    "rt_tgsigqueueinfo": (297, 240),
-}  # fmt: skip
-"""The system calls that send signals. They are refused if Landlock does not keep signals from other processes."""
-
-_X32_CALLS = 0x40000000  # x86_64: calls of the x32 ABI, which have other numbers for the same calls
-_LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # instructions of a seccomp filter
-_ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | errno.EPERM, 0x80000000  # what a filter returns
+_NEW_USER_SPACE = 0x10000000  # CLONE_NEWUSER
 
 _SYSTEM_FOLDERS = (
     "/usr/lib", "/usr/lib64", "/lib", "/lib64", "/usr/local/lib", "/etc/ld.so.cache",
@@ -100,14 +72,30 @@ def restrict_process(readable: Iterable[Path]) -> Sandbox:
     libc = ctypes.CDLL(None, use_errno=True)
     if sys.platform != "linux" or libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0):
         return Sandbox()
+    _close_outputs()
     landlock = _restrict_files(libc, [*readable, *_own_folders()])
     tempfile.TemporaryFile = open_memory_file  # type: ignore[assignment]
-    return Sandbox(True, landlock, _restrict_calls(libc, signals=landlock < _SCOPE_VERSION))
+    return Sandbox(True, landlock, _restrict_calls(libc))
+
+
+def _close_outputs() -> None:
+    """Close the pipes to the processes that multiprocessing starts, and write to no terminal or log any more."""
+    with Path(os.devnull).open("wb") as nowhere:
+        for descriptor in (1, 2):
+            os.dup2(nowhere.fileno(), descriptor)
+    for link in [*Path("/proc/self/fd").iterdir()]:
+        with suppress(OSError):  # the folder itself was open while it was read
+            if str(link.readlink()).startswith("pipe:") and _is_for_writing(int(link.name)):
+                os.close(int(link.name))
+
+
+def _is_for_writing(descriptor: int) -> bool:
+    return fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY
 
 
 def open_memory_file(mode: str = "w+b", *_arguments: object, **_keywords: object) -> IO[Any]:
     """Return a new file in memory. It replaces `tempfile.TemporaryFile`, which some libraries need."""
-    return os.fdopen(os.memfd_create("windrow"), mode)
+    return io.BytesIO() if "b" in mode else io.StringIO()
 
 
 def _own_folders() -> list[Path]:
@@ -147,24 +135,12 @@ def _allow_reading(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
         os.close(descriptor)
 
 
-def _restrict_calls(libc: ctypes.CDLL, *, signals: bool) -> bool:
-    """Refuse the system calls of _CALL_NUMBERS and, if `signals`, those that send signals.
-
-    Return whether that works.
-    """
-    machine = platform.machine()
-    if machine not in _ARCHITECTURES:
+def _restrict_calls(libc: ctypes.CDLL) -> bool:
+    """Let seccomp refuse all system calls but those of `allowed_calls`. Return whether that works."""
+    if platform.machine() not in ARCHITECTURES:
         return False
-    column = [*_ARCHITECTURES].index(machine)
-    calls = _CALL_NUMBERS | (_SIGNAL_NUMBERS if signals else {})
-    lines = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, _ARCHITECTURES[machine]), (_RETURN, 0, 0, _KILL), (_LOAD, 0, 0, 0)]
-    if machine == "x86_64":
-        lines += [(_AT_LEAST, 0, 1, _X32_CALLS), (_RETURN, 0, 0, _REFUSE)]
-    for numbers in calls.values():
-        if (number := numbers[column]) is not None:
-            lines += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _REFUSE)]
-    lines.append((_RETURN, 0, 0, _ALLOW))
-    code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *line) for line in lines))
+    lines = make_filter(platform.machine(), os.getpid())
+    code = ctypes.create_string_buffer(encode_filter(lines))
     program = ctypes.create_string_buffer(struct.pack("HP", len(lines), ctypes.addressof(code)))
     return bool(libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(program), 0, 0) == 0)
 
@@ -198,8 +174,27 @@ _ACTS: dict[str, Callable[[Path], object]] = {
     "open a socket": lambda _folder: socket.socket().close(),
     "run a program": lambda _folder: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-V"], {}), 0),
     "signal another process": lambda _folder: os.kill(os.getppid(), 0),
+    "send signals through a file": lambda _folder: fcntl.fcntl(_open_null(), fcntl.F_SETOWN, os.getppid()),
+    "start a process": lambda _folder: os.waitpid(os.fork() or os._exit(0), 0),
+    "set limits of another process": lambda _folder: resource.prlimit(
+        os.getppid(), resource.RLIMIT_CORE, resource.prlimit(os.getppid(), resource.RLIMIT_CORE)
+    ),
+    "type into a terminal": lambda _folder: fcntl.ioctl(_open_null(), termios.TIOCSTI, b" "),
+    "share memory with other programs": lambda _folder: _call("shmget", 0, 0, 0),
+    "make a namespace": lambda _folder: _call("unshare", _NEW_USER_SPACE),
 }
 """Functions that do what a worker must not be able to do, by the name of the act."""
+
+
+def _open_null() -> int:
+    return os.open(os.devnull, os.O_RDONLY)
+
+
+def _call(function: str, *arguments: int) -> None:
+    """Call a function of the C library. Raises PermissionError if the kernel refuses it."""
+    result = getattr(ctypes.CDLL(None, use_errno=True), function)(*arguments)
+    if result < 0 and ctypes.get_errno() == errno.EPERM:
+        raise PermissionError(function)
 
 
 def _try_acts(pipe: Pipe, folder: Path) -> None:
