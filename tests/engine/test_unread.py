@@ -341,3 +341,28 @@ def test_what_was_not_read_and_then_asks_a_service_that_is_away_is_not_read_agai
     shop.run()
     assert shop.records()["one.pdf"]["body"] == "answer"
     assert count_unread(shop.ledger(), declared) == []
+
+
+FAILED, READ, OTHER = ("1", "worker_died"), ("1", None), ("0", "worker_died")
+
+
+@pytest.mark.parametrize(
+    ("readings", "failures"),
+    [
+        ([FAILED], 1),
+        ([FAILED, FAILED, FAILED], 3),
+        ([FAILED, FAILED, READ, FAILED], 1),
+        ([OTHER, FAILED, FAILED], 2),
+        ([READ, OTHER, READ, FAILED, FAILED], 2),
+    ],
+)
+def test_the_failures_of_an_item_are_counted_from_its_last_success(
+    tmp_path: Path, readings: list[tuple[str, str | None]], failures: int
+) -> None:
+    with ledger_of(tmp_path) as ledger:
+        connection = ledger.database.connection
+        connection.execute("INSERT INTO pending_step VALUES (1, 'drops', 'data', 5, '', 0, 'worker_died', 9)")
+        rows = [(number, version, reason) for number, (version, reason) in enumerate(readings, 2)]
+        at = "2026-11-26T12:00:00.000000+00:00"
+        connection.executemany(f"INSERT INTO reading VALUES (?, '{at}', 1, 1, 'data', ?, '', ?, 0, '')", rows)
+        assert [item.times for item in ledger.unread.items("drops", "data")] == [failures]

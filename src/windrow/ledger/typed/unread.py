@@ -48,7 +48,10 @@ class TypedUnread(LedgerQueries):
         return self._database.rows(_make_unread_document, "unread.attempts", collection, phase)
 
     def items_failed(self, collection: str, step: str, reasons: Iterable[str]) -> list[UnreadDocument]:
-        """Return the items that failed at a step for one of these reasons, with the last reading of each item."""
+        """Return the items that failed at a step for one of these reasons, with the last reading of each item.
+
+        They failed as many times as there are readings by the last version after the last one that did not fail.
+        """
         return self._database.rows(
             _make_unread_document, "unread.items_failed", collection, step, json.dumps([*reasons])
         )
