@@ -137,6 +137,10 @@ EVENT_REPETITIONS = _cap("EVENT_REPETITIONS", 10_000, "repetitions of an event",
 CALENDAR_ZONES = _cap("CALENDAR_ZONES", 500, "time zones of a calendar", "time", "times in others get a `time_note`")
 EVENT_TEXTS = _cap("EVENT_TEXTS", 64_000_000, "characters of a document's events", "memory", "past events are left out")
 EVENT_PAGE_BYTES = _cap("EVENT_PAGE_BYTES", 32 * MIB, "bytes of a page of events", _MEMORY, REFUSED)
+COMPARED_PAGES = _cap(
+    "COMPARED_PAGES", 100, "remembered captured pages of a source of events", "memory: they are sent with each answer",
+    "the page seen longest ago is forgotten: its next capture is not compared with its earlier ones",
+)  # fmt: skip
 SECTION_LINKS = _cap(
     "SECTION_LINKS", 2_000, "articles of a section page", "a run must end", LEFT_OUT, setting="max_links"
 )

@@ -10,6 +10,7 @@ from tests.clock import pass_time
 from tests.collections.events.place import calendar, configured, event, logs, run, serving
 from tests.collections.events.reader import read
 from windrow.app.status import current_state
+from windrow.caps import COMPARED_PAGES
 from windrow.collections.events.collection import ADDRESS, COLLECTION, ONCE
 from windrow.collections.events.discover import detect_drift, follow
 from windrow.config import load
@@ -111,6 +112,26 @@ def test_an_address_of_each_day_is_compared_with_those_of_the_days_before_and_re
         drifts += [(day, finding.message) for finding in result.findings if finding.kind == DRIFT]
     assert [key for key in learned if key.startswith("habits")] == ["habits"]
     assert drifts == [(5, "description is filled in 0% of 5 events; before, it was filled in 100%")]
+
+
+def test_captured_pages_are_remembered_in_one_value_with_a_bound(tmp_path):
+    fields = {"title": "t", "start": "s", "description": "d"}
+    (source,) = configured(tmp_path, "http://a.example/", reader="json", fields=fields).of("events")
+    learned, drifts = {}, []
+    for number in [0, 0, 0, *range(1, COMPARED_PAGES.number + 3), 0, 0, 0, 0]:
+        rows = [{"t": f"Board {index}", "s": "2026-10-01", "d": "text"} for index in range(5)]
+        if number == 0 and len(drifts) == COMPARED_PAGES.number + 8:
+            rows = []
+        content = io.BytesIO(json.dumps(rows).encode())
+        request = Request(f"http://a.example/{number}.json")
+        result = follow(source, learned, Answer(request, 200, {}, content, datetime(2026, 9, 1, tzinfo=UTC)))
+        learned |= result.learned
+        drifts.append([finding.message for finding in result.findings if finding.kind == DRIFT])
+    assert drifts == [*[[]] * (len(drifts) - 1), ["the response has no events; each of the 3 earlier ones had some"]]
+    assert [key for key in learned if key.startswith("habits")] == ["habits of captures"]
+    pages = learned["habits of captures"]
+    assert len(pages) == COMPARED_PAGES.number
+    assert [*pages][-2:] == [f"http://a.example/{COMPARED_PAGES.number + 2}.json", "http://a.example/0.json"]
 
 
 def test_weekends_small_lists_and_new_lists_are_no_fall():

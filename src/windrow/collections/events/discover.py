@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
-from windrow.caps import DETAIL_ADDRESS, Excess
+from windrow.caps import COMPARED_PAGES, DETAIL_ADDRESS, Excess
 from windrow.collections.events.collection import ADDRESS, ONCE, PARSER
 from windrow.collections.events.parser import SkippedPart
 from windrow.collections.events.readers.by_fields import join_url
@@ -83,6 +83,9 @@ _FIRST_PAGE, _NEXT_PAGE = "first", "page"  # names of requests
 _INCOMPLETE_KEY = "listed in part"
 """The key in `learned` for whether a part of the current listing could not be assigned to an event."""
 
+_CAPTURED_PAGES = "habits of captures"
+"""The key in `learned` for the statistics of captured pages, by address."""
+
 _MAX_URL_CHARACTERS = DETAIL_ADDRESS.number
 
 
@@ -130,12 +133,8 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
     end = "" if requests else "the last page" if answer.request.name == _NEXT_PAGE else "there are no more pages"
     remembered: dict[str, Any] = {}
     if answer.request.name in {"", _FIRST_PAGE}:
-        # An address that is another one each day or hour has the statistics of its source; a day may have no event.
-        is_of_day = bool(source.options.get(ONCE)) and answer.request.name == _FIRST_PAGE
-        statistics_key = "habits" if is_of_day else f"habits of {document.url}"[:300]
-        drift_result = detect_drift(learned.get(statistics_key, {"empty": True} if is_of_day else {}), parts)
-        remembered[statistics_key] = drift_result.statistics
-        findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drift_result.drifts), *findings]
+        remembered, drifts = _compare_with_habits(source, learned, answer, parts)
+        findings = [*(Finding(DRIFT, drift, Level.WARN) for drift in drifts), *findings]
     if not parser.complete or document.rules.details or answer.request.name not in {_FIRST_PAGE, _NEXT_PAGE}:
         offered = tuple(offers.values())
         return FollowResult(requests, offered, remembered, end=end, findings=tuple(findings), left_out=left_out)
@@ -149,6 +148,29 @@ def follow(source: Source, learned: Mapping[str, Any], answer: Answer) -> Follow
         requests, tuple(offers.values()), remembered, end=end, findings=tuple(findings),
         begins_listing=is_first, ends_listing=not url and not is_incomplete, left_out=left_out,
     )  # fmt: skip
+
+
+def _compare_with_habits(
+    source: Source,
+    learned: Mapping[str, Any],
+    answer: Answer,
+    parts: Sequence[ReadEvent | WithdrawnEvent | SkippedPart],
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Compare a response with the earlier ones. Return the statistics to remember, and a message for each drift.
+
+    The captured pages of a source have their statistics in one value, with the page that was seen last at its end.
+    """
+    url = answer.request.url
+    if not answer.request.name:
+        by_url = learned.get(_CAPTURED_PAGES, {})
+        result = detect_drift(by_url.get(url, {}), parts)
+        earlier = [(other, by_url[other]) for other in by_url if other != url]
+        return {_CAPTURED_PAGES: dict([*earlier, (url, result.statistics)][-COMPARED_PAGES.number :])}, result.drifts
+    # An address that is another one each day or hour has the statistics of its source; a day may have no event.
+    is_of_day = bool(source.options.get(ONCE))
+    key = "habits" if is_of_day else f"habits of {url}"[:300]
+    result = detect_drift(learned.get(key, {"empty": True} if is_of_day else {}), parts)
+    return {key: result.statistics}, result.drifts
 
 
 def select(source: Source, options: Mapping[str, Any]) -> Callable[[CdxLine], Skip | None]:
