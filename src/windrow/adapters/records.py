@@ -292,8 +292,7 @@ class RecordAdapter(CountsUnrepaired):
                 self._explain_address(ledger, store, address_of_source)
                 for address_of_source in ledger.addresses.of_sources(self._collection.name, address.digest)
             ]
-            left_out = self._explain_not_taken(workspace, ledger, name, is_known=True)
-            explanations += [left_out] if left_out else []
+            explanations += filter(None, [self._explain_not_taken(workspace, ledger, name, is_known=True)])
             messages = tuple(message for explanation in explanations for message in explanation.messages)
             lines = [line for explanation in explanations for line in explanation.lines]
             return Explanation(address, messages, tuple(lines))
