@@ -72,7 +72,8 @@ def named_warc_files(workspace: Workspace, names: Sequence[str], source: str = "
 
 
 def _is_importable(path: Path) -> bool:
-    return path.name.lower().endswith(_SUFFIXES) or path.is_file() or bool(files_below(path, _SUFFIXES))
+    is_named_so = path.name.lower().endswith(_SUFFIXES)
+    return is_named_so or path.is_file() or (path.is_dir() and bool(files_below(path, _SUFFIXES)))
 
 
 def _expand_path(path: Path) -> Iterator[Path]:
