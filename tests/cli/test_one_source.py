@@ -49,6 +49,7 @@ def test_a_source_file_that_is_not_toml_costs_its_own_source(harvested: Path, wi
         (summary,) = output.of("summary")
         assert summary["errors"][0].startswith("source torn: sources/torn.toml is not ")
         assert [source["source"] for source in summary["sources"]] == ["harwell"]
+        assert windrow("status", "--json").of("status")[0]["last"]["exit_code"] == 4
     assert windrow("run", "harwell", "--quiet").code == 0
     refused = windrow("run", "torn")
     assert refused.code == 4

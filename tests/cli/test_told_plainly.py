@@ -112,6 +112,16 @@ def test_a_wrong_choice_is_guessed_and_an_empty_one_is_called_so(tmp_path, windr
     assert "legistar or empty; did you mean icalendar?" in output.err
 
 
+@pytest.mark.parametrize("decision", ["retry", "cancel"])
+def test_a_decision_about_a_source_that_does_not_exist_is_refused(tmp_path, windrow, decision) -> None:
+    windrow("init", tmp_path)
+    (tmp_path / "sources" / "council.toml").write_text('collection = "papers"\nwarc = ["warcs"]\n')
+    output = windrow(decision, "--source", "counci", "--workspace", tmp_path)
+    assert output.code == 2
+    assert "there is no source 'counci'; did you mean council?" in output.err
+    assert windrow(decision, "--source", "council", "--workspace", tmp_path).code == 0
+
+
 def test_a_long_text_that_changed_late_is_shown_where_it_differs() -> None:
     old, new = "The same words. " * 20 + "Open until six.", "The same words. " * 20 + "Open until ten."
     text = describe_difference({"text": old}, {"text": new})

@@ -164,10 +164,12 @@ def test_bytes_that_change_wait_for_a_retry(make_workspace):
     workspace.assert_complete(good, KEY)
     assert workspace.run().code == 0
     assert len(workspace.findings(KEY)) == 1  # reported once
+    assert [reason[:2] for reason in workspace.status().reasons] == [("content_changed", 1)]
 
     workspace.retry(NAME)
     assert workspace.run().code == 0
     assert digests(workspace) == [("own", len(CONTENT)), ("own", len(OTHER))]
+    assert workspace.status().reasons == ()
     workspace.assert_complete(good, KEY)
     assert workspace.downloads(NAME) == [("overview", "done", len(CONTENT)), ("overview", "done", len(OTHER))]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from difflib import get_close_matches
 from itertools import chain
 
 from windrow.adapters.adapter import AsksAgain, DerivesStates
@@ -41,8 +42,8 @@ def decide(
 
     Without `names`, items with this source and reason are chosen: failed or cancelled ones (retry), or waiting ones. An
     empty `source` or `reason` selects all; `names`, `source` or `reason` must be given. With `dry_run` nothing is
-    written. Raise UsageError for an unknown name or reason, if none of the three is given, and if a finished item would
-    be cancelled.
+    written. Raise UsageError for an unknown name, reason or source, if none of the three is given, and if a finished
+    item would be cancelled.
     """
     if not names and not reason and not source:
         hint = f"windrow {decision} NAME, or --source NAME, or --reason WORD"
@@ -50,6 +51,10 @@ def decide(
     reason = current_name(REASONS, reason)
     if reason and reason not in set(Reason):
         raise UsageError(f"there is no reason {reason!r}", hint="see docs/reference/reasons.md")
+    if source and source not in (known_sources := _known_sources(workspace, ledger)):
+        matches = get_close_matches(source, known_sources, 1)
+        suggestion = f"; did you mean {matches[0]}?" if matches else ""
+        raise UsageError(f"there is no source {source!r}{suggestion}", hint="windrow status")
     frontiers = {name: frontier_of(ledger, collection) for name, collection in installed().items()}
     chosen_by_collection = {
         collection: frontier.find_named(names) if names else _select(frontier, decision, source, reason)
@@ -112,6 +117,12 @@ def ask_again(
             for collection in [registry.collection(name)]
             for key in adapter.ask_again(workspace, service, names, reason, dry_run=dry_run)
         ]
+
+
+def _known_sources(workspace: Workspace, ledger: Ledger) -> list[str]:
+    """Return the names of the sources that are declared or have been harvested."""
+    harvested = (session.source for session in ledger.sessions.by_source())
+    return sorted({*(source.name for source in workspace.sources), *harvested} - {""})
 
 
 def _select(frontier: Frontier, decision: str, source: str, reason: str) -> list[Chosen]:

@@ -220,6 +220,8 @@ def _run_session(
                 [partial(session.close, 1, error), partial(_summarise_and_notify, config, session, unusable)], error
             )
             raise
+        if unusable and code is None and not session.failed and not session.stops:
+            code = ConfigError.exit_code
         session.close(code)
         return _summarise_and_notify(config, session, unusable)
 

@@ -35,7 +35,9 @@ class SourceState(NamedTuple):
 
     `items` is the number of files that it offers now, of its fetched pages or of its records. `same` is the number of
     items that are unchanged, and `failed` is the number of items that have failed now. `last_good` is the end of its
-    last session without a failure. `state` is the configured state. `error` is why its last session failed.
+    last session without a failure. `state` is the configured state. `error` is why its last session failed. `waiting`
+    is the number of addresses that are due now, for example because a run was limited or stopped; 0 for files, which
+    are counted by state.
     """
 
     source: str
@@ -51,6 +53,7 @@ class SourceState(NamedTuple):
     next_due: datetime | None
     error: str
     items: int = 0
+    waiting: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +214,7 @@ def _source_state(
         source.name, source.collection, source.owner, state, last_good,
         new=count.new, changed=count.changed, same=same, gone=count.gone, failed=0,
         next_due=due, error=source.unusable or count.error, items=items,
+        waiting=frontier.due if state == "available" else 0,
     )  # fmt: skip
 
 

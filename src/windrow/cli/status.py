@@ -9,7 +9,7 @@ from windrow.cli.command import EXIT_CODES, Console, command
 from windrow.formats.text import counted, prefix_name, show, spell_duration, spell_size, table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from windrow.app.status import WorkspaceState
     from windrow.app.summary import SessionSummary
@@ -143,6 +143,16 @@ def _errors_of_no_source(summary: SessionSummary) -> list[str]:
     return [line for line in summary.errors if not line.startswith(source_prefixes)]
 
 
+def _source_notes(state: WorkspaceState) -> Iterator[str]:
+    """Yield a line for each source with addresses that are due, and one for each source with an error."""
+    for source in state.sources:
+        if source.waiting:
+            count = counted(source.waiting, "address")
+            yield prefix_name(source.source, f"{count} due and not requested yet")
+        if source.error:
+            yield prefix_name(source.source, source.error)
+
+
 def _status_lines(state: WorkspaceState) -> list[str]:
     head = ["source", "owner", "state", "last good", "items", "new", "changed", "same", "gone", "failed", "next due"]
     rows = [
@@ -153,8 +163,8 @@ def _status_lines(state: WorkspaceState) -> list[str]:
     lines: list[str] = [
         table(head, rows) if rows else "no sources; try: windrow new source NAME URL --collection COLLECTION"
     ]
-    if errors := [prefix_name(source.source, source.error) for source in state.sources if source.error]:
-        lines += ["", *errors]
+    if notes := [*_source_notes(state)]:
+        lines += ["", *notes]
     if errors := [*state.errors, *(_errors_of_no_source(state.last) if state.last else ())]:
         lines += ["", *errors]
     if state.waits:

@@ -102,14 +102,18 @@ SELECT kind, level, count(*) AS "number: int" FROM finding WHERE seq BETWEEN :fa
        level ORDER BY 3 DESC, 1;
 
 -- row: ReasonCountRow
--- The number of items that failed or were ended, or of entries that were refused, for a reason.
+-- The number of items that failed or were ended, of refused entries, or of changed files, for a reason.
 
 -- def by_reason() -> list[ReasonCountRow]
--- Count failed and ended items, and refused entries, by reason. A reason may be returned twice.
--- Of the members of a file, only those of its latest attempt count.
+-- Count failed and ended items, refused entries, and files whose content changed, by reason.
+-- A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts as
+-- changed, or as different at its sources, if it was not fetched since that was found.
 SELECT p.reason AS "reason: Reason", count(*) AS "number: int" FROM pending_step p LEFT JOIN member m ON m.seq = p.item
 WHERE p.status >= 4 AND p.reason IS NOT NULL AND {of_latest} GROUP BY p.reason
-UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason;
+UNION ALL SELECT reason, count(*) FROM refusal GROUP BY reason
+UNION ALL SELECT CASE f.kind WHEN 'ContentChanged' THEN 'content_changed' ELSE 'content_differs' END,
+    count(DISTINCT f.item) FROM finding f WHERE f.kind IN ('ContentChanged', 'ContentDiffers')
+    AND NOT EXISTS (SELECT 1 FROM attempt v WHERE v.listed_file = f.item AND v.seq > f.seq) GROUP BY f.kind;
 
 -- row: ItemRow
 -- An item, and the step that it waits for, failed at or was ended before (None if all are done).

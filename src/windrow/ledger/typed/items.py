@@ -93,7 +93,7 @@ class FindingCountRow(NamedTuple):
 
 
 class ReasonCountRow(NamedTuple):
-    """The number of items that failed or were ended, or of entries that were refused, for a reason."""
+    """The number of items that failed or were ended, of refused entries, or of changed files, for a reason."""
 
     reason: Reason
     number: int
@@ -410,9 +410,10 @@ class TypedItems(LedgerQueries):
         return self._database.rows(_make_finding_count_row, "items.found_between", facts[0], facts[1])
 
     def by_reason(self) -> list[ReasonCountRow]:
-        """Count failed and ended items, and refused entries, by reason. A reason may be returned twice.
+        """Count failed and ended items, refused entries, and files whose content changed, by reason.
 
-        Of the members of a file, only those of its latest attempt count.
+        A reason may be returned twice. Of the members of a file, only those of its latest attempt count. A file counts
+        as changed, or as different at its sources, if it was not fetched since that was found.
         """
         return self._database.rows(_make_reason_count_row, "items.by_reason")
 
