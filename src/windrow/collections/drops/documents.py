@@ -220,9 +220,8 @@ def experiment_identifier(
 ) -> str:
     """Return the identifier of an experiment; the order of its specimens does not matter."""
     sorted_ids = sorted(specimen_ids)
-    parts = (centre_id, experiment_id, sequence_id, *sorted_ids)
-    is_plain = len(sorted_ids) == 1 and not any("_" in part for part in parts if part)
-    return join_identifier(*parts, is_plain=is_plain)
+    is_plain = len(sorted_ids) == 1 and "_" not in f"{centre_id}{experiment_id}{sequence_id or ''}{sorted_ids[0]}"
+    return join_identifier(centre_id, experiment_id, sequence_id, *sorted_ids, is_plain=is_plain)
 
 
 def line_identifier(centre_id: str, colony_id: str, sequence_id: str | None, procedure_id: str | None) -> str:
